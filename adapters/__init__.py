@@ -1,0 +1,1 @@
+"""Bridges to the outside world, each with its own optional dependency."""

@@ -1,0 +1,1 @@
+"""Composable streams with back-pressure and completion."""

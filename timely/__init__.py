@@ -1,0 +1,1 @@
+"""The theory of progress tracking, executable: pure, synchronous, no I/O."""
