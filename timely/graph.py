@@ -1,0 +1,182 @@
+"""Graphs: nodes with ports, edges between ports, and how time changes inside a node.
+
+A `GraphBuilder` collects the parts; `build()` checks the whole and gives a `Graph`, in which every port (a *place*) has a
+small dense number. Everything later works with those numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import attrs
+
+from timely.antichain import Antichain
+from timely.errors import GraphError
+from timely.location import Location, Source, Target
+from timely.summary import IDENTITY, Summary
+
+Summaries: TypeAlias = Mapping[tuple[int, int], Summary | Iterable[Summary]]
+"""For (input, output): the summary or summaries of the paths between them; a pair left out is not connected."""
+
+Transition: TypeAlias = tuple[int, Summary]
+"""A step from a place: where to, and how it changes times."""
+
+
+@attrs.frozen
+class Node:
+    """A node as declared: its name, its number of ports, and its internal connections."""
+
+    name: str
+    inputs: int
+    outputs: int
+    summaries: Mapping[tuple[int, int], tuple[Summary, ...]]
+
+
+@attrs.frozen(eq=False)
+class Graph:
+    """A checked graph; made by `GraphBuilder.build`."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[tuple[Source, Target], ...]
+    locations: tuple[Location, ...] = attrs.field(repr=False)
+    successors: tuple[tuple[Transition, ...], ...] = attrs.field(repr=False)
+    predecessors: tuple[tuple[Transition, ...], ...] = attrs.field(repr=False)
+    _places: Mapping[Location, int] = attrs.field(repr=False)
+
+    def place(self, location: Location) -> int:
+        """The dense number of a port.
+
+        Raises:
+            GraphError: there is no such port.
+        """
+        try:
+            return self._places[location]
+        except KeyError:
+            raise GraphError(f"there is no port {location!r}; {_ports_of(self.nodes, location)}") from None
+
+    def location(self, place: int) -> Location:
+        """The port behind a number; the inverse of `place`."""
+        return self.locations[place]
+
+    def name(self, location: Location | int) -> str:
+        """A readable name of a port, for messages.
+
+        >>> builder = GraphBuilder()
+        >>> node = builder.add_node("parse", inputs=0, outputs=2)
+        >>> builder.build().name(Source(node, 1))
+        'parse, output 1'
+        """
+        if isinstance(location, int):
+            location = self.locations[location]
+        node = self.nodes[location.node]
+        kind, ports = ("output", node.outputs) if isinstance(location, Source) else ("input", node.inputs)
+        return f"{node.name}, {kind}" + (f" {location.port}" if ports > 1 else "")
+
+    def __len__(self) -> int:
+        """The number of places."""
+        return len(self.locations)
+
+
+class GraphBuilder:
+    """Collects nodes and edges, refusing what cannot be.
+
+    Several edges may lead into one port, and several from one.
+
+    >>> builder = GraphBuilder()
+    >>> numbers = builder.add_node("numbers", inputs=0, outputs=1)
+    >>> show = builder.add_node("show", inputs=1, outputs=0)
+    >>> builder.add_edge(Source(numbers), Target(show))
+    >>> len(builder.build())
+    2
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+        self._edges: dict[tuple[Source, Target], None] = {}
+
+    def add_node(self, name: str, inputs: int, outputs: int, summaries: Summaries | None = None) -> int:
+        """Add a node, returning its index; without `summaries` every input leads to every output unchanged.
+
+        Raises:
+            GraphError: a summary is given for a port the node does not have, or a count is negative.
+        """
+        if inputs < 0 or outputs < 0:
+            raise GraphError(f"node {name!r} cannot have {inputs} inputs and {outputs} outputs")
+        if summaries is None:
+            summaries = {(i, o): IDENTITY for i in range(inputs) for o in range(outputs)}
+        checked: dict[tuple[int, int], tuple[Summary, ...]] = {}
+        for (i, o), given in summaries.items():
+            if not (0 <= i < inputs and 0 <= o < outputs):
+                raise GraphError(f"node {name!r} has no path from input {i} to output {o}: {inputs} in, {outputs} out")
+            checked[i, o] = (given,) if isinstance(given, Summary) else Antichain(given).elements
+        self._nodes.append(Node(name, inputs, outputs, checked))
+        return len(self._nodes) - 1
+
+    def add_edge(self, source: Source, target: Target) -> None:
+        """Connect an output to an input; the same edge twice is refused.
+
+        Raises:
+            GraphError: a port does not exist, or the edge is there already.
+        """
+        for location, kind in ((source, Source), (target, Target)):
+            if type(location) is not kind:
+                raise GraphError(f"an edge leads from a Source to a Target, not from {source!r} to {target!r}")
+            if not 0 <= location.node < len(self._nodes):
+                raise GraphError(f"there is no node {location.node} for {location!r}")
+            node = self._nodes[location.node]
+            if not 0 <= location.port < (node.outputs if kind is Source else node.inputs):
+                raise GraphError(f"there is no port {location!r}; {_ports_of(self._nodes, location)}")
+        if (source, target) in self._edges:
+            raise GraphError(f"the edge {source!r} -> {target!r} is there already")
+        self._edges[source, target] = None
+
+    def build(self) -> Graph:
+        """Number the ports and check the whole graph.
+
+        Raises:
+            GraphError: loop contexts do not nest.
+            CycleError: some cycle does not strictly advance time.
+        """
+        graph = self._number()
+        check_cycles(graph)
+        return graph
+
+    def _number(self) -> Graph:
+        locations: list[Location] = []
+        for index, node in enumerate(self._nodes):
+            locations += [Target(index, port) for port in range(node.inputs)]
+            locations += [Source(index, port) for port in range(node.outputs)]
+        places = {location: place for place, location in enumerate(locations)}
+        successors: list[list[Transition]] = [[] for _ in locations]
+        predecessors: list[list[Transition]] = [[] for _ in locations]
+
+        def connect(start: Location, end: Location, summary: Summary) -> None:
+            successors[places[start]].append((places[end], summary))
+            predecessors[places[end]].append((places[start], summary))
+
+        for index, node in enumerate(self._nodes):
+            for (i, o), summaries in node.summaries.items():
+                for summary in summaries:
+                    connect(Target(index, i), Source(index, o), summary)
+        for source, target in self._edges:
+            connect(source, target, IDENTITY)
+        return Graph(
+            tuple(self._nodes),
+            tuple(self._edges),
+            tuple(locations),
+            tuple(map(tuple, successors)),
+            tuple(map(tuple, predecessors)),
+            places,
+        )
+
+
+def _ports_of(nodes: Iterable[Node], location: Location) -> str:
+    for index, node in enumerate(nodes):
+        if index == location.node:
+            return f"node {location.node} is {node.name!r} with {node.inputs} inputs and {node.outputs} outputs"
+    return f"there is no node {location.node}"
+
+
+def check_cycles(graph: Graph) -> None:
+    del graph

@@ -1,0 +1,182 @@
+"""The order of logical times: Python's own `<=`, a least element, and sorting.
+
+A time is any hashable value whose type defines `<=` as a partial order that agrees with `==`. Numbers, dates and strings
+bring a total order, tuples compare lexicographically, frozensets by inclusion, `Product` componentwise. Two times may be
+incomparable: both `a <= b` and `b <= a` are then false.
+
+Two optional class attributes let a type of yours help the tracker; without them everything still works, only slower:
+
+- `totally_ordered = True`: any two values of the type are comparable;
+- `sort_key(self)`: a value that sorts, such that `a < b` implies `a.sort_key() < b.sort_key()` (a linear extension).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from datetime import date, timedelta
+from datetime import time as clock_time
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Protocol, TypeVar, cast, final, runtime_checkable
+
+from timely.errors import TimeDomainError
+
+T = TypeVar("T", bound=Hashable)
+
+
+@runtime_checkable
+class PartialOrder(Protocol):
+    """What a type must offer to be a time: a partial order by `<=`, and a hash that agrees with `==`."""
+
+    def __le__(self, other: Any, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+
+@final
+class Beginning:
+    """The time below every other: where a source stands before it knows anything. There is one, `BEGINNING`.
+
+    It is at or below the times of every domain and no path moves it.
+
+    >>> BEGINNING <= 0, BEGINNING <= "a", 0 <= BEGINNING, BEGINNING <= BEGINNING
+    (True, True, False, True)
+    >>> min([3, BEGINNING, 1])
+    BEGINNING
+    """
+
+    __slots__ = ()
+
+    def __le__(self, other: object) -> bool:
+        return True
+
+    def __lt__(self, other: object) -> bool:
+        return other is not self
+
+    def __ge__(self, other: object) -> bool:
+        return other is self
+
+    def __gt__(self, other: object) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return other is self
+
+    def __hash__(self) -> int:
+        return 0x6265_6769
+
+    def __repr__(self) -> str:
+        return "BEGINNING"
+
+    def __reduce__(self) -> str:
+        return "BEGINNING"
+
+
+BEGINNING: Final = Beginning()
+
+
+def less_equal(a: Any, b: Any) -> bool:
+    """Is `a` at or before `b`?
+
+    Raises:
+        TimeDomainError: the two belong to domains that have no common order.
+
+    >>> less_equal(1, 2), less_equal(frozenset("a"), frozenset("b"))
+    (True, False)
+    """
+    if a is BEGINNING:
+        return True
+    if b is BEGINNING:
+        return False
+    try:
+        return bool(a <= b)
+    except TypeError as error:
+        raise unlike(a, b) from error
+
+
+def less_than(a: Any, b: Any) -> bool:
+    """Is `a` strictly before `b`?
+
+    >>> less_than(1, 1), less_than(BEGINNING, 1)
+    (False, True)
+    """
+    return a != b and less_equal(a, b)
+
+
+def unlike(a: object, b: object) -> TimeDomainError:
+    """The error for two times without a common order, naming both."""
+    return TimeDomainError(
+        f"times of two domains cannot be compared: {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}); "
+        "keep one domain per edge, or convert with map_times before they meet",
+    )
+
+
+def minimal(times: Iterable[T]) -> list[T]:
+    """The minimal elements, in order of first appearance, without repeats.
+
+    >>> minimal([frozenset("ab"), frozenset("a"), frozenset("b"), frozenset("a")])
+    [frozenset({'a'}), frozenset({'b'})]
+    """
+    kept: list[T] = []
+    for time in times:
+        for other in kept:
+            if less_equal(other, time):
+                break
+        else:
+            kept = [other for other in kept if not less_equal(time, other)]
+            kept.append(time)
+    return kept
+
+
+_TOTAL: tuple[type, ...] = (int, float, str, bytes, date, timedelta, clock_time, Fraction, Decimal, Beginning)
+_TOTAL_EXACT = frozenset(_TOTAL)
+
+
+def is_total(time: object) -> bool:
+    """Does this time come from a domain in which any two times are comparable?
+
+    >>> is_total(3), is_total((1, "a")), is_total(frozenset())
+    (True, True, False)
+    """
+    kind = type(time)
+    if kind in _TOTAL_EXACT:
+        return True
+    if kind is tuple:
+        return all(is_total(part) for part in cast("tuple[object, ...]", time))
+    total: object = getattr(time, "totally_ordered", None)
+    return total if isinstance(total, bool) else isinstance(time, _TOTAL)
+
+
+def sort_key(time: Any) -> Any:
+    """A key of the linear extension: `a < b` implies `sort_key(a) < sort_key(b)`.
+
+    Raises:
+        TimeDomainError: the type is neither total nor has a `sort_key` method.
+
+    >>> sorted([frozenset("ab"), frozenset(), frozenset("a")], key=sort_key)[0]
+    frozenset()
+    """
+    key = _key(time)
+    return (0,) if key is None else (1, key)
+
+
+def has_sort_key(time: object) -> bool:
+    """Can this time be sorted by `sort_key`?"""
+    return is_total(time) or isinstance(time, tuple | frozenset) or hasattr(time, "sort_key")
+
+
+def _key(time: Any) -> Any:
+    if time is BEGINNING:
+        return None
+    own: Callable[[], Any] | None = getattr(time, "sort_key", None)
+    if own is not None:
+        return own()
+    if isinstance(time, tuple):
+        return tuple(sort_key(part) for part in cast("tuple[Any, ...]", time))
+    if isinstance(time, frozenset):
+        return len(cast("frozenset[Any]", time))
+    if is_total(time):
+        return time
+    raise TimeDomainError(
+        f"{time!r} ({type(time).__name__}) cannot be sorted: give the type a sort_key() method "
+        "that extends its partial order to a total one",
+    )

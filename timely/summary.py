@@ -1,0 +1,268 @@
+"""Path summaries: how the times of messages change along a path (002, 003).
+
+A summary maps a time to the least time that can come out of the path, or to nothing when no message at that time can take
+it (an overflow: never wrapped, never clamped). Three promises make progress tracking sound:
+
+- *monotone*: a later time in never gives an earlier time out, and a time that passes lets every earlier one pass;
+- *advancing*: no time comes out earlier than it went in (leaving a loop forgets a coordinate, which is not going back);
+- `BEGINNING` stays `BEGINNING`, whatever the path.
+
+Summaries compose (`followed_by`) and are compared: `p <= q` when `p` never gives a later time than `q`. "Cannot tell" counts
+as not `<=`: a set of minimal summaries then keeps both, which is never wrong, only longer.
+
+A summary says three things about its shape, from which graphs are checked for cycles that do not advance:
+`up` (how many loop contexts the path leaves on its way), `down` (how many it then enters), and `strict` (whether in the
+outermost context it visits every time is strictly advanced).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from typing import Any, Final, final
+
+import attrs
+
+from timely.errors import SummaryError
+from timely.order import BEGINNING, less_equal
+
+
+class Summary(ABC):
+    """What every path summary offers. Subclasses are immutable values with `==` and `hash`."""
+
+    __slots__ = ()
+
+    up: int = 0
+    down: int = 0
+    strict: bool = False
+
+    @abstractmethod
+    def results_in(self, time: Any) -> Any:
+        """The least time that comes out when `time` goes in, or `None` when none can.
+
+        Raises:
+            SummaryError: `time` does not fit this path, or would be moved backwards.
+        """
+
+    def followed_by(self, other: Summary) -> Summary:
+        """The summary of this path and then `other`."""
+        if isinstance(other, Identity):
+            return self
+        return Path.of(self, other)
+
+    def less_equal(self, other: Summary) -> bool:
+        """Is the time that comes out here, for every time in, never later than through `other`?"""
+        return self == other
+
+    def __le__(self, other: Summary) -> bool:
+        return self.less_equal(other)
+
+
+@final
+@attrs.frozen
+class Identity(Summary):
+    """The path that leaves times as they are.
+
+    >>> IDENTITY.results_in(3)
+    3
+    """
+
+    def results_in(self, time: Any) -> Any:
+        return time
+
+    def followed_by(self, other: Summary) -> Summary:
+        return other
+
+    def less_equal(self, other: Summary) -> bool:
+        # A path that leaves no loop context only ever advances times; one that does decides for itself.
+        return other.up == 0 or other == self
+
+
+IDENTITY: Final = Identity()
+
+
+@final
+@attrs.frozen
+class Delay(Summary):
+    """Add a fixed step to the time: `t + step`, or nothing once that passes `limit`.
+
+    Works for whatever can be added and compared: integers, fractions, dates with a `timedelta`.
+
+    >>> Delay(2).results_in(3), Delay(100, limit=255).results_in(200)
+    (5, None)
+    >>> Delay(2).followed_by(Delay(3))
+    Delay(step=5, limit=None)
+    """
+
+    step: Any = attrs.field()
+    limit: Any = None
+    strict: bool = attrs.field(init=False, repr=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        try:
+            zero: Any = self.step - self.step
+            object.__setattr__(self, "strict", bool(zero < self.step))
+            backwards = not zero <= self.step
+        except TypeError as error:
+            raise SummaryError(
+                f"a delay needs a step that can be subtracted and compared, not {self.step!r}"
+            ) from error
+        if backwards:
+            raise SummaryError(f"a delay of {self.step!r} would move times backwards")
+
+    def results_in(self, time: Any) -> Any:
+        if time is BEGINNING:
+            return time
+        try:
+            later = time + self.step
+        except OverflowError:
+            return None
+        except TypeError as error:
+            raise SummaryError(f"cannot add the step {self.step!r} to the time {time!r}") from error
+        return later if self.limit is None or later <= self.limit else None
+
+    def followed_by(self, other: Summary) -> Summary:
+        if isinstance(other, Delay) and type(other.step) is type(self.step):
+            passing = None if self.limit is None else self.limit + other.step
+            return Delay(self.step + other.step, _least(passing, other.limit))
+        return Summary.followed_by(self, other)
+
+    def less_equal(self, other: Summary) -> bool:
+        if isinstance(other, Delay) and type(other.step) is type(self.step):
+            return bool(self.step <= other.step) and self._passes_all_of(other)
+        if isinstance(other, Identity):
+            return not self.strict and self.limit is None
+        return Summary.less_equal(self, other) or _embeds(self, other)
+
+    def _passes_all_of(self, other: Delay) -> bool:
+        if self.limit is None:
+            return True
+        return other.limit is not None and bool(other.limit - other.step <= self.limit - self.step)
+
+
+def _least(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b)
+
+
+@final
+@attrs.frozen
+class MapTime(Summary):
+    """Any monotone function as a summary: a window's end, a conversion to another domain.
+
+    `strict=True` promises that every time is strictly advanced, which lets the path close a cycle. Within one domain each
+    answer is checked: an earlier time out than in is refused. Across domains (`converts=True`) there is no order to check.
+
+    >>> hour = MapTime(lambda t: -(-t // 60) * 60)
+    >>> hour.results_in(61), hour.results_in(60)
+    (120, 60)
+    """
+
+    function: Callable[[Any], Any]
+    strict: bool = False
+    converts: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.strict and self.converts:
+            raise SummaryError("a summary that converts between domains cannot be strict: the two have no common order")
+
+    def results_in(self, time: Any) -> Any:
+        if time is BEGINNING:
+            return time
+        later = self.function(time)
+        if later is None or self.converts:
+            return later
+        if not less_equal(time, later):
+            raise SummaryError(f"{self.function!r} moves the time {time!r} backwards, to {later!r}")
+        if self.strict and later == time:
+            raise SummaryError(f"{self.function!r} is declared strict but leaves the time {time!r} where it is")
+        return later
+
+    def less_equal(self, other: Summary) -> bool:
+        return Summary.less_equal(self, other) or _embeds(self, other)
+
+
+@final
+@attrs.frozen
+class Path(Summary):
+    """Several summaries in a row that have no shorter form."""
+
+    steps: tuple[Summary, ...]
+
+    @classmethod
+    def of(cls, *parts: Summary) -> Summary:
+        """Compose, joining neighbours that have a common form.
+
+        >>> Path.of(Delay(1), IDENTITY, Delay(2))
+        Delay(step=3, limit=None)
+        """
+        steps: list[Summary] = []
+        for part in parts:
+            for step in part.steps if isinstance(part, Path) else (part,):
+                if isinstance(step, Identity):
+                    continue
+                joined = steps[-1].followed_by(step) if steps and type(steps[-1]) is type(step) else None
+                if joined is not None and not isinstance(joined, Path):
+                    steps[-1:] = [] if isinstance(joined, Identity) else [joined]
+                else:
+                    steps.append(step)
+        return IDENTITY if not steps else steps[0] if len(steps) == 1 else cls(tuple(steps))
+
+    def results_in(self, time: Any) -> Any:
+        for step in self.steps:
+            if time is None:
+                return None
+            time = step.results_in(time)
+        return time
+
+    @property
+    def up(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - computed here, constant elsewhere
+        """How far above its start the path rises, at its highest."""
+        return self._shape()[0]
+
+    @property
+    def down(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How far it descends from there to its end."""
+        return self._shape()[1]
+
+    @property
+    def strict(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether some step advances strictly at the highest level."""
+        return self._shape()[2]
+
+    def _shape(self) -> tuple[int, int, bool]:
+        height = top = 0
+        strict = False
+        for step in self.steps:
+            apex = height + step.up
+            if apex > top:
+                top, strict = apex, step.strict
+            elif apex == top:
+                strict = strict or step.strict
+            height = apex - step.down
+        return top, top - height, strict
+
+    def less_equal(self, other: Summary) -> bool:
+        return self == other or _embeds(self, other)
+
+
+def _embeds(small: Summary, large: Summary) -> bool:
+    """Do the steps of `small` occur in order within `large`, and does all of `large` only advance times?
+
+    Leaving out an advancing step of a chain of monotone ones never gives a later time.
+    """
+    wanted = small.steps if isinstance(small, Path) else (small,)
+    steps = large.steps if isinstance(large, Path) else (large,)
+    if any(
+        step.up or step.down or (isinstance(step, MapTime) and step.converts and step not in wanted) for step in steps
+    ):
+        return False
+    remaining = iter(steps)
+    return all(any(step == candidate for candidate in remaining) for step in wanted)
+
+
+def summary_results(summary: Summary, times: tuple[Hashable, ...]) -> list[Any]:
+    """`results_in` for several times, leaving out those that cannot take the path."""
+    results = (summary.results_in(time) for time in times)
+    return [result for result in results if result is not None]
