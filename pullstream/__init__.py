@@ -1,1 +1,80 @@
-"""Composable streams with back-pressure and completion."""
+"""Composable streams with back-pressure and completion: `import pullstream as ps`.
+
+Users compose modules with `pipe` and `run` them. Authors of modules read `protocol` (what passes over an edge),
+`context` (what a function module may do) and `kernel` (what keeps the rules). The data flows through the source tree as
+it does through a pipeline: `blueprint` -> `run` -> `kernel` -> `progress`.
+"""
+
+from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
+from pullstream.concurrent import map_async
+from pullstream.context import Completed, Context
+from pullstream.decorators import sink, source, transformer
+from pullstream.errors import (
+    Abandoned,
+    CapabilityError,
+    CompositionError,
+    ProtocolError,
+    PullstreamError,
+    ReleaseTimeout,
+    ReuseError,
+)
+from pullstream.keyed import Fold, reduce_by_key
+from pullstream.kernel import Kernel
+from pullstream.pipe import pipe
+from pullstream.progress import Blocking, Progress
+from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.run import Running, run
+from pullstream.sinks import collect, drain, reduce
+from pullstream.sources import count, empty, fail, infinite, once, values
+from pullstream.stateless import filter, map  # noqa: A004 - used as ps.map and ps.filter
+from pullstream.tee import tee
+from pullstream.transformers import flat_map, map_batches, take, take_times
+
+__all__ = [
+    "DONE",
+    "Abandoned",
+    "Batch",
+    "Blocking",
+    "Blueprint",
+    "CapabilityError",
+    "Completed",
+    "CompositionError",
+    "Context",
+    "Done",
+    "Fold",
+    "Kernel",
+    "Pipeline",
+    "Progress",
+    "ProtocolError",
+    "PullstreamError",
+    "Reader",
+    "ReleaseTimeout",
+    "ReuseError",
+    "Running",
+    "Sink",
+    "Source",
+    "Transformer",
+    "collect",
+    "count",
+    "drain",
+    "empty",
+    "fail",
+    "filter",
+    "flat_map",
+    "infinite",
+    "map",
+    "map_async",
+    "map_batches",
+    "once",
+    "pipe",
+    "reduce",
+    "reduce_by_key",
+    "run",
+    "sink",
+    "source",
+    "take",
+    "take_times",
+    "tee",
+    "transformer",
+    "values",
+]

@@ -1,0 +1,198 @@
+"""Blueprints: immutable descriptions of streams, opened by a run (DESIGN 3.1).
+
+A blueprint is a tuple of modules. Composing concatenates the tuples, so a blueprint can be inspected, compared,
+drawn, fused and pickled, and opened any number of times. Nothing is acquired here.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self
+
+import attrs
+from typing_extensions import TypeVar
+
+from pullstream.errors import CompositionError, ReuseError
+
+if TYPE_CHECKING:
+    from pullstream.run import Opening
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+A_contra = TypeVar("A_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+_OURS = frozenset({"pullstream", "timely", "adapters"})
+
+
+@attrs.frozen
+class Site:
+    """The line of the user's program that composed a module; error messages name it."""
+
+    filename: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+    @classmethod
+    def here(cls) -> Self:
+        """The innermost line outside the toolkit."""
+        frame = sys._getframe(1)  # noqa: SLF001 - the documented way to a caller's line without building a traceback
+        while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+            frame = frame.f_back
+        return cls(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_ours(module: object) -> bool:
+    # Generated code (attrs' initialisers) has globals without a name.
+    return not isinstance(module, str) or module.partition(".")[0] in _OURS
+
+
+@attrs.frozen
+class Module:
+    """One module of a blueprint: what makes it, and with which arguments.
+
+    `make(*args)` is called by each run: it gives a kernel (source, transformer), a stateless stage (transformer) or
+    the body of a sink, and acquires nothing.
+    """
+
+    name: str
+    make: Callable[..., Any] = attrs.field(repr=False)
+    args: tuple[object, ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
+    site: Site = attrs.field(factory=Site.here, eq=False, repr=False, kw_only=True)
+    label: str | None = attrs.field(default=None, kw_only=True)
+
+    def __str__(self) -> str:
+        shown = [_shown(arg) for arg in self.args]
+        shown += [f"{key}={_shown(value)}" for key, value in self.options]
+        text = f"{self.name}({', '.join(shown)})"
+        return text if self.label is None else f"{text}.named({self.label!r})"
+
+    def made(self) -> Any:
+        """What a run works with, new for each run."""
+        args = (arg.take(self) if isinstance(arg, OneShot) else arg for arg in self.args)
+        return self.make(*args, **dict(self.options))
+
+
+class OneShot(Generic[T]):
+    """An argument that can be used once: the second open is refused by name, and so is pickling."""
+
+    def __init__(self, value: T) -> None:
+        self._value: T | None = value
+        self._shown = _shown(value)
+
+    def take(self, module: Module) -> T:
+        """The argument itself, the first time."""
+        if self._value is None:
+            raise ReuseError(
+                f"{module.name}({self._shown}), composed at {module.site}, was opened a second time, but what it was "
+                f"given can be read only once: give it a collection, or compose it anew for each run",
+            )
+        value, self._value = self._value, None
+        return value
+
+    def __repr__(self) -> str:
+        return self._shown
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a module over {self._shown} cannot be pickled: it can be read only once, here")
+
+
+@attrs.frozen
+class Blueprint:
+    """What `pipe()` composes; see `Source`, `Transformer`, `Sink` and `Pipeline`."""
+
+    modules: tuple[Module, ...]
+    kind: ClassVar[str]
+
+    def named(self, label: str) -> Self:
+        """The same blueprint whose last module goes by `label` in `at=`, in explanations and in errors.
+
+        >>> import pullstream as ps
+        >>> ps.map(str.upper).named("shout")
+        map(str.upper).named('shout')
+        """
+        *first, last = self.modules
+        return attrs.evolve(self, modules=(*first, attrs.evolve(last, label=label)))
+
+    def __repr__(self) -> str:
+        shown = [str(module) for module in self.modules]
+        return shown[0] if len(shown) == 1 else f"pipe({', '.join(shown)})"
+
+    def __iter__(self) -> Iterator[NoReturn]:
+        raise TypeError(f"a blueprint is not iterated, it is run: ps.run(ps.pipe({self!r}, ps.collect()))")
+
+
+@attrs.frozen(repr=False)
+class Source(Blueprint, Generic[T_co]):
+    """A blueprint that produces values of type `T_co`."""
+
+    kind = "source"
+
+
+@attrs.frozen(repr=False)
+class Transformer(Blueprint, Generic[A_contra, T_co]):
+    """A blueprint that consumes values of one type and produces values of another."""
+
+    kind = "transformer"
+
+
+@attrs.frozen(repr=False)
+class Sink(Blueprint, Generic[A_contra, R_co]):
+    """A blueprint that consumes values and ends with a result."""
+
+    kind = "sink"
+
+
+@attrs.frozen(repr=False)
+class Pipeline(Blueprint, Generic[R_co]):
+    """A whole program, from a source to a sink, whose run gives an `R_co`."""
+
+    kind = "pipeline"
+
+    def open(self, *, limit: int = 1024, release_timeout: float = 5.0) -> "Opening[R_co]":
+        """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
+
+        Leaving the block waits for the end; an exception in the block aborts the stream in order. `limit` is how many
+        values a sink asks for at a time (1 is the specification to the letter); `release_timeout` is the grace, in
+        seconds, that a module has to let go.
+
+        >>> import trio, pullstream as ps
+        >>> async def main():
+        ...     async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
+        ...         await running.progress.completed(0)
+        ...         return await running.result()
+        >>> trio.run(main)
+        ['a', 'b']
+        """
+        from pullstream.run import Opening  # noqa: PLC0415 - a blueprint is data; only opening needs the runtime
+
+        return Opening(self, limit=limit, release_timeout=release_timeout)
+
+
+def callable_argument(module: str, name: str, value: object) -> None:
+    """Refuse, when composing, an argument that cannot be called."""
+    if not callable(value):
+        raise CompositionError(
+            f"{module}() at {Site.here()} needs a callable as its {name}, and got {value!r} ({type(value).__name__})",
+        )
+
+
+def count_argument(module: str, name: str, value: object, least: int = 0) -> None:
+    """Refuse, when composing, an argument that is not a whole number of at least `least`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise CompositionError(
+            f"{module}() at {Site.here()} needs a whole number of at least {least} as its {name}, and got {value!r}",
+        )
+
+
+def shown_callable(value: object) -> str:
+    """The name a reader would know a callable by."""
+    name = getattr(value, "__qualname__", None)
+    return name.rpartition("<locals>.")[2] if isinstance(name, str) else repr(value)
+
+
+def _shown(value: object) -> str:
+    text = shown_callable(value) if callable(value) else repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,135 @@
+"""Writing modules of one's own: `@source`, `@transformer` and `@sink` (DESIGN 3.4).
+
+A decorated function, or kernel class, is a factory of blueprints: it is always called, with the arguments of its own.
+"""
+
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, cast, overload
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Sink, Site, Source, Transformer
+from pullstream.context import Context
+from pullstream.errors import CompositionError
+from pullstream.generator import GeneratorKernel
+from pullstream.kernel import Kernel
+from pullstream.protocol import Batch, Reader
+
+A = TypeVar("A")
+B = TypeVar("B")
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+@overload
+def source(made: type[Kernel[B]], /) -> Callable[..., Source[B]]: ...
+@overload
+def source(made: Callable[Concatenate[Context, P], AsyncGenerator[Batch[B], None]], /) -> Callable[P, Source[B]]: ...
+@overload
+def source(made: Callable[Concatenate[Context, P], AsyncGenerator[B, None]], /) -> Callable[P, Source[B]]: ...
+def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
+    """Make a source of an async generator `(ctx, ...)`, or of a `Kernel` class.
+
+    It yields `Batch(time, values)` in time order, or plain values, which are at time 0. It is advanced only when it
+    is asked, in a task of its own, and closed when the stream ends, however it ends.
+
+    >>> import pullstream as ps
+    >>> @ps.source
+    ... async def days(ctx, month):
+    ...     for day in range(1, 4):
+    ...         yield ps.Batch((month, day), [f"{month}/{day}"])
+    >>> ps.run(ps.pipe(days(5), ps.collect()))
+    ['5/1', '5/2', '5/3']
+    """
+    return _factory("source", made, Source)
+
+
+@overload
+def transformer(made: type[Kernel[B]], /) -> Callable[..., Transformer[Any, B]]: ...
+@overload
+def transformer(
+    made: Callable[Concatenate[Reader[A], Context, P], AsyncGenerator[Batch[B], None]], /
+) -> Callable[P, Transformer[A, B]]: ...
+def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, Any]]:
+    """Make a transformer of an async generator `(upstream, ctx, ...)`, or of a `Kernel` class.
+
+    It yields `Batch(time, values)`; a batch larger than what was asked for is handed on in parts. See `Context` for
+    what it may say when.
+
+    >>> import pullstream as ps
+    >>> @ps.transformer
+    ... async def total(upstream, ctx):
+    ...     totals = {}
+    ...     async for event in ctx.events(upstream):
+    ...         match event:
+    ...             case ps.Batch(time, values):
+    ...                 ctx.notify_at(time)
+    ...                 totals[time] = totals.get(time, 0) + sum(values)
+    ...             case ps.Completed(time):
+    ...                 yield ps.Batch(time, [totals.pop(time)])
+    >>> ps.run(ps.pipe(ps.values([1, 2, 10], time=lambda n: n // 10), total(), ps.collect()))
+    [3, 10]
+    """
+    return _factory("transformer", made, Transformer)
+
+
+def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) -> Callable[P, Sink[A, R]]:
+    """Make a sink of an async function `(upstream, ctx, ...)`; what it returns is the run's result.
+
+    However it ends, its stream is ended with it: returning early aborts, raising tells the source why (R8). An
+    effect that is still owed at a time is a `ctx.hold`, or a `ctx.notify_at`, of that time.
+
+    >>> import pullstream as ps
+    >>> @ps.sink
+    ... async def longest(upstream, ctx):
+    ...     best = ""
+    ...     async for batch in ctx.batches(upstream):
+    ...         best = max([best, *batch.values], key=len)
+    ...     return best
+    >>> ps.run(ps.pipe(ps.values(["a", "abc", "ab"]), longest()))
+    'abc'
+    """
+    if not inspect.iscoroutinefunction(made):
+        raise CompositionError(f"@sink at {Site.here()} decorates an async function (upstream, ctx, ...), not {made!r}")
+
+    def factory(*args: P.args, **kwargs: P.kwargs) -> Sink[A, R]:
+        return Sink((Module(made.__name__, partial(_body, made), args, tuple(kwargs.items())),))
+
+    return _like(factory, made)
+
+
+def _body(made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) -> Callable[..., Awaitable[Any]]:
+    def body(upstream: Reader[Any], context: Context) -> Awaitable[Any]:
+        return made(upstream, context, *args, **kwargs)
+
+    return body
+
+
+def _generator(made: Callable[..., AsyncGenerator[Any, None]], *args: object, **kwargs: object) -> GeneratorKernel:
+    return GeneratorKernel(made, args, kwargs)
+
+
+def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Callable[..., Any]:
+    if inspect.isclass(made) and issubclass(made, Kernel):
+        make = cast("Callable[..., Kernel[Any]]", made)
+    elif inspect.isasyncgenfunction(made):
+        make = partial(_generator, made)
+    else:
+        raise CompositionError(
+            f"@{kind} at {Site.here()} decorates an async generator function or a Kernel class, not {made!r}",
+        )
+
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        return blueprint((Module(made.__name__, make, args, tuple(kwargs.items())),))
+
+    return _like(factory, made)
+
+
+def _like(factory: Callable[P, R], made: Callable[..., Any]) -> Callable[P, R]:
+    factory.__name__ = made.__name__
+    factory.__qualname__ = made.__qualname__
+    factory.__doc__ = made.__doc__
+    factory.__module__ = made.__module__
+    return factory

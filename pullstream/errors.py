@@ -1,0 +1,36 @@
+"""The family of errors: each says what happened, in which module, and what to do."""
+
+
+class PullstreamError(Exception):
+    """The root of every error that is this toolkit's own; a user's exceptions arrive as themselves."""
+
+
+class CompositionError(PullstreamError, TypeError):
+    """Modules were put together, or given arguments, in a way that can mean nothing (raised when composing)."""
+
+
+class ProtocolError(PullstreamError):
+    """A neighbour broke a rule of the pull protocol; the message begins with the rule's number."""
+
+
+class CapabilityError(PullstreamError):
+    """A module spoke, or asked to be told, at a time it no longer has the right to."""
+
+
+class ReuseError(PullstreamError):
+    """An argument that can be used once (an iterator, a handle) was opened a second time."""
+
+
+class ReleaseTimeout(PullstreamError):
+    """A module did not let go of what it had within the run's `release_timeout` (R6)."""
+
+
+class Abandoned(PullstreamError):
+    """What is awaited will not come: the stream was aborted before the time was complete."""
+
+
+def blame(exc: BaseException, module: str) -> None:
+    """Note on a user's exception which module it was raised in; once, however often it is raised."""
+    note = f"raised in {module}"
+    if note not in getattr(exc, "__notes__", ()):
+        exc.add_note(note)

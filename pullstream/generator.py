@@ -1,0 +1,105 @@
+"""Modules written as async generators: one task each, from the first ask to the release (DESIGN 3.4)."""
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import override
+
+from pullstream.context import Context
+from pullstream.errors import ProtocolError
+from pullstream.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done
+
+
+class GeneratorKernel(Kernel[Any]):
+    """Runs a source's or transformer's generator.
+
+    The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the
+    cancel scopes it opens. It runs only while an ask is outstanding; between asks it is suspended at its `yield`.
+    """
+
+    waits: ClassVar[bool] = True
+
+    def __init__(self, function: Callable[..., AsyncGenerator[Any, None]], args: Any, kwargs: Any) -> None:
+        self._function = function
+        self._args = args
+        self._kwargs = kwargs
+        self._rest: Batch[Any] | None = None
+        self._answer: Batch[Any] | Done | BaseException = DONE
+        self._scope_of_task = trio.CancelScope()
+
+    @override
+    async def acquire(self) -> None:
+        self._context = Context(self.run, self.seat, self.inputs)
+        self._demand = trio.Event()
+        self._supply = trio.Event()
+        self._ended = trio.Event()
+        self._trouble: BaseException | None = None
+        self.run.spawn(self._drive)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        answer: Batch[Any] | Done | BaseException | None = self._rest
+        if answer is None:
+            self._context._limit = limit
+            self._supply = trio.Event()
+            self._demand.set()
+            await self._supply.wait()
+            answer = self._answer
+        self._rest = None
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, Batch) and len(answer.values) > limit:
+            # The generator stays suspended at its yield, and so keeps its right to this time, until all is answered.
+            self._rest = Batch(answer.time, answer.values[limit:])
+            return Batch(answer.time, answer.values[:limit])
+        return answer
+
+    @override
+    async def release(self) -> None:
+        self._scope_of_task.cancel()
+        await self._ended.wait()
+        if self._trouble is not None:
+            raise self._trouble
+
+    async def _drive(self) -> None:
+        arguments = [self.upstream, self._context] if self.inputs else [self._context]
+        generator = self._function(*arguments, *self._args, **self._kwargs)
+        try:
+            with self._scope_of_task:
+                while True:
+                    await self._demand.wait()
+                    self._demand = trio.Event()
+                    self._answer = await self._advance(generator)
+                    self._supply.set()
+                    if not isinstance(self._answer, Batch):
+                        break
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._close(generator)
+            self._ended.set()
+
+    async def _advance(self, generator: AsyncGenerator[Any, None]) -> Batch[Any] | Done | BaseException:
+        try:
+            answer = await anext(generator)
+        except StopAsyncIteration:
+            return DONE
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - raised in the asker's task
+            return exc
+        if isinstance(answer, Batch):
+            return answer if answer.values else self._empty()
+        if self.origin:
+            return Batch(0, [answer])
+        return ProtocolError(f"R2: {self.seat} yielded {answer!r}: a transformer yields Batch(time, values)")
+
+    def _empty(self) -> ProtocolError:
+        return ProtocolError(f"R2: {self.seat} yielded a batch without values: yield nothing, and go on, instead")
+
+    async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
+        try:
+            await generator.aclose()
+        except BaseException as exc:  # noqa: BLE001 - raised by `release`, whose business it is
+            self._trouble = exc

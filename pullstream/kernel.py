@@ -1,0 +1,406 @@
+"""The kernel: one state machine that keeps R1 to R12 for every module (DESIGN 3.4).
+
+A module says how it produces an answer; everything else (turns, terminations, failures, cancellation, release and
+accounting) happens here. The requests of all lanes of an edge pass through one kernel, which serves them one at a
+time, first come, first served (R1, R4).
+
+Two facts about trio carry the argument that no value passes after a termination. First, a coroutine runs until it
+awaits something that really waits: so `terminate` marks this edge, and through its upstream's `terminate` every edge
+above, before any other task runs. Second, an event that was set wakes its waiters at a later step: so an ask that
+ends and then wakes a waiting abort has returned to its asker before the abort is confirmed (R5).
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Hashable
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, ClassVar, Generic
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame
+from pullstream.progress import Seat, Stamp
+from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, Reader, State
+
+if TYPE_CHECKING:
+    from pullstream.run import Run
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+BREATH = 0.005
+"""Seconds that synchronous work may go on before other tasks get a turn."""
+
+
+class Kernel(ABC, Generic[T]):
+    """What a module is at run time. A subclass gives `produce`, and `acquire` and `release` where it needs them.
+
+    >>> import pullstream as ps
+    >>> @ps.transformer
+    ... class Pairs(ps.Kernel[tuple[int, int]]):
+    ...     async def produce(self, limit):
+    ...         batch = await self.upstream.ask(1)
+    ...         if batch is ps.DONE:
+    ...             return ps.DONE
+    ...         return ps.Batch(batch.time, [(value, value) for value in batch.values])
+    >>> ps.run(ps.pipe(ps.values([1, 2]), Pairs(), ps.collect()))
+    [(1, 1), (2, 2)]
+    """
+
+    waits: ClassVar[bool] = True
+    """Whether `produce` awaits anything but upstream's answers; if so, a termination cancels it."""
+
+    trusted: ClassVar[bool] = False
+    """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
+
+    run: "Run"
+    seat: Seat
+    upstream: "Lane[object]"
+
+    # ---- what a module supplies
+
+    async def acquire(self) -> None:
+        """Take the resources the module needs; called once, at the first request for a value (R10)."""
+
+    @abstractmethod
+    async def produce(self, limit: int) -> Batch[T] | Done:
+        """The next answer: at most `limit` values at one time, or DONE; raise to fail.
+
+        One call at a time. To deliver values before a failure, answer them now and raise at the next call.
+        """
+
+    async def release(self) -> None:
+        """Let go of what `acquire` took; called once, after the last `produce`, shielded from cancellation (R6)."""
+
+    async def dismiss(self, reason: BaseException | None) -> None:
+        """End what is upstream; for a module whose upstream is not simply its `inputs`."""
+        failure: BaseException | None = None
+        for lane in self.inputs:
+            try:
+                await lane.terminate(reason)
+            except BaseException as exc:  # noqa: BLE001 - one input's trouble must not keep the others open
+                failure = failure or exc
+        if failure is not None:
+            raise failure
+
+    # ---- wiring, by the run
+
+    def connect(self, run: "Run", seat: Seat, upstream: "Kernel[object] | None") -> None:
+        """Put the module into a run: above it `upstream`, beside it its `seat` in the sidecar."""
+        self.run = run
+        self.seat = seat
+        self.inputs: list[Lane[object]] = []
+        self.origin = upstream is None
+        if upstream is not None:
+            self.upstream = upstream.reader(seat)
+            self.inputs.append(self.upstream)
+        self.state = State.OPEN
+        self.failure: BaseException | None = None
+        self._traceback: TracebackType | None = None
+        self._acquired = False
+        self._asking = False
+        self._scope: trio.CancelScope | None = None
+        self._interrupted = False
+        self._lanes: list[Lane[T]] = []
+        self._queue: deque[trio.Event] = deque()
+        self._granted: trio.Event | None = None
+        self._idle: trio.Event | None = None
+        self._closed: trio.Event | None = None
+        self._release_failure: BaseException | None = None
+        self._breath = 0.0
+
+    def reader(self, consumer: Seat) -> "Lane[T]":
+        """A first lane for `consumer`, which further lanes are taken from."""
+        return Lane(self, consumer)
+
+    async def breathe(self) -> None:
+        """Let other tasks have a turn, and a cancellation strike, if it is time; for loops that may run long."""
+        now = monotonic()
+        if now - self._breath > BREATH:
+            await trio.lowlevel.checkpoint()
+            self._breath = monotonic()
+
+    # ---- requests
+
+    async def ask(self, lane: "Lane[T]", limit: int) -> Batch[T] | Done:
+        """Serve an ask of `lane` (R1 to R5, R7, R8, R10)."""
+        if (self.state is not State.OPEN or self._asking) and not await self._turn():
+            return self._terminal()
+        self._asking = True
+        try:
+            if not self._acquired:
+                self._acquired = True
+                await self.acquire()
+            if self.waits:
+                with trio.CancelScope() as self._scope:
+                    answer = await self.produce(limit)
+                if self._scope.cancelled_caught:
+                    answer = DONE
+            else:
+                answer = await self.produce(limit)
+            if self.state is State.OPEN:
+                if answer is not DONE:
+                    if not self.trusted:
+                        self._check(answer, limit)
+                    if self.origin:
+                        self.seat.advance(answer.time)
+                    lane.stamp(answer.time)
+                    return answer
+                await self._finish()
+        except BaseException as exc:  # noqa: BLE001 - every way to leave passes through the one policy (R8, R10)
+            await self._strike(exc)
+        finally:
+            self._pass_turn()
+        return self._terminal()
+
+    async def terminate(self, reason: BaseException | None) -> Done:
+        """Serve an abort, or an error with its reason (R5, R6)."""
+        opened = self.state is State.OPEN
+        self._step(Event.ABORT if reason is None else Event.ERROR)
+        if not opened:
+            if self.state is State.CLOSING:
+                await self._closing().wait()
+            return DONE
+        self._remember(reason)
+        self.seat.freeze()
+        with trio.CancelScope(shield=True):
+            self._interrupt()
+            await self._let_go(reason)
+        for lane in self._lanes:
+            lane.live = False
+        self.seat.abandon(reason)
+        self._end()
+        if self._release_failure is not None:
+            raise self._release_failure
+        return DONE
+
+    def acknowledged(self) -> None:
+        """A lane acknowledged without asking; a module that keeps nothing back passes it on."""
+
+    # ---- the ways to end
+
+    async def _finish(self) -> None:
+        """The module came to its end by itself, or because its upstream did (R7)."""
+        self._step(Event.END)
+        self.seat.freeze()
+        with trio.CancelScope(shield=True):
+            await self._let_go(None)
+        if self._release_failure is None:
+            self.seat.complete()
+        else:
+            self._remember(self._release_failure)
+            self.seat.fail(self._release_failure)
+        self._end()
+
+    async def _strike(self, exc: BaseException) -> None:
+        """Something was raised while an ask was served (R8), or the ask was cancelled (R10)."""
+        cancelled = isinstance(exc, trio.Cancelled)
+        if self.state is not State.OPEN:
+            if cancelled:
+                raise exc
+            if exc is not self.failure and not self._relayed(exc):
+                # The code under way was cancelled and raised something of its own: a release that failed.
+                self._blame(exc)
+            return
+        self._step(Event.ABORT if cancelled else Event.FAIL)
+        self.seat.freeze()
+        if not cancelled:
+            if not self._relayed(exc):
+                blame(exc, self.culprit())
+            self._remember(exc)
+        with trio.CancelScope(shield=True):
+            await self._let_go(self.failure)
+        for lane in self.inputs:
+            lane.kernel.seat.thaw()
+        if self._release_failure is not None:
+            self._release_failure.__context__ = exc
+            self._remember(self._release_failure)
+        if self.failure is None:
+            self.seat.abandon()
+        else:
+            self.seat.fail(self.failure)
+        self._end()
+        if cancelled and self.failure is None:
+            raise exc
+
+    async def _let_go(self, reason: BaseException | None) -> None:
+        """Terminate every input that has not ended, wait for the code under way, then release (R6)."""
+        try:
+            await self.dismiss(reason)
+        except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
+            self._blame(exc)
+        try:
+            await self._settle()
+        except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
+            self._blame(exc)
+
+    async def _settle(self) -> None:
+        with trio.move_on_after(self.run.release_timeout, shield=True) as grace:
+            if self._interrupted and self._asking:
+                self._idle = trio.Event()
+                await self._idle.wait()
+            if self._acquired:
+                await self.release()
+        if grace.cancelled_caught:
+            raise ReleaseTimeout(
+                f"{self.seat} did not let go within {self.run.release_timeout} s of being ended; look for a shielded "
+                f"or blocking wait in it, or raise release_timeout",
+            )
+
+    # ---- details
+
+    def _interrupt(self) -> None:
+        """Cancel the user's code under way, and answer the asks that wait for their turn (R5)."""
+        self._interrupted = True
+        if self._scope is not None:
+            self._scope.cancel()
+        while self._queue:
+            self._queue.popleft().set()
+
+    async def _turn(self) -> bool:
+        """Wait for this request's turn; False when the stream has ended in the meantime."""
+        self._step(Event.ASK)
+        if self.state is State.OPEN:
+            event = trio.Event()
+            self._queue.append(event)
+            try:
+                await event.wait()
+            except trio.Cancelled:
+                self._queue.remove(event)
+                await self.terminate(None)
+                raise
+            granted, self._granted = self._granted is event, None
+            if self.state is State.OPEN:
+                return True
+            if granted:
+                self._pass_turn()
+        elif self.state is State.CLOSING:
+            await self._closing().wait()
+        return False
+
+    def _pass_turn(self) -> None:
+        """This request is answered: the next one has the turn at once, so that none can overtake it (R1)."""
+        if self._queue:
+            self._granted = self._queue.popleft()
+            self._granted.set()
+            return
+        self._asking = False
+        if self._idle is not None:
+            self._idle.set()
+
+    def _terminal(self) -> Done:
+        if self.failure is not None:
+            # The same object for every ask, with the traceback it had at first (R3).
+            raise self.failure.with_traceback(self._traceback)
+        return DONE
+
+    def _check(self, answer: Batch[T], limit: int) -> None:
+        if not isinstance(answer, Batch):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
+            raise ProtocolError(f"R2: {self.seat} answered {answer!r}: a module answers Batch(time, values) or DONE")
+        if not 1 <= len(answer.values) <= limit:
+            raise ProtocolError(f"R2: {self.seat} answered {len(answer.values)} values to an ask for 1 to {limit}")
+        if not self.origin and not self.may_speak(answer.time):
+            raise CapabilityError(
+                f"{self.seat} answered at {answer.time!r}, but may not: it holds {self.seat.held or 'nothing'} and has "
+                f"acknowledged what it received by asking again. While the batch at that time is the current one, "
+                f"take ctx.hold(time), or ctx.notify_at(time)",
+            )
+
+    def may_speak(self, time: Hashable) -> bool:
+        """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
+        return any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)
+
+    def _step(self, event: Event) -> None:
+        self.state = TRANSITIONS[self.state, event]
+
+    def _closing(self) -> trio.Event:
+        if self._closed is None:
+            self._closed = trio.Event()
+        return self._closed
+
+    def _relayed(self, exc: BaseException) -> bool:
+        """Whether a failure came from upstream, rather than from this module."""
+        return any(exc is lane.kernel.failure for lane in self.inputs)
+
+    def culprit(self) -> str:
+        """The name that goes into a note on what was raised here."""
+        return str(self.seat)
+
+    def _end(self) -> None:
+        self._step(Event.RELEASED if self.failure is None else Event.RELEASED_FAILED)
+        if self._closed is not None:
+            self._closed.set()
+
+    def _blame(self, exc: BaseException) -> None:
+        if self._release_failure is None and exc is not self.failure:
+            self._release_failure = exc
+
+    def _remember(self, failure: BaseException | None) -> None:
+        self.failure = failure
+        self._traceback = None if failure is None else failure.__traceback__
+
+
+class Lane(Stamp, Reader[T_co]):
+    """A reader of a kernel: one task's end of the edge."""
+
+    __slots__ = ("kernel", "over")
+
+    def __init__(self, kernel: Kernel[T_co], consumer: Seat) -> None:
+        super().__init__(kernel.run.progress, consumer)
+        self.kernel = kernel
+        self.over = False
+        kernel._lanes.append(self)  # noqa: SLF001 - the two halves of one edge
+
+    @override
+    async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+        if limit < 1:
+            raise ValueError(f"an ask is for at least 1 value, not for {limit}")
+        self.live = False
+        if self._progress.waiters:
+            self._progress.stir()
+        try:
+            answer = await self.kernel.ask(self, limit)
+        except BaseException:
+            self.over = True
+            raise
+        if answer is DONE:
+            self.over = True
+        return answer
+
+    @override
+    async def abort(self) -> Done:
+        return await self.terminate(None)
+
+    @override
+    async def error(self, reason: BaseException) -> Done:
+        return await self.terminate(reason)
+
+    @override
+    def abort_nowait(self) -> None:
+        self.kernel.run.spawn(self.terminate, None)
+
+    @override
+    def error_nowait(self, reason: BaseException) -> None:
+        self.kernel.run.spawn(self.terminate, reason)
+
+    async def terminate(self, reason: BaseException | None) -> Done:
+        """Abort or, with a reason, error; nothing is sent after a terminal answer (R9)."""
+        self.live = False
+        if self.over:
+            return DONE
+        try:
+            return await self.kernel.terminate(reason)
+        finally:
+            self.over = True
+
+    @override
+    def ack(self) -> None:
+        self.live = False
+        self.kernel.acknowledged()
+        self._progress.stir()
+
+    @override
+    def lane(self) -> "Lane[T_co]":
+        return Lane(self.kernel, self._consumer)

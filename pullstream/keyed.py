@@ -1,0 +1,82 @@
+"""Results per key and time: `reduce_by_key`, and the folds it applies."""
+
+from collections.abc import AsyncIterator, Callable, Hashable
+from typing import Any, Generic
+
+import attrs
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Site, Transformer, callable_argument
+from pullstream.context import Completed, Context
+from pullstream.decorators import transformer
+from pullstream.errors import CompositionError
+from pullstream.protocol import Batch, Reader
+
+A = TypeVar("A")
+S = TypeVar("S")
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+A_contra = TypeVar("A_contra", contravariant=True)
+
+
+def _same(state: Any) -> Any:
+    return state
+
+
+@attrs.frozen
+class Fold(Generic[A_contra, R_co]):
+    """A fold of values: a fresh state, how a value changes it, and the result made of it at the end.
+
+    `initial` is a factory, called once for each state; `step` gives the next state, and may change the one it was
+    given; `finish` makes the result (without it, the state is the result).
+
+    >>> import pullstream as ps
+    >>> counting = ps.Fold(int, lambda n, _: n + 1)
+    >>> mean = ps.Fold(list, lambda seen, n: [*seen, n], lambda seen: sum(seen) / len(seen))
+    """
+
+    initial: Callable[[], Any]
+    step: Callable[[Any, A_contra], Any]
+    finish: Callable[[Any], R_co] = _same
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("initial", "step", "finish"):
+            callable_argument("Fold", name, getattr(self, name))
+
+
+@transformer
+async def _reduce_by_key(
+    upstream: Reader[Any], ctx: Context, key: Callable[[Any], Hashable], fold: Fold[Any, Any]
+) -> AsyncIterator[Batch[Any]]:
+    initial, step, finish = fold.initial, fold.step, fold.finish
+    tables: dict[Hashable, dict[Hashable, Any]] = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case Batch(time, values):
+                ctx.notify_at(time)
+                table = tables.setdefault(time, {})
+                for value in values:
+                    name = key(value)
+                    table[name] = step(table[name] if name in table else initial(), value)
+            case Completed(time):
+                yield Batch(time, [(name, finish(state)) for name, state in tables.pop(time).items()])
+
+
+def reduce_by_key(key: Callable[[A], K], fold: Fold[A, R]) -> Transformer[A, tuple[K, R]]:
+    """Fold the values of each key and time; `(key, result)` pairs come when the time is complete, and not before.
+
+    >>> import pullstream as ps
+    >>> words = ps.values([(1, "a"), (1, "b"), (1, "a"), (2, "a")], time=lambda pair: pair[0])
+    >>> counts = ps.reduce_by_key(lambda pair: pair[1], ps.Fold(int, lambda n, _: n + 1))
+    >>> ps.run(ps.pipe(words, counts, ps.collect()))
+    [('a', 2), ('b', 1), ('a', 1)]
+
+    The pairs of a time come in the order in which their keys were first seen; times come as they complete, the least
+    first. The states of a time are kept until then, and dropped with it.
+    """
+    callable_argument("reduce_by_key", "key", key)
+    if not isinstance(fold, Fold):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+        raise CompositionError(f"reduce_by_key() at {Site.here()} needs a Fold(initial, step, finish), and got {fold!r}")
+    (module,) = _reduce_by_key(key, fold).modules
+    return Transformer((attrs.evolve(module, name="reduce_by_key"),))

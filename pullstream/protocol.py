@@ -1,0 +1,152 @@
+"""The protocol of one edge: what is asked, what is answered, and the states between (001; DESIGN's R1 to R12).
+
+A request goes up, its answer comes down:
+
+    ask(limit)     -> Batch(time, values) with 1 <= len(values) <= limit, or DONE; a failure is raised
+    abort()        -> DONE, once everything upstream has let go
+    error(reason)  -> DONE, the same, with a reason that travels to the source
+
+The life of an edge is the table `TRANSITIONS`. The kernel takes every step through it, so what the table does not
+list cannot happen; the documentation's diagram is drawn from it as well.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, Generic, Literal
+
+import attrs
+from typing_extensions import TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@attrs.frozen
+class Batch(Generic[T_co]):
+    """Values at one logical time: the answer to an ask.
+
+    `time` is any hashable with a partial order (`<=`): an int, a date, a tuple, a `timely.Product`. `values` holds at
+    least one value and never more than was asked for (R2).
+
+    >>> match Batch(3, ["a", "b"]):
+    ...     case Batch(time, values):
+    ...         print(time, values)
+    3 ['a', 'b']
+    """
+
+    time: Hashable
+    values: Sequence[T_co]
+
+
+class Done(Enum):
+    """The type of `DONE`, the answer of a stream that has ended (R3)."""
+
+    DONE = "DONE"
+
+    def __repr__(self) -> str:
+        return "DONE"
+
+
+DONE: Final[Literal[Done.DONE]] = Done.DONE
+
+
+class Reader(ABC, Generic[T_co]):
+    """The one runtime interface: the downstream end of an edge, on one lane (R4).
+
+    A reader belongs to one task at a time; whoever asks from several tasks takes a `lane()` for each.
+    """
+
+    @abstractmethod
+    async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+        """Ask for at most `limit` values; answered as soon as one is there.
+
+        Asking again acknowledges what this lane has received (R11). Cancelling the ask aborts the stream from here
+        up (R10). Not a checkpoint when the answer is at hand.
+
+        Raises:
+            BaseException: the stream's failure, the same object on every ask (R3).
+        """
+
+    @abstractmethod
+    async def abort(self) -> Done:
+        """Say "no more, thank you"; answered once everything upstream has let go (R5, R6).
+
+        Raises:
+            ReleaseTimeout: a module did not let go within the run's `release_timeout`.
+            BaseException: what a release raised itself (R8).
+        """
+
+    @abstractmethod
+    async def error(self, reason: BaseException) -> Done:
+        """Abort with a reason that travels to the source; afterwards every ask here raises `reason` (R3, R6)."""
+
+    @abstractmethod
+    def abort_nowait(self) -> None:
+        """Abort without waiting for the confirmation: the specification's `done` indication."""
+
+    @abstractmethod
+    def error_nowait(self, reason: BaseException) -> None:
+        """Report an error without waiting for the confirmation: the specification's `error` indication."""
+
+    @abstractmethod
+    def ack(self) -> None:
+        """Acknowledge what this lane has received without asking for more (R11)."""
+
+    @abstractmethod
+    def lane(self) -> "Reader[T_co]":
+        """Another reader of the same stream, for another task; asks are answered first come, first served (R4)."""
+
+
+class State(Enum):
+    """Where an edge is in its life."""
+
+    OPEN = "open"
+    CLOSING = "closing"
+    DONE = "done"
+    FAILED = "failed"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Event(Enum):
+    """What can happen on an edge. The requests come from below; the rest from the module above the edge."""
+
+    ASK = "ask"
+    ABORT = "abort"
+    ERROR = "error"
+    VALUE = "value"
+    END = "end"
+    FAIL = "fail"
+    RELEASED = "released"
+    RELEASED_FAILED = "released after a failure"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
+    {
+        # Open: asks are answered with values. The first termination, from either side, begins the closing.
+        (State.OPEN, Event.ASK): State.OPEN,
+        (State.OPEN, Event.VALUE): State.OPEN,
+        (State.OPEN, Event.END): State.CLOSING,
+        (State.OPEN, Event.FAIL): State.CLOSING,
+        (State.OPEN, Event.ABORT): State.CLOSING,
+        (State.OPEN, Event.ERROR): State.CLOSING,
+        # Closing: everything upstream is let go, once (R6). Requests wait for it; no value passes any more (R5).
+        (State.CLOSING, Event.ASK): State.CLOSING,
+        (State.CLOSING, Event.ABORT): State.CLOSING,
+        (State.CLOSING, Event.ERROR): State.CLOSING,
+        (State.CLOSING, Event.RELEASED): State.DONE,
+        (State.CLOSING, Event.RELEASED_FAILED): State.FAILED,
+        # Ended: for ever (R3). Asks are answered DONE, or raise the failure; terminations are confirmed at once.
+        (State.DONE, Event.ASK): State.DONE,
+        (State.DONE, Event.ABORT): State.DONE,
+        (State.DONE, Event.ERROR): State.DONE,
+        (State.FAILED, Event.ASK): State.FAILED,
+        (State.FAILED, Event.ABORT): State.FAILED,
+        (State.FAILED, Event.ERROR): State.FAILED,
+    },
+)

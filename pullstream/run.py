@@ -1,0 +1,251 @@
+"""Opening a blueprint: building its kernels and its graph, running its sinks, ending in order."""
+
+import signal
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Generic, cast
+
+import trio
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Blueprint, Module, Pipeline, Site
+from pullstream.context import Context
+from pullstream.errors import Abandoned, CompositionError, blame
+from pullstream.kernel import Kernel
+from pullstream.progress import Progress
+from pullstream.protocol import Reader
+from pullstream.stateless import Segment, Stage
+from pullstream.tee import Tee, TeeConsumer
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+Body = Callable[[Reader[Any], Context], Awaitable[Any]]
+
+
+class Run:
+    """What the modules of one run share: its settings, its tasks and its sidecar."""
+
+    def __init__(self, *, limit: int, release_timeout: float) -> None:
+        if limit < 1:
+            raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
+        self.limit = limit
+        self.release_timeout = release_timeout
+        self.progress = Progress()
+        self.nursery: trio.Nursery
+
+    def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
+        """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""
+        self.nursery.start_soon(task, *args)
+
+    def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
+        """Build the kernels of a source's or transformer's modules; neighbouring stateless ones become one."""
+        kernel = upstream
+        stages: list[Stage] = []
+        for module in modules:
+            made: object = module.made()
+            if isinstance(made, Stage):
+                stages.append(made.placed(module))
+                continue
+            kernel = self._place(cast("Kernel[Any]", made), [module], self._fused(stages, kernel))
+            stages = []
+        kernel = self._fused(stages, kernel)
+        assert kernel is not None, "a stream has at least one module"
+        return kernel
+
+    def sink(self, sink: Blueprint, upstream: Kernel[Any] | None) -> "Consumer | TeeConsumer":
+        """Build a sink with everything above it, from `upstream` on."""
+        *modules, last = sink.modules
+        kernel = self.stream(modules, upstream) if modules or upstream is None else upstream
+        made: object = last.made()
+        if isinstance(made, Tee):
+            return TeeConsumer(self, last, made, kernel)
+        return Consumer(self, last, cast("Body", made), kernel)
+
+    def _fused(self, stages: Sequence[Stage], upstream: Kernel[Any] | None) -> Kernel[Any] | None:
+        if not stages:
+            return upstream
+        return self._place(Segment(stages), [stage.module for stage in stages], upstream)
+
+    def _place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
+        names = [module.label or module.name for module in modules]
+        seat = self.progress.seat(names, modules[-1].site, None if upstream is None else upstream.seat)
+        kernel.connect(self, seat, upstream)
+        return kernel
+
+
+class Consumer:
+    """A sink at run time: its body, its reader, and how it ended."""
+
+    def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
+        self.seat = run.progress.seat([module.label or module.name], module.site, upstream.seat, sink=True)
+        self._reader = upstream.reader(self.seat)
+        self._context = Context(run, self.seat, [self._reader])
+        self._body = body
+
+    async def consume(self) -> Any:
+        """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
+        try:
+            result = await self._body(self._reader, self._context)
+            await self._reader.abort()
+        except trio.Cancelled:
+            self.seat.freeze()
+            with trio.CancelScope(shield=True):
+                await self._reader.abort()
+            self.seat.abandon()
+            raise
+        except BaseException as exc:
+            self.seat.freeze()
+            if exc is not self._reader.kernel.failure:
+                blame(exc, str(self.seat))
+            with trio.CancelScope(shield=True):
+                await self._reader.error(exc)
+            self.seat.fail(exc)
+            raise
+        self.seat.complete()
+        return result
+
+
+class Running(Generic[R_co]):
+    """A pipeline that runs: its progress, its result, and the ways to stop it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self._finished = trio.Event()
+        self._scope = trio.CancelScope()
+        self._failure: BaseException | None = None
+        self._result: R_co
+        self._told = False
+
+    async def result(self) -> R_co:
+        """Wait for the end and give the sink's result; a tuple of results for several sinks.
+
+        Raises:
+            Abandoned: the run was aborted.
+            BaseException: the stream's failure, as itself.
+        """
+        await self._finished.wait()
+        if self._failure is not None:
+            self._told = True
+            raise self._failure
+        return self._result
+
+    async def abort(self) -> None:
+        """Stop now, in order: everything is released, nothing is completed; returns when it is confirmed."""
+        self._scope.cancel()
+        await self._finished.wait()
+
+    async def _consume(self, consumer: Consumer | TeeConsumer, nursery: trio.Nursery) -> None:
+        with self._scope:
+            try:
+                self._result = await consumer.consume()
+            except trio.Cancelled:
+                raise
+            except BaseException as exc:  # noqa: BLE001 - kept as the run's outcome, and raised by whoever asks
+                self._failure = exc
+        abandoned = self._scope.cancelled_caught
+        self.progress.end(self._failure, abandoned=abandoned)
+        if abandoned:
+            self._failure = Abandoned("the run was aborted before its end")
+        self._finished.set()
+        if self._failure is not None and not abandoned:
+            # Those who wait have been woken with the failure; the rest of the block has nothing left to wait for.
+            nursery.cancel_scope.cancel()
+
+
+class Opening(Generic[R_co]):
+    """The context manager behind `Pipeline.open`."""
+
+    def __init__(self, pipeline: Pipeline[R_co], *, limit: int, release_timeout: float) -> None:
+        self._pipeline = pipeline
+        self._run = Run(limit=limit, release_timeout=release_timeout)
+        self._running: Running[R_co] = Running(self._run.progress)
+        self._manager = self._open()
+        self.interrupted = False
+
+    async def __aenter__(self) -> Running[R_co]:
+        return await self._manager.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._manager.__aexit__(kind, exc, traceback)
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[Running[R_co], None]:
+        run, running = self._run, self._running
+        consumer = run.sink(self._pipeline, None)
+        run.progress.start()
+        outcome: BaseException | None = None
+        try:
+            async with trio.open_nursery() as run.nursery:
+                run.spawn(run.progress.keep_looking)
+                run.spawn(running._consume, consumer, run.nursery)  # noqa: SLF001 - one object in two parts
+                try:
+                    yield running
+                    await running.result()
+                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery, so that none wraps it
+                    outcome = exc
+                with trio.CancelScope(shield=True):
+                    await running.abort()
+                run.nursery.cancel_scope.cancel()
+        except BaseExceptionGroup:
+            # A cancellation from outside that also struck the nursery's own exit.
+            if outcome is None:
+                raise
+        self._report(outcome)
+        if outcome is not None:
+            raise outcome
+
+    def _report(self, exc: BaseException | None) -> None:
+        """Raise the stream's failure when nobody has been told yet; beside another exception, both."""
+        failure, told = self._running._failure, self._running._told  # noqa: SLF001
+        if failure is None or told or exc is failure or isinstance(failure, Abandoned):
+            return
+        if exc is None or isinstance(exc, trio.Cancelled):
+            raise failure
+        raise BaseExceptionGroup("the block failed, and so did the stream beside it", [exc, failure])
+
+    def abort_on_interrupt(self) -> None:
+        """Have the first Ctrl-C abort in order; from then on another one raises, as without this."""
+        self._run.spawn(self._watch_interrupts)
+
+    async def _watch_interrupts(self) -> None:
+        with trio.open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                break
+        self.interrupted = True
+        await self._running.abort()
+
+
+def run(pipeline: Pipeline[R], *, limit: int = 1024, release_timeout: float = 5.0) -> R:
+    """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
+
+    Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one raises at
+    once. `limit` and `release_timeout` are those of `Pipeline.open`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
+    [0, 1, 4, 9]
+
+    Raises:
+        BaseException: the stream's failure, as itself, with a note that names the module.
+    """
+    if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+        raise CompositionError(f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}")
+    return trio.run(_run, pipeline, limit, release_timeout)
+
+
+async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float) -> R:
+    opening = pipeline.open(limit=limit, release_timeout=release_timeout)
+    try:
+        async with opening as running:
+            if threading.current_thread() is threading.main_thread():
+                opening.abort_on_interrupt()
+            return await running.result()
+    except Abandoned:
+        if opening.interrupted:
+            raise KeyboardInterrupt from None
+        raise

@@ -1,0 +1,84 @@
+"""Sinks: `collect`, `drain`, `reduce`."""
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Sink, callable_argument
+from pullstream.context import Context
+from pullstream.protocol import DONE, Reader
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+def collect() -> Sink[A, list[A]]:
+    """Keep every value in a list.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abc"), ps.collect()))
+    ['a', 'b', 'c']
+    """
+    return Sink((Module("collect", _collect),))
+
+
+def _collect() -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
+        values: list[Any] = []
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            values.extend(batch.values)
+            await ctx.breathe()
+        return values
+
+    return body
+
+
+def drain(function: Callable[[A], object] | None = None) -> Sink[A, None]:
+    """Take every value and do nothing with it, or call a function for its effect.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("ab"), ps.drain(print)))
+    a
+    b
+    """
+    if function is None:
+        return Sink((Module("drain", _drain),))
+    callable_argument("drain", "function", function)
+    return Sink((Module("drain", _drain, (function,)),))
+
+
+def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> None:
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            if function is not None:
+                for value in batch.values:
+                    function(value)
+            await ctx.breathe()
+
+    return body
+
+
+def reduce(function: Callable[[R, A], R], initial: R) -> Sink[A, R]:
+    """Fold all values into one, from `initial` on.
+
+    >>> import operator, pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.reduce(operator.add, 0)))
+    6
+
+    `initial` is used by every run of the blueprint, so it must not be changed in place.
+    """
+    callable_argument("reduce", "function", function)
+    return Sink((Module("reduce", _reduce, (function, initial)),))
+
+
+def _reduce(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> Any:
+        result = initial
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            result = functools.reduce(function, batch.values, result)
+            await ctx.breathe()
+        return result
+
+    return body

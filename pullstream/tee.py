@@ -1,0 +1,179 @@
+"""`tee`: several sinks over one stream, in lockstep."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, overload
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Sink, Site
+from pullstream.errors import CompositionError
+from pullstream.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done
+
+if TYPE_CHECKING:
+    from pullstream.run import Consumer, Run
+
+A = TypeVar("A")
+R1 = TypeVar("R1")
+R2 = TypeVar("R2")
+R3 = TypeVar("R3")
+R4 = TypeVar("R4")
+
+
+class Tee:
+    """What a run makes of a `tee` module."""
+
+    def __init__(self, *sinks: Blueprint) -> None:
+        self.sinks = sinks
+
+
+class Branch(Kernel[Any]):
+    """One sink's edge below a tee: its asks are answered when all branches that are still there have asked."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, tee: "TeeConsumer") -> None:
+        self._tee = tee
+        self.wanted = 0
+        self.answer: Batch[Any] | Done | BaseException | None = None
+        self.answered = trio.Event()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        self.wanted = limit
+        self.answered = trio.Event()
+        self._tee.changed.set()
+        await self.answered.wait()
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer or DONE
+
+    def give(self, answer: Batch[Any] | Done | BaseException) -> None:
+        """Answer the branch's ask."""
+        self.wanted = 0
+        self.answer = answer
+        self.answered.set()
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        await self._tee.leave(self, reason)
+
+    @override
+    def _relayed(self, exc: BaseException) -> bool:
+        return exc is self.answer
+
+
+class TeeConsumer:
+    """A tee at run time: it asks upstream when every branch has asked, and gives each the same answer.
+
+    A branch that aborts leaves the others as they are; the last one's abort goes upstream. An error of any branch
+    goes upstream at once, and fails the others (R6).
+    """
+
+    def __init__(self, run: "Run", module: Module, tee: Tee, upstream: Kernel[Any]) -> None:
+        name = module.label or module.name
+        seat = run.progress.seat([name], module.site, upstream.seat)
+        self._reader = upstream.reader(seat)
+        self._seat = seat
+        self._branches: list[Branch] = []
+        self._consumers: list[Consumer | TeeConsumer] = []
+        self.changed = trio.Event()
+        for number, sink in enumerate(tee.sinks):
+            branch = Branch(self)
+            branch.connect(run, run.progress.seat([f"{name}[{number}]"], module.site, seat), None)
+            branch.origin = False
+            self._branches.append(branch)
+            self._consumers.append(run.sink(sink, branch))
+
+    async def consume(self) -> tuple[Any, ...]:
+        """Run every sink to its end."""
+        results: list[Any] = [None] * len(self._consumers)
+        failures: list[BaseException] = []
+
+        async def consume(number: int) -> None:
+            try:
+                results[number] = await self._consumers[number].consume()
+            except trio.Cancelled:
+                raise
+            except BaseException as exc:  # noqa: BLE001 - raised below, when all have ended
+                if all(exc is not failure for failure in failures):
+                    failures.append(exc)
+
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._pump)
+                for number in range(len(self._consumers)):
+                    nursery.start_soon(consume, number)
+        except trio.Cancelled:
+            self._seat.abandon()
+            raise
+        if len(failures) > 1:
+            raise BaseExceptionGroup("several sinks failed, each in its own way", failures)
+        if failures:
+            raise failures[0]
+        return tuple(results)
+
+    async def leave(self, branch: Branch, reason: BaseException | None) -> None:
+        """A branch has ended: by an abort, or by an error, which ends all."""
+        if branch in self._branches:
+            self._branches.remove(branch)
+        if reason is not None or not self._branches:
+            await self._reader.terminate(reason)
+        if reason is not None:
+            self._give_all(reason)
+        self.changed.set()
+
+    async def _pump(self) -> None:
+        while self._branches:
+            if not all(branch.wanted for branch in self._branches):
+                await self.changed.wait()
+                self.changed = trio.Event()
+                continue
+            limit = min(branch.wanted for branch in self._branches)
+            try:
+                answer = await self._reader.ask(limit)
+            except trio.Cancelled:
+                raise
+            except BaseException as exc:  # noqa: BLE001 - every branch raises it, to its own sink
+                self._seat.fail(exc)
+                self._give_all(exc)
+                return
+            if answer is DONE:
+                self._give_all(DONE)
+                self._seat.complete()
+                return
+            for branch in self._branches:
+                branch.give(answer)
+
+    def _give_all(self, answer: Done | BaseException) -> None:
+        branches, self._branches = self._branches, []
+        for branch in branches:
+            branch.give(answer)
+
+
+@overload
+def tee(a: Sink[A, R1], b: Sink[A, R2], /) -> Sink[A, tuple[R1, R2]]: ...
+@overload
+def tee(a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], /) -> Sink[A, tuple[R1, R2, R3]]: ...
+@overload
+def tee(a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], d: Sink[A, R4], /) -> Sink[A, tuple[R1, R2, R3, R4]]: ...
+@overload
+def tee(*sinks: Sink[A, R1]) -> Sink[A, tuple[R1, ...]]: ...
+def tee(*sinks: Sink[Any, Any]) -> Sink[Any, tuple[Any, ...]]:
+    """Give every value to each of several sinks; the result is the tuple of their results.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.reduce(max, 0))))
+    ([0, 1, 2, 3], 3)
+
+    The slowest sink sets the pace. A sink that ends early leaves the others running; one that fails ends them all.
+    `completed` waits for every sink.
+    """
+    for sink in sinks:
+        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+            raise CompositionError(f"tee() at {Site.here()} takes sinks, and got {sink!r}")
+    if not sinks:
+        raise CompositionError(f"tee() at {Site.here()} needs at least one sink")
+    return Sink((Module("tee", Tee, sinks),))

@@ -1,0 +1,222 @@
+"""Transformers that keep something between asks: `take`, `take_times`, `flat_map`, `map_batches`."""
+
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
+from itertools import islice
+from typing import Any, ClassVar
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
+from pullstream.context import Completed, Context
+from pullstream.decorators import transformer
+from pullstream.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done, Reader
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class _Take(Kernel[Any]):
+    waits: ClassVar[bool] = False
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._left == 0:
+            return DONE
+        batch = await self.upstream.ask(min(limit, self._left))
+        if batch is not DONE:
+            self._left -= len(batch.values)
+        return batch
+
+    @override
+    def acknowledged(self) -> None:
+        self.upstream.ack()
+
+
+def take(count: int) -> Transformer[A, A]:
+    """Give the first `count` values, then abort what is upstream and end.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.count(), ps.take(3), ps.collect()))
+    [0, 1, 2]
+
+    It never asks for more than it gives, and aborts with the ask after the last value (R7). It may end in the middle
+    of a time, which is then complete with a part of its values: `take_times` takes whole times.
+    """
+    count_argument("take", "count", count)
+    return Transformer((Module("take", _Take, (count,)),))
+
+
+@transformer
+async def _take_times(upstream: Reader[Any], ctx: Context, count: int) -> AsyncIterator[Batch[Any]]:
+    taken: set[Hashable] = set()
+    pending = count
+    if count == 0:
+        return
+    async for event in ctx.events(upstream):
+        match event:
+            case Batch(time, _):
+                if time not in taken and len(taken) < count:
+                    taken.add(time)
+                    ctx.notify_at(time)
+                if time in taken:
+                    yield event
+            case Completed():
+                pending -= 1
+                if pending == 0:
+                    return
+
+
+def take_times(count: int) -> Transformer[A, A]:
+    """Give all values of the first `count` times that come, then abort what is upstream and end.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([10, 11, 20, 21, 30], time=lambda n: n // 10), ps.take_times(2), ps.collect()))
+    [10, 11, 20, 21]
+
+    It ends as soon as those times are complete at its input: for a source in time order, when the next time comes,
+    or sooner if the source knows sooner. Batches at other times that come before are dropped.
+    """
+    count_argument("take_times", "count", count)
+    return Transformer((_named("take_times", _take_times(count)),))
+
+
+def _named(name: str, blueprint: Transformer[Any, Any]) -> Module:
+    (module,) = blueprint.modules
+    return Module(name, module.make, module.args, module.options)
+
+
+class _Expand(Kernel[Any]):
+    """Gives the values of one iterator after another, as many at a time as are asked for."""
+
+    waits: ClassVar[bool] = False
+    trusted: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._inner: Iterator[Any] | None = None
+        self._time: Hashable = None
+        self._failed: BaseException | None = None
+
+    async def next_inner(self, limit: int) -> Iterator[Any] | None:
+        """The next iterator, or None at the end; sets `_time`."""
+        raise NotImplementedError
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._failed is not None:
+            raise self._failed
+        values: list[Any] = []
+        while True:
+            try:
+                if self._inner is None:
+                    self._inner = await self.next_inner(limit)
+                    if self._inner is None:
+                        return DONE
+                self._extend(values, limit)
+            except Exception as exc:
+                if not values:
+                    raise
+                self._failed = exc
+            if values:
+                return Batch(self._time, values)
+            await self.breathe()
+
+    def _extend(self, values: list[Any], limit: int) -> None:
+        assert self._inner is not None
+        values.extend(islice(self._inner, limit))
+        if len(values) < limit:
+            self._inner = None
+
+    @override
+    def acknowledged(self) -> None:
+        # While something of the batch above is left, its stamp stands for it.
+        if self._inner is None:
+            self.upstream.ack()
+
+    @override
+    async def release(self) -> None:
+        close = getattr(self._inner, "close", None)
+        if close is not None:
+            close()
+
+
+class _MapBatches(_Expand):
+    def __init__(self, function: Callable[[list[Any]], Iterable[Any]]) -> None:
+        super().__init__()
+        self._function = function
+
+    @override
+    async def next_inner(self, limit: int) -> Iterator[Any] | None:
+        batch = await self.upstream.ask(limit)
+        if batch is DONE:
+            return None
+        self._time = batch.time
+        return iter(self._function(list(batch.values)))
+
+
+def map_batches(function: Callable[[list[A]], Iterable[B]]) -> Transformer[A, B]:
+    """Apply a function to whole batches: lists of values at one time, at most as long as what was asked for.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_batches(sorted), ps.collect()))
+    [1, 2, 3]
+
+    How long the lists are depends on who asks: this is for speed (a vectorised function), not for grouping. The
+    result may have any length; what exceeds the ask is kept for the next one.
+    """
+    callable_argument("map_batches", "function", function)
+    return Transformer((Module("map_batches", _MapBatches, (function,)),))
+
+
+class _FlatMap(_Expand):
+    def __init__(self, function: Callable[[Any], Iterable[Any]]) -> None:
+        super().__init__()
+        self._function = function
+        self._outer: Iterator[Any] = iter(())
+
+    @override
+    async def next_inner(self, limit: int) -> Iterator[Any] | None:
+        for value in self._outer:
+            return iter(self._function(value))
+        batch = await self.upstream.ask(limit)
+        if batch is DONE:
+            return None
+        self._time = batch.time
+        self._outer = iter(batch.values)
+        return iter(())
+
+    @override
+    def _extend(self, values: list[Any], limit: int) -> None:
+        assert self._inner is not None
+        values.extend(islice(self._inner, limit))
+        while len(values) < limit:
+            self._inner = None
+            for value in self._outer:
+                self._inner = iter(self._function(value))
+                values.extend(islice(self._inner, limit - len(values)))
+                break
+            else:
+                return
+
+    @override
+    def acknowledged(self) -> None:
+        # An iterator over what is left of a batch does not say whether anything is: its stamp stands for it.
+        return
+
+
+def flat_map(function: Callable[[A], Iterable[B]]) -> Transformer[A, B]:
+    """Apply a function that gives any number of values for each, and give them one after another.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["a b", "", "c"]), ps.flat_map(str.split), ps.collect()))
+    ['a', 'b', 'c']
+
+    The iterables are read only as far as is asked for, so they may be endless; one that is a generator is closed if
+    the stream ends in its middle.
+    """
+    callable_argument("flat_map", "function", function)
+    return Transformer((Module("flat_map", _FlatMap, (function,)),))
