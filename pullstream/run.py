@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from itertools import groupby
 from types import TracebackType
 from typing import Any, Generic, cast
 
@@ -43,15 +44,15 @@ class Run:
     def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Build the kernels of a source's or transformer's modules; neighbouring stateless ones become one."""
         kernel = upstream
-        stages: list[Stage] = []
-        for module in modules:
-            made: object = module.made()
-            if isinstance(made, Stage):
-                stages.append(made.placed(module))
-                continue
-            kernel = self._place(cast("Kernel[Any]", made), [module], self._fused(stages, kernel))
-            stages = []
-        kernel = self._fused(stages, kernel)
+        made = [(module, module.made()) for module in modules]
+        for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
+            row = list(group)
+            if is_stage:
+                stages, names = [stage for _, stage in row], [module for module, _ in row]
+                kernel = self._place(Segment(stages, names), names, kernel)
+            else:
+                for module, it in row:
+                    kernel = self._place(it, [module], kernel)
         assert kernel is not None, "a stream has at least one module"
         return kernel
 
@@ -63,11 +64,6 @@ class Run:
         if isinstance(made, Tee):
             return TeeConsumer(self, last, made, kernel)
         return Consumer(self, last, cast("Body", made), kernel)
-
-    def _fused(self, stages: Sequence[Stage], upstream: Kernel[Any] | None) -> Kernel[Any] | None:
-        if not stages:
-            return upstream
-        return self._place(Segment(stages), [stage.module for stage in stages], upstream)
 
     def _place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         names = [module.label or module.name for module in modules]

@@ -1,69 +1,62 @@
-"""Stateless stages (`map`, `filter`), and the kernel that runs a row of them as one.
+"""Stateless stages (`map`, `filter`), and the kernel that runs a row of them as one loop.
 
-A stage works on a whole batch in C loops. Batching stays invisible: when a callable raises, the values before it are
-answered now, and the failure comes with the next ask (DESIGN 3.2).
+Neighbouring stages are fused when the pipeline is opened: their functions are called from one loop over the batch,
+which is written out as Python, because CPython calls Python functions faster from bytecode than from the C of the
+builtin `map`, and needs no list between stages. Batching stays invisible: when a callable raises, the values before
+it are answered now, and the failure comes with the next ask (DESIGN 3.2).
 """
 
-import builtins
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from itertools import compress
-from typing import Any, ClassVar, Generic, Self
+from enum import Enum
+from functools import cache
+from types import CodeType
+from typing import Any, ClassVar
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, callable_argument
-from pullstream.errors import blame
 from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-
-class Stage(ABC, Generic[A, B]):
-    """A function from values to at most as many values, in order, that keeps nothing between calls."""
-
-    module: Module
-
-    def placed(self, module: Module) -> Self:
-        """Remember the module, for errors."""
-        self.module = module
-        return self
-
-    @abstractmethod
-    def apply(self, values: Sequence[A], out: list[B]) -> None:
-        """Append to `out` what becomes of `values`; when this raises, `out` holds what came before."""
+Loop = Callable[[Sequence[Callable[[Any], Any]], Sequence[Any], list[Any]], None]
 
 
-class _Map(Stage[A, B]):
-    def __init__(self, function: Callable[[A], B]) -> None:
-        self._function = function
+class Kind(Enum):
+    """What a stage does with a function's result; the value is its line of the fused loop."""
 
-    @override
-    def apply(self, values: Sequence[A], out: list[B]) -> None:
-        out.extend(builtins.map(self._function, values))
-        _complete(out, values)
+    MAP = "value = {function}(value)"
+    FILTER = "if not {function}(value): continue"
 
 
-class _Filter(Stage[A, A]):
-    def __init__(self, test: Callable[[A], object]) -> None:
-        self._test = test
+@attrs.frozen
+class Stage:
+    """A function from one value to at most one, that keeps nothing between calls."""
 
-    @override
-    def apply(self, values: Sequence[A], out: list[A]) -> None:
-        verdicts: list[object] = []
-        try:
-            verdicts.extend(builtins.map(self._test, values))
-            _complete(verdicts, values)
-        finally:
-            out.extend(compress(values, verdicts))
+    kind: Kind
+    function: Callable[[Any], Any]
 
 
-def _complete(results: Sequence[object], values: Sequence[object]) -> None:
-    # A StopIteration ends `map` silently, and would lose the rest of the batch.
-    if len(results) != len(values):
-        raise RuntimeError("the callable raised StopIteration")
+@cache
+def _loop(kinds: tuple[Kind, ...]) -> Loop:
+    """The fused loop of a row of stages; stage n stands on line `_FIRST_LINE + n`."""
+    names = [f"function_{number}" for number in range(len(kinds))]
+    lines = [
+        "def loop(functions, values, out):",
+        f"    {', '.join(names)}, = functions",
+        "    for value in values:",
+        *(f"        {kind.value.format(function=name)}" for kind, name in zip(kinds, names, strict=True)),
+        "        out.append(value)",
+    ]
+    namespace: dict[str, Any] = {}
+    exec(compile("\n".join(lines), "<fused stages>", "exec"), namespace)  # noqa: S102 - of nothing but the text above
+    return namespace["loop"]
+
+
+_FIRST_LINE = 4
 
 
 class Segment(Kernel[Any]):
@@ -72,10 +65,12 @@ class Segment(Kernel[Any]):
     waits: ClassVar[bool] = False
     trusted: ClassVar[bool] = True
 
-    def __init__(self, stages: Sequence[Stage[Any, Any]]) -> None:
-        self._stages = stages
+    def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
+        self._modules = modules
+        self._functions = [stage.function for stage in stages]
+        self._loop = _loop(tuple(stage.kind for stage in stages))
+        self._code: CodeType = self._loop.__code__  # type: ignore[attr-defined]  # it is a function
         self._failed: BaseException | None = None
-        self._culprit: Module | None = None
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -85,14 +80,11 @@ class Segment(Kernel[Any]):
             batch = await self.upstream.ask(limit)
             if batch is DONE:
                 return DONE
-            values: Sequence[Any] = batch.values
-            for stage in self._stages:
-                out: list[Any] = []
-                try:
-                    stage.apply(values, out)
-                except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
-                    self._failed, self._culprit = exc, stage.module
-                values = out
+            values: list[Any] = []
+            try:
+                self._loop(self._functions, batch.values, values)
+            except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
+                self._failed = exc
             if values:
                 return Batch(batch.time, values)
             await self.breathe()
@@ -103,11 +95,16 @@ class Segment(Kernel[Any]):
 
     @override
     def culprit(self) -> str:
-        module = self._culprit
-        return super().culprit() if module is None else f"{module}, composed at {module.site}"
+        traceback = None if self._failed is None else self._failed.__traceback__
+        while traceback is not None and traceback.tb_frame.f_code is not self._code:
+            traceback = traceback.tb_next
+        if traceback is None:
+            return super().culprit()
+        module = self._modules[traceback.tb_lineno - _FIRST_LINE]
+        return f"{module}, composed at {module.site}"
 
 
-def map(function: Callable[[A], B]) -> Transformer[A, B]:  # noqa: A001 - the field's name, used as ps.map
+def map(function: Callable[[A], B]) -> Transformer[A, B]:
     """Apply a function to every value.
 
     >>> import pullstream as ps
@@ -118,10 +115,14 @@ def map(function: Callable[[A], B]) -> Transformer[A, B]:  # noqa: A001 - the fi
     arrives at the sink (R8).
     """
     callable_argument("map", "function", function)
-    return Transformer((Module("map", _Map, (function,)),))
+    return Transformer((Module("map", _map, (function,)),))
 
 
-def filter(test: Callable[[A], object]) -> Transformer[A, A]:  # noqa: A001 - the field's name, used as ps.filter
+def _map(function: Callable[[Any], Any]) -> Stage:
+    return Stage(Kind.MAP, function)
+
+
+def filter(test: Callable[[A], object]) -> Transformer[A, A]:
     """Keep the values for which `test` is true.
 
     >>> import pullstream as ps
@@ -131,4 +132,8 @@ def filter(test: Callable[[A], object]) -> Transformer[A, A]:  # noqa: A001 - th
     Times are kept. If the test raises, see `map`.
     """
     callable_argument("filter", "test", test)
-    return Transformer((Module("filter", _Filter, (test,)),))
+    return Transformer((Module("filter", _filter, (test,)),))
+
+
+def _filter(test: Callable[[Any], Any]) -> Stage:
+    return Stage(Kind.FILTER, test)
