@@ -12,30 +12,43 @@ from timely.errors import (
     TimeDomainError,
     TimelyError,
 )
+from timely.explain import Blocker
 from timely.graph import Graph, GraphBuilder
 from timely.location import Location, Source, Target
+from timely.loops import ENTER, FEEDBACK, LEAVE, LoopSummary, LoopTime, NaiadSummary, NaiadTime
 from timely.mutable import MutableAntichain
 from timely.order import BEGINNING, less_equal, less_than
+from timely.products import Componentwise, Lexicographic, Product, join
 from timely.summary import IDENTITY, Delay, Identity, MapTime, Summary
-from timely.tracker import Blocker, Tracker
+from timely.tracker import Tracker
 
 __all__ = [
     "BEGINNING",
+    "ENTER",
+    "FEEDBACK",
     "IDENTITY",
+    "LEAVE",
     "Antichain",
     "Blocker",
     "CapabilityError",
     "ChangeBatch",
+    "Componentwise",
     "CycleError",
     "Delay",
     "Graph",
     "GraphBuilder",
     "GraphError",
     "Identity",
+    "Lexicographic",
     "Location",
+    "LoopSummary",
+    "LoopTime",
     "MapTime",
     "MutableAntichain",
+    "NaiadSummary",
+    "NaiadTime",
     "NegativeCountError",
+    "Product",
     "RetreatError",
     "Source",
     "Summary",
@@ -44,6 +57,7 @@ __all__ = [
     "TimeDomainError",
     "TimelyError",
     "Tracker",
+    "join",
     "less_equal",
     "less_than",
 ]

@@ -6,12 +6,13 @@ small dense number. Everything later works with those numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
 
 from timely.antichain import Antichain
+from timely.cycles import Order, order_of_work
 from timely.errors import GraphError
 from timely.location import Location, Source, Target
 from timely.summary import IDENTITY, Summary
@@ -42,6 +43,7 @@ class Graph:
     locations: tuple[Location, ...] = attrs.field(repr=False)
     successors: tuple[tuple[Transition, ...], ...] = attrs.field(repr=False)
     predecessors: tuple[tuple[Transition, ...], ...] = attrs.field(repr=False)
+    order: Order = attrs.field(repr=False)
     _places: Mapping[Location, int] = attrs.field(repr=False)
 
     def place(self, location: Location) -> int:
@@ -67,11 +69,7 @@ class Graph:
         >>> builder.build().name(Source(node, 1))
         'parse, output 1'
         """
-        if isinstance(location, int):
-            location = self.locations[location]
-        node = self.nodes[location.node]
-        kind, ports = ("output", node.outputs) if isinstance(location, Source) else ("input", node.inputs)
-        return f"{node.name}, {kind}" + (f" {location.port}" if ports > 1 else "")
+        return port_name(self.nodes, self.locations[location] if isinstance(location, int) else location)
 
     def __len__(self) -> int:
         """The number of places."""
@@ -138,9 +136,7 @@ class GraphBuilder:
             GraphError: loop contexts do not nest.
             CycleError: some cycle does not strictly advance time.
         """
-        graph = self._number()
-        check_cycles(graph)
-        return graph
+        return self._number()
 
     def _number(self) -> Graph:
         locations: list[Location] = []
@@ -161,14 +157,23 @@ class GraphBuilder:
                     connect(Target(index, i), Source(index, o), summary)
         for source, target in self._edges:
             connect(source, target, IDENTITY)
+        names = [port_name(self._nodes, location) for location in locations]
         return Graph(
             tuple(self._nodes),
             tuple(self._edges),
             tuple(locations),
             tuple(map(tuple, successors)),
             tuple(map(tuple, predecessors)),
+            order_of_work(successors, names),
             places,
         )
+
+
+def port_name(nodes: Sequence[Node], location: Location) -> str:
+    """A readable name of a port: its node, and which port where there are several."""
+    node = nodes[location.node]
+    kind, ports = ("output", node.outputs) if isinstance(location, Source) else ("input", node.inputs)
+    return f"{node.name}, {kind}" + (f" {location.port}" if ports > 1 else "")
 
 
 def _ports_of(nodes: Iterable[Node], location: Location) -> str:
@@ -176,7 +181,3 @@ def _ports_of(nodes: Iterable[Node], location: Location) -> str:
         if index == location.node:
             return f"node {location.node} is {node.name!r} with {node.inputs} inputs and {node.outputs} outputs"
     return f"there is no node {location.node}"
-
-
-def check_cycles(graph: Graph) -> None:
-    del graph

@@ -12,16 +12,17 @@ as not `<=`: a set of minimal summaries then keeps both, which is never wrong, o
 
 A summary says three things about its shape, from which graphs are checked for cycles that do not advance:
 `up` (how many loop contexts the path leaves on its way), `down` (how many it then enters), and `strict` (whether in the
-outermost context it visits every time is strictly advanced).
+outermost context it visits every time is strictly advanced). One that `converts` leads from one domain of times to another.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
 import attrs
+from typing_extensions import override
 
 from timely.errors import SummaryError
 from timely.order import BEGINNING, less_equal
@@ -35,6 +36,7 @@ class Summary(ABC):
     up: int = 0
     down: int = 0
     strict: bool = False
+    converts: bool = False
 
     @abstractmethod
     def results_in(self, time: Any) -> Any:
@@ -49,6 +51,10 @@ class Summary(ABC):
         if isinstance(other, Identity):
             return self
         return Path.of(self, other)
+
+    def split(self) -> Iterator[Summary]:
+        """The steps this summary consists of."""
+        yield self
 
     def less_equal(self, other: Summary) -> bool:
         """Is the time that comes out here, for every time in, never later than through `other`?"""
@@ -67,12 +73,15 @@ class Identity(Summary):
     3
     """
 
+    @override
     def results_in(self, time: Any) -> Any:
         return time
 
+    @override
     def followed_by(self, other: Summary) -> Summary:
         return other
 
+    @override
     def less_equal(self, other: Summary) -> bool:
         # A path that leaves no loop context only ever advances times; one that does decides for itself.
         return other.up == 0 or other == self
@@ -110,6 +119,7 @@ class Delay(Summary):
         if backwards:
             raise SummaryError(f"a delay of {self.step!r} would move times backwards")
 
+    @override
     def results_in(self, time: Any) -> Any:
         if time is BEGINNING:
             return time
@@ -121,18 +131,20 @@ class Delay(Summary):
             raise SummaryError(f"cannot add the step {self.step!r} to the time {time!r}") from error
         return later if self.limit is None or later <= self.limit else None
 
+    @override
     def followed_by(self, other: Summary) -> Summary:
         if isinstance(other, Delay) and type(other.step) is type(self.step):
             passing = None if self.limit is None else self.limit + other.step
             return Delay(self.step + other.step, _least(passing, other.limit))
         return Summary.followed_by(self, other)
 
+    @override
     def less_equal(self, other: Summary) -> bool:
         if isinstance(other, Delay) and type(other.step) is type(self.step):
             return bool(self.step <= other.step) and self._passes_all_of(other)
         if isinstance(other, Identity):
             return not self.strict and self.limit is None
-        return Summary.less_equal(self, other) or _embeds(self, other)
+        return Summary.less_equal(self, other) or Path.below(self, other)
 
     def _passes_all_of(self, other: Delay) -> bool:
         if self.limit is None:
@@ -167,6 +179,7 @@ class MapTime(Summary):
         if self.strict and self.converts:
             raise SummaryError("a summary that converts between domains cannot be strict: the two have no common order")
 
+    @override
     def results_in(self, time: Any) -> Any:
         if time is BEGINNING:
             return time
@@ -179,8 +192,9 @@ class MapTime(Summary):
             raise SummaryError(f"{self.function!r} is declared strict but leaves the time {time!r} where it is")
         return later
 
+    @override
     def less_equal(self, other: Summary) -> bool:
-        return Summary.less_equal(self, other) or _embeds(self, other)
+        return Summary.less_equal(self, other) or Path.below(self, other)
 
 
 @final
@@ -209,6 +223,7 @@ class Path(Summary):
                     steps.append(step)
         return IDENTITY if not steps else steps[0] if len(steps) == 1 else cls(tuple(steps))
 
+    @override
     def results_in(self, time: Any) -> Any:
         for step in self.steps:
             if time is None:
@@ -217,18 +232,18 @@ class Path(Summary):
         return time
 
     @property
+    @override
     def up(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - computed here, constant elsewhere
-        """How far above its start the path rises, at its highest."""
         return self._shape()[0]
 
     @property
+    @override
     def down(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """How far it descends from there to its end."""
         return self._shape()[1]
 
     @property
+    @override
     def strict(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether some step advances strictly at the highest level."""
         return self._shape()[2]
 
     def _shape(self) -> tuple[int, int, bool]:
@@ -243,26 +258,42 @@ class Path(Summary):
             height = apex - step.down
         return top, top - height, strict
 
+    @override
     def less_equal(self, other: Summary) -> bool:
-        return self == other or _embeds(self, other)
+        return self == other or Path.below(self, other)
+
+    @staticmethod
+    def below(small: Summary, large: Summary) -> bool:
+        """Is `small` the path `large` with some detours left out?
+
+        A detour (a stretch that ends in the loop context it began in, without leaving it) only ever advances times, so
+        leaving it out of a chain of monotone steps never gives a later time.
+        """
+        return _contained(tuple(_letters(small)), tuple(_letters(large)))
 
 
-def _embeds(small: Summary, large: Summary) -> bool:
-    """Do the steps of `small` occur in order within `large`, and does all of `large` only advance times?
-
-    Leaving out an advancing step of a chain of monotone ones never gives a later time.
-    """
-    wanted = small.steps if isinstance(small, Path) else (small,)
-    steps = large.steps if isinstance(large, Path) else (large,)
-    if any(
-        step.up or step.down or (isinstance(step, MapTime) and step.converts and step not in wanted) for step in steps
-    ):
-        return False
-    remaining = iter(steps)
-    return all(any(step == candidate for candidate in remaining) for step in wanted)
+def _letters(summary: Summary) -> Iterator[Summary]:
+    """The steps of a path, those through loops one letter at a time, so that detours can be told apart."""
+    if isinstance(summary, Path):
+        for step in summary.steps:
+            yield from _letters(step)
+    elif not isinstance(summary, Identity):
+        yield from summary.split()
 
 
-def summary_results(summary: Summary, times: tuple[Hashable, ...]) -> list[Any]:
-    """`results_in` for several times, leaving out those that cannot take the path."""
-    results = (summary.results_in(time) for time in times)
-    return [result for result in results if result is not None]
+def _contained(small: tuple[Summary, ...], large: tuple[Summary, ...]) -> bool:
+    """Is `small` left when some detours are cut out of `large`?"""
+    matched: list[set[int]] = [{0}] + [set() for _ in large]  # how much of `small`, by how much of `large`
+    for start, step in enumerate(large):
+        here = matched[start]
+        matched[start + 1].update(n + 1 for n in here if n < len(small) and small[n] == step)
+        height = 0
+        for end in range(start, len(large)):
+            height -= large[end].up
+            if height < 0 or large[end].converts:
+                break
+            height += large[end].down
+            if height == 0:
+                matched[end + 1] |= here
+                break
+    return len(small) in matched[-1]

@@ -1,92 +1,298 @@
-"""First cut of the tracker: the frontier recomputed whenever somebody looks."""
+"""The tracker: from counts of pointstamps to frontiers, incrementally.
+
+A pointstamp (place, time) stands for something that may still lead to messages: a message under way, a right to send.
+`update` only notes a change; `propagate` adds up all that was noted, checks it, and carries the difference to the observed
+places. Any number of updates cost one propagation, and what cancels out costs next to nothing.
+
+A propagation works on the contracted graph of `plan`, in topological order of its strongly connected components. A spot
+off all cycles is recomputed once from its predecessors; around cycles changes are counted through in the order of time
+(`counting`). Either way every (spot, time) is visited at most once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
-import attrs
-
 from timely.antichain import Antichain
-from timely.errors import NegativeCountError
+from timely.counting import CountingGroup, differences
+from timely.errors import NegativeCountError, RetreatError
+from timely.explain import Blocker, blockers
 from timely.graph import Graph
-from timely.location import Location
+from timely.invariants import check_invariants, check_justified
+from timely.order import less_equal
+from timely.plan import Plan, Spot, make_plan
 
-
-@attrs.frozen
-class Blocker:
-    """A pointstamp that keeps a time from completing, and the path by which it still can reach the place."""
-
-    location: Location
-    time: Any
-    path: tuple[Location, ...]
+COMPACT_AT = 4096
+"""So many noted updates are added up even if nobody asks for a frontier."""
 
 
 class Tracker:
-    """Counts pointstamps and keeps the frontiers of observed places."""
+    """Counts pointstamps and keeps the frontiers of observed places.
 
-    def __init__(self, graph: Graph) -> None:
+    With `monotone` (the default) an observed frontier that moves backwards after the first propagation is an error; without,
+    any changes are followed, as by the query of 003. `debug` checks the invariants of the verified model, and that nothing
+    appears from nothing, at every propagation: slow, for tests.
+
+    >>> from timely import GraphBuilder, Source, Target
+    >>> builder = GraphBuilder()
+    >>> numbers, show = builder.add_node("numbers", 0, 1), builder.add_node("show", 1, 0)
+    >>> builder.add_edge(Source(numbers), Target(show))
+    >>> graph = builder.build()
+    >>> start, end = graph.place(Source(numbers)), graph.place(Target(show))
+    >>> tracker = Tracker(graph)
+    >>> tracker.observe(end)
+    >>> tracker.update(start, 3, +1)
+    >>> tracker.propagate() == [end], tracker.frontier(end)
+    (True, Antichain([3]))
+    """
+
+    def __init__(self, graph: Graph, *, monotone: bool = True, debug: bool = False) -> None:
         self.graph = graph
+        self.monotone = monotone
+        self.debug = debug
         self._buffer: list[tuple[int, Any, int]] = []
         self._counts: list[dict[Any, int]] = [{} for _ in range(len(graph))]
-        self._observed: dict[int, Antichain[Any]] = {}
+        self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
+        self._plan: Plan | None = None
+        self._spots: dict[int, Spot] = {}  # the observed ones
+        self._dirty: list[int] = []  # a heap of the spots to visit, in order of work
+        self._moved: dict[int, None] = {}  # observed places whose frontier changed since the last report
+        self._compact_at = COMPACT_AT
+        self._started = False
+        self._failure: Exception | None = None
 
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Change the count of the pointstamp (place, time); takes effect when propagated."""
-        self._buffer.append((place, time, delta))
+        """Note a change of the count of the pointstamp (place, time). Takes effect with the next propagation.
+
+        The order of updates between two propagations does not matter, only their sums.
+        """
+        buffer = self._buffer
+        buffer.append((place, time, delta))
+        if len(buffer) >= self._compact_at:
+            self._compact()
 
     def observe(self, place: int) -> None:
-        """Keep the frontier of this place up to date."""
-        self._observed.setdefault(place, Antichain())
+        """Keep the frontier of this place up to date from now on. May be called at any time, on a running tracker too.
+
+        The next propagation reports the place if its frontier is not empty.
+        """
+        if place not in self._observed:
+            self.graph.location(place)
+            self._observed[place] = None
+            self._plan = None
+
+    def unobserve(self, place: int) -> None:
+        """Stop keeping the frontier of this place up to date."""
+        if place in self._observed:
+            del self._observed[place]
+            self._plan = None
 
     def propagate(self) -> list[int]:
-        """Apply everything buffered; the observed places whose frontier changed."""
-        for place, time, delta in self._buffer:
-            counts = self._counts[place]
-            counts[time] = counts.get(time, 0) + delta
-        for place in {place for place, _, _ in self._buffer}:
-            counts = self._counts[place]
-            for time in [time for time, count in counts.items() if count <= 0]:
-                if counts.pop(time) < 0:
-                    raise NegativeCountError(f"at {self.graph.name(place)} the count of {time!r} became negative")
-        self._buffer.clear()
-        changed: list[int] = []
-        for place, before in self._observed.items():
-            after = self._compute(place)
-            if after != before:
-                self._observed[place] = after
-                changed.append(place)
-        return changed
+        """Apply all updates; the observed places whose frontier is not what it was at the propagation before.
+
+        Raises:
+            NegativeCountError: more was taken away than was there; nothing is applied, and asking again raises again.
+            RetreatError: an observed frontier moved backwards (only when `monotone`).
+            TimeDomainError: times of unlike domains met at one place.
+        """
+        self._advance()
+        moved: list[int] = []
+        for place in self._moved:
+            front = self._spots[place].front
+            if not same(front, self._observed[place] or ()):
+                self._observed[place] = front
+                moved.append(place)
+        self._moved.clear()
+        return moved
 
     def frontier(self, place: int) -> Antichain[Any]:
-        """The times that may still arrive at (or leave) this place."""
-        self.propagate()
-        return self._observed[place] if place in self._observed else self._compute(place)
+        """The times that may still arrive at (or leave) this place: those at or after one of its elements.
+
+        Up to date with every update. For a place that is not observed it is computed for this call alone.
+        """
+        self._advance()
+        if place in self._observed:
+            return Antichain.of_minimal(self._spots[place].front)
+        once = Tracker(self.graph, monotone=False)
+        once._observed[place] = None  # noqa: SLF001 - one of our own
+        once._counts = self._counts  # noqa: SLF001
+        once._rebuild()  # noqa: SLF001
+        return Antichain.of_minimal(once._spots[place].front)  # noqa: SLF001
 
     def counts(self, place: int) -> dict[Any, int]:
-        """The outstanding pointstamps at this place."""
-        self.propagate()
+        """The outstanding pointstamps at this place: a count for each time."""
+        self._advance()
         return dict(self._counts[place])
 
-    def explain(self, place: int, time: Any) -> list[Blocker]:
-        """The pointstamps that still can lead to `time` or earlier at this place, each with a path."""
-        self.propagate()
-        blockers: list[Blocker] = []
-        for start, found, path in self._upstream(place):
-            if Antichain([found]).less_equal(time):
-                blockers.append(Blocker(self.graph.location(path[0]), start, tuple(map(self.graph.location, path))))
-        return blockers
+    @property
+    def stamps(self) -> Sequence[Mapping[Any, int]]:
+        """The applied counts of every place."""
+        return self._counts
 
-    def _compute(self, place: int) -> Antichain[Any]:
-        return Antichain(found for _, found, _ in self._upstream(place))
+    @property
+    def spots(self) -> Sequence[Spot]:
+        """The spots of the present plan, for inspection."""
+        return self._plan.spots if self._plan else ()
 
-    def _upstream(self, place: int) -> list[tuple[Any, Any, tuple[int, ...]]]:
-        found: list[tuple[Any, Any, tuple[int, ...]]] = []
-        seen = {place}
-        agenda: list[tuple[int, ...]] = [(place,)]
-        for path in agenda:
-            found += [(time, time, path) for time in self._counts[path[0]]]
-            for previous, _summary in self.graph.predecessors[path[0]]:
-                if previous not in seen:
-                    seen.add(previous)
-                    agenda.append((previous, *path))
-        return found
+    def explain(self, place: int, time: Any, *, roots: bool = False) -> list[Blocker]:
+        """Why `time` is not complete at this place: the pointstamps that may still lead to it, each with a path.
+
+        At each location only its minimal times are named. With `roots` only those blockers that no other blocker can lead
+        to: where to look first. Empty when `time` is complete.
+        """
+        self._advance()
+        return blockers(self.graph, self._counts, place, time, roots=roots)
+
+    def _advance(self) -> None:
+        """Bring everything up to date; after a failure there is no way on, and the same failure is raised again."""
+        if self._failure is not None:
+            raise self._failure
+        if not self._buffer and self._plan is not None:
+            return
+        try:
+            flips = self._apply()
+            if self._plan is None:
+                self._rebuild()
+            else:
+                for place, time, delta in flips:
+                    self._flip(place, time, delta)
+                self._settle(self._plan.spots)
+            self._started = self._started or bool(flips)
+            if self.debug:
+                check_invariants(self)
+        except Exception as error:
+            self._failure = error
+            raise
+
+    def _compact(self) -> None:
+        net: dict[tuple[int, Any], int] = {}
+        for place, time, delta in self._buffer:
+            key = (place, time)
+            net[key] = net.get(key, 0) + delta
+        self._buffer = [(place, time, delta) for (place, time), delta in net.items() if delta]
+        self._compact_at = max(COMPACT_AT, 2 * len(self._buffer))
+
+    def _apply(self) -> list[tuple[int, Any, int]]:
+        """Add the updates to the counts; the pointstamps that came (first) and that went."""
+        self._compact()
+        counts = self._counts
+        for place, time, delta in self._buffer:
+            if counts[place].get(time, 0) + delta < 0:
+                raise NegativeCountError(
+                    f"{-delta} taken away at {self.graph.name(place)} for the time {time!r}, where only "
+                    f"{counts[place].get(time, 0)} were; held there: {counts[place]!r}",
+                )
+        if self.debug and self._started:
+            check_justified(self, self._buffer)
+        came: list[tuple[int, Any, int]] = []
+        went: list[tuple[int, Any, int]] = []
+        for place, time, delta in self._buffer:
+            here = counts[place]
+            old = here.get(time, 0)
+            if old + delta:
+                here[time] = old + delta
+                if not old:
+                    came.append((place, time, 1))
+            else:
+                del here[time]
+                went.append((place, time, -1))
+        self._buffer.clear()
+        return came + went
+
+    def _flip(self, place: int, time: Any, delta: int) -> None:
+        """A pointstamp came or went: change the count at the spot it jumps to."""
+        assert self._plan is not None
+        jump = self._plan.jump[place]
+        if jump is None:
+            return
+        spot, summary = jump
+        if summary is not None:
+            time = summary.results_in(time)
+            if time is None:
+                return
+        before = spot.own.elements
+        if spot.own.update(time, delta):
+            group: CountingGroup | None = spot.counting
+            if group is not None:
+                for changed, sign in differences(before, spot.own.elements):
+                    group.add(spot, changed, sign)
+                spot = group.first
+            if not spot.dirty:
+                spot.dirty = True
+                heappush(self._dirty, spot.index)
+
+    def _settle(self, spots: list[Spot]) -> None:
+        """Visit what is dirty, upstream first."""
+        dirty = self._dirty
+        while dirty:
+            spot = spots[heappop(dirty)]
+            spot.dirty = False
+            group: CountingGroup | None = spot.counting
+            if group is None:
+                front = spot.compute()
+                if not same(front, spot.front):
+                    self._move(spot, front)
+            else:
+                for member in group.settle():
+                    front = group.front(member)
+                    if not same(front, member.front):
+                        self._move(member, front)
+
+    def _move(self, spot: Spot, front: tuple[Any, ...]) -> None:
+        """Set a spot's frontier and pass the change on."""
+        before, spot.front = spot.front, front
+        if spot.observed:
+            self._moved[spot.place] = None
+            if self._started and self.monotone and spot.settled:
+                self._check_advance(spot, before)
+        for follower in spot.followers:
+            if not follower.dirty:
+                follower.dirty = True
+                heappush(self._dirty, follower.index)
+        for end, summary in spot.pushes:
+            group: CountingGroup = end.counting
+            for changed, sign in differences(before, front):
+                later = summary.results_in(changed)
+                if later is not None:
+                    group.add(end, later, sign)
+            if not group.first.dirty:
+                group.first.dirty = True
+                heappush(self._dirty, group.first.index)
+
+    def _check_advance(self, spot: Spot, before: tuple[Any, ...]) -> None:
+        for time in spot.front:
+            if not any(less_equal(earlier, time) for earlier in before):
+                raise RetreatError(
+                    f"the frontier at {self.graph.name(spot.place)} moved back: {time!r} is possible again after "
+                    f"{Antichain.of_minimal(before)!r}; some place upstream claimed a time it had given up",
+                )
+
+    def _rebuild(self) -> None:
+        """Plan anew for what is observed now, and compute every frontier from the counts."""
+        old = {place: spot.front for place, spot in self._spots.items()}
+        plan = self._plan = make_plan(self.graph, self._observed)
+        self._spots = {spot.place: spot for spot in plan.spots if spot.observed}
+        for spots in plan.groups:
+            CountingGroup(spots, self.graph.order)
+        for spot in plan.spots:
+            spot.link()
+        for place, here in enumerate(self._counts):
+            for time in here:
+                self._flip(place, time, 1)
+        self._dirty = [spot.index for spot in plan.spots]
+        for spot in plan.spots:
+            spot.dirty = True
+        self._settle(plan.spots)
+        for place, spot in self._spots.items():
+            spot.settled = True
+            before = old.get(place, ())
+            if place in old and self._started and self.monotone and not same(before, spot.front):
+                self._check_advance(spot, before)
+        self._moved = dict.fromkeys(self._spots)
+
+
+def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Do two tuples of minimal times stand for the same frontier?"""
+    return a is b or a == b or (len(a) == len(b) > 1 and set(a) == set(b))

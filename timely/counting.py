@@ -1,0 +1,126 @@
+"""Frontiers around cycles, by counting.
+
+Where places feed each other a frontier cannot be recomputed from its predecessors: each would keep the others' old times
+alive. So every arrival is counted: a spot holds the sum of its own minimal times and of what its predecessors' minimal times
+become on the way. A change is worked off in the graph's order of work (time first, from the outermost loop in), and because
+every cycle strictly advances, each (spot, time) is visited once with all that will ever reach it: counts never dip below
+zero, and the work ends. This is the algorithm of the verified model; `invariants` states what holds between any two steps.
+
+`BEGINNING` is the one time cycles do not advance. It passes every path, so in a strongly connected group it is everywhere
+or nowhere, and one number, how often it comes in from outside, decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from timely.cycles import Order
+from timely.mutable import MutableAntichain
+from timely.order import BEGINNING, has_sort_key, less_than
+from timely.plan import Spot
+from timely.summary import Summary
+
+
+class CountingGroup:
+    """The spots of a strongly connected component (or one very wide join), their counted arrivals and pending work."""
+
+    def __init__(self, spots: list[Spot], order: Order) -> None:
+        self.spots = spots
+        self.first = spots[0]
+        self.arrivals: dict[int, MutableAntichain[Any]] = {spot.index: MutableAntichain() for spot in spots}
+        self.pending: dict[tuple[int, Any], int] = {}
+        self.beginnings = 0
+        self._began = False
+        self._order = order
+        self._by_index = {spot.index: spot for spot in spots}
+        self._heap: list[tuple[Any, int, int, Any]] = []
+        self._sequence = count()
+        self._sortable = True
+        self._inner: dict[int, list[tuple[Spot, Summary]]] = {}
+        for spot in spots:
+            spot.counting = self
+            self._inner[spot.index] = [feed for feed in spot.feeds if feed[0].index in self._by_index]
+
+    def add(self, spot: Spot, time: Any, delta: int) -> None:
+        """Note a change of arrivals, to be worked off by `settle`."""
+        if time is BEGINNING:
+            self.beginnings += delta
+            return
+        key = (spot.index, time)
+        if key in self.pending:
+            self.pending[key] += delta
+            return
+        self.pending[key] = delta
+        if self._sortable and not has_sort_key(time):
+            self._sortable = False
+        if self._sortable:
+            heappush(self._heap, (self._order.key(spot.place, time), next(self._sequence), spot.index, time))
+
+    def settle(self) -> list[Spot]:
+        """Work off everything pending; the spots whose frontier may have changed."""
+        touched: dict[int, Spot] = {}
+        for index, time, delta in self._in_order():
+            arrivals = self.arrivals[index]
+            before = arrivals.elements
+            if not arrivals.update(time, delta):
+                continue
+            touched[index] = self._by_index[index]
+            for end, summary in self._inner[index]:
+                for changed, sign in differences(before, arrivals.elements):
+                    later = summary.results_in(changed)
+                    if later is not None:
+                        self.add(end, later, sign)
+        if self._began != (self.beginnings > 0):
+            self._began = not self._began
+            return self.spots
+        return list(touched.values())
+
+    def front(self, spot: Spot) -> tuple[Any, ...]:
+        """The frontier at a spot of this group."""
+        return (BEGINNING,) if self._began else self.arrivals[spot.index].elements
+
+    def _in_order(self) -> Iterator[tuple[int, Any, int]]:
+        pending = self.pending
+        while pending:
+            if self._sortable:
+                _, _, index, time = heappop(self._heap)
+            else:
+                index, time = self._least()
+            delta = pending.pop((index, time))
+            if delta:
+                yield index, time, delta
+        self._heap.clear()
+        self._sortable = True
+
+    def _least(self) -> tuple[int, Any]:
+        """A pending visit that no other precedes, for times that cannot be sorted: looks at all of them."""
+        best: tuple[int, Any] | None = None
+        for index, time in self.pending:
+            if best is None or less_than(time, best[1]):
+                best = (index, time)
+            elif time == best[1] and self._rank(index) < self._rank(best[0]):
+                best = (index, time)
+        assert best is not None
+        return best
+
+    def _rank(self, index: int) -> tuple[int, ...]:
+        return self._order.ranks[self._by_index[index].place]
+
+
+def differences(before: tuple[Any, ...], after: tuple[Any, ...]) -> list[tuple[Any, int]]:
+    """The changes that lead from one frontier to another.
+
+    >>> differences((3,), (5,))
+    [(3, -1), (5, 1)]
+    """
+    if before is after:
+        return []
+    if len(before) <= 1 and len(after) <= 1:
+        if before == after:
+            return []
+        return [(time, -1) for time in before] + [(time, 1) for time in after]
+    old, new = set(before), set(after)
+    return [(time, -1) for time in before if time not in new] + [(time, 1) for time in after if time not in old]

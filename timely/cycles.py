@@ -1,0 +1,180 @@
+"""Which cycles are sound: every one must strictly advance time at the outermost loop context it visits.
+
+002's loop condition, for any summaries. A cycle that stays inside one context must contain a strict step; one that rises to
+an outer context and comes back must contain a strict step *there*, whatever happens further in. Being different from the
+identity is not enough: `max(t, 7)` differs, and still hands 8 back as 8.
+
+The check peels the graph from outside in. Within each strongly connected component it looks at the steps that rise
+highest. If none of them is strict, some cycle through them does not advance. Otherwise the strict ones are taken out (every
+cycle through them is sound) and what falls apart is examined again. The order in which the pieces come out is also the order
+in which the tracker works (`order_of_work`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from timely.errors import CycleError, GraphError
+from timely.loops import split_time
+from timely.summary import Summary
+
+Step = tuple[int, Summary]
+
+
+def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[int]:
+    """How many loop contexts each place lies in, relative to the outermost place it is connected with.
+
+    Raises:
+        GraphError: two paths between the same places enter and leave different numbers of loops.
+    """
+    undirected: list[list[tuple[int, int]]] = [[] for _ in successors]
+    for start, steps in enumerate(successors):
+        for end, summary in steps:
+            change = summary.down - summary.up
+            undirected[start].append((end, change))
+            undirected[end].append((start, -change))
+    depth: list[int | None] = [None] * len(successors)
+    for root in range(len(successors)):
+        if depth[root] is not None:
+            continue
+        depth[root] = 0
+        found = [root]
+        for place in found:
+            here = depth[place] or 0
+            for other, change in undirected[place]:
+                if depth[other] is None:
+                    depth[other] = here + change
+                    found.append(other)
+                elif depth[other] != here + change:
+                    raise GraphError(
+                        f"loop contexts do not nest: {name[other]} is reached inside {depth[other]} and inside "
+                        f"{here + change} loops (counted from {name[root]}); enter and leave must come in pairs",
+                    )
+        outermost = min(depth[place] or 0 for place in found)
+        for place in found:
+            depth[place] = (depth[place] or 0) - outermost
+    return [level or 0 for level in depth]
+
+
+def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) -> list[list[int]]:
+    """The strongly connected components of the graph on `nodes`, upstream first (Tarjan, without recursion).
+
+    >>> components([0, 1, 2], {0: [1], 1: [0, 2], 2: []})
+    [[0, 1], [2]]
+    """
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    done: set[int] = set()
+    found: list[list[int]] = []
+    for root in nodes:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        work = [(root, iter(successors[root]))]
+        while work:
+            node, remaining = work[-1]
+            for other in remaining:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    work.append((other, iter(successors[other])))
+                    break
+                if other not in done:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[node])
+                if low[node] == index[node]:
+                    component: list[int] = []
+                    while not component or component[-1] != node:
+                        component.append(stack.pop())
+                    done.update(component)
+                    found.append(sorted(component))
+    found.reverse()
+    return found
+
+
+@attrs.frozen
+class Order:
+    """In which order to visit places: per place its ranks, outermost first, and at which depth each next peel was made."""
+
+    ranks: tuple[tuple[int, ...], ...]
+    cuts: tuple[tuple[int, ...], ...]
+    depth: tuple[int, ...]
+
+    def key(self, place: int, time: Any) -> tuple[Any, ...]:
+        """Where the visit of `place` for `time` comes: ranks and coordinates of the time, interleaved from outside in."""
+        ranks, depth = self.ranks[place], self.depth[place]
+        outer, counters = split_time(time, depth)
+        coordinates = (outer, *counters)
+        key: list[Any] = [ranks[0]]
+        done = 0
+        for cut, rank in zip(self.cuts[place], ranks[1:], strict=False):
+            key += coordinates[done : cut + 1]
+            key.append(rank)
+            done = cut + 1
+        key += coordinates[done:]
+        return tuple(key)
+
+
+def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> Order:
+    """The order of work of a graph, which exists exactly when every cycle advances.
+
+    Along every step either the rank within the same contexts grows or time strictly advances, which is why work in this
+    order visits every place once for each time.
+
+    Raises:
+        GraphError: loop contexts do not nest.
+        CycleError: some cycle does not strictly advance time; its places are named.
+    """
+    depth = depths(successors, name)
+    ranks: list[tuple[int, ...]] = [()] * len(successors)
+    cuts: list[tuple[int, ...]] = [()] * len(successors)
+    agenda: list[dict[int, list[Step]]] = [{place: list(steps) for place, steps in enumerate(successors)}]
+    while agenda:
+        steps = agenda.pop()
+        for rank, component in enumerate(components(list(steps), {p: [q for q, _ in out] for p, out in steps.items()})):
+            inside = set(component)
+            inner = {place: [step for step in steps[place] if step[0] in inside] for place in component}
+            for place in component:
+                ranks[place] = (*ranks[place], rank)
+            apexes = [depth[place] - summary.up for place, out in inner.items() for _, summary in out]
+            if not apexes:
+                continue
+            apex = min(apexes)
+            for place in component:
+                cuts[place] = (*cuts[place], apex)
+            kept = {p: [s for s in out if depth[p] - s[1].up > apex or not s[1].strict] for p, out in inner.items()}
+            if sum(map(len, kept.values())) == len(apexes):
+                start = next((p, s[0]) for p, out in kept.items() for s in out if depth[p] - s[1].up == apex)
+                raise _unsound(start, kept, name)
+            agenda.append(kept)
+    return Order(tuple(ranks), tuple(cuts), tuple(depth))
+
+
+def _unsound(start: tuple[int, int], steps: Mapping[int, Sequence[Step]], name: Sequence[str]) -> CycleError:
+    """The error for a component without a strict step where it rises highest, naming one such cycle."""
+    came_from: dict[int, int] = {start[1]: start[0]}
+    agenda = [start[1]]
+    for place in agenda:
+        for following, _ in steps[place]:
+            if following not in came_from:
+                came_from[following] = place
+                agenda.append(following)
+    cycle = [start[0]]
+    while cycle[-1] != start[1]:
+        cycle.append(came_from[cycle[-1]])
+    names = tuple(name[place] for place in reversed(cycle))
+    return CycleError(
+        f"this cycle does not strictly advance time: {' -> '.join((*names, names[0]))}; "
+        f"within its strongly connected component ({', '.join(sorted(name[p] for p in steps))}) no step of the outermost "
+        "loop context is strict: add a feedback or a delay there",
+        names,
+    )

@@ -1,0 +1,99 @@
+"""Why is this time not complete? The pointstamps that still can lead to it, and by which path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from timely.graph import Graph
+from timely.location import Location
+from timely.order import less_equal, minimal
+
+
+@attrs.frozen
+class Blocker:
+    """A pointstamp that keeps a time from completing somewhere, and a shortest path by which it may lead there.
+
+    `path` runs from `location` to the place asked about, both included.
+    """
+
+    location: Location
+    time: Any
+    path: tuple[Location, ...]
+
+
+def blockers(
+    graph: Graph,
+    counts: Sequence[Mapping[Any, int]],
+    place: int,
+    time: Any,
+    *,
+    roots: bool,
+) -> list[Blocker]:
+    """Everything at `counts` that may lead to `time` or earlier at `place`, nearest first; see `Tracker.explain`."""
+    found: list[tuple[int, Any, tuple[int, ...]]] = []
+    allowed = ancestors(graph, place)
+    for start in allowed:
+        for held in minimal(counts[start]):
+            path = lead(graph, start, held, place, time, allowed)
+            if path is not None:
+                found.append((start, held, path))
+    if roots:
+        found = [
+            (start, held, path)
+            for start, held, path in found
+            if not any(
+                other is not start and lead(graph, other, earlier, start, held, allowed) is not None
+                for other, earlier, _ in found
+            )
+        ]
+    found.sort(key=lambda blocker: len(blocker[2]))
+    return [Blocker(graph.location(start), held, tuple(map(graph.location, path))) for start, held, path in found]
+
+
+def ancestors(graph: Graph, place: int) -> dict[int, None]:
+    """The places from which `place` can be reached, itself included, nearest first."""
+    found: dict[int, None] = {place: None}
+    agenda = [place]
+    for here in agenda:
+        for previous, _ in graph.predecessors[here]:
+            if previous not in found:
+                found[previous] = None
+                agenda.append(previous)
+    return found
+
+
+def lead(
+    graph: Graph,
+    start: int,
+    held: Any,
+    end: int,
+    time: Any,
+    allowed: Mapping[int, None],
+) -> tuple[int, ...] | None:
+    """A shortest path by which `held` at `start` may become `time` or earlier at `end`; `None` when there is none.
+
+    Breadth first over (place, time). A visit that an earlier one at the same place covers leads to nothing new, and since
+    every cycle advances, only finitely many are not covered.
+    """
+    agenda: list[tuple[int, Any, int]] = [(start, held, -1)]
+    seen: dict[int, list[Any]] = {}
+    for step, (place, now, _) in enumerate(agenda):
+        if place == end and less_equal(now, time):
+            path: list[int] = []
+            while step >= 0:
+                place, _, step = agenda[step]  # noqa: PLW2901 - walking back to the start
+                path.append(place)
+            return tuple(reversed(path))
+        before = seen.setdefault(place, [])
+        if any(less_equal(earlier, now) for earlier in before):
+            continue
+        before.append(now)
+        for following, summary in graph.successors[place]:
+            if following in allowed:
+                later = summary.results_in(now)
+                if later is not None:
+                    agenda.append((following, later, step))
+    return None

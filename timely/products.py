@@ -1,0 +1,166 @@
+"""Times made of several: `Product` (componentwise) and `Lexicographic` (first difference decides), and their summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, final
+
+import attrs
+from typing_extensions import override
+
+from timely.errors import SummaryError, TimeDomainError
+from timely.order import BEGINNING, is_total, less_equal, sort_key
+from timely.summary import Delay, Identity, Summary
+
+
+class _Parts:
+    """What both have in common: some parts, equal and hashed as such."""
+
+    __slots__ = ("_hash", "parts")
+
+    parts: tuple[Any, ...]
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+        self._hash = hash((type(self), parts))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Parts) and type(other) is type(self) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.parts))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.parts
+
+    def __lt__(self, other: Any) -> bool:
+        return self != other and self <= other
+
+    def __le__(self, other: Any) -> bool:
+        raise NotImplementedError
+
+    def sort_key(self) -> tuple[Any, ...]:
+        """Sorting the parts in turn extends either order."""
+        return tuple(map(sort_key, self.parts))
+
+
+@final
+class Product(_Parts):
+    """Componentwise order: at or before in every part. Two products are often incomparable.
+
+    >>> Product(1, 5) <= Product(2, 5), Product(1, 5) <= Product(2, 0)
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    @override
+    def __le__(self, other: Any) -> bool:
+        if type(other) is not Product or len(self.parts) != len(other.parts):
+            return NotImplemented
+        return all(map(less_equal, self.parts, other.parts))
+
+    def join(self, other: Product) -> Product:
+        """The least upper bound: part by part."""
+        return Product(*map(join, self.parts, other.parts))
+
+
+@final
+class Lexicographic(_Parts):
+    """Order by the first part that differs, as in a dictionary.
+
+    >>> Lexicographic(1, 5) <= Lexicographic(2, 0)
+    True
+    """
+
+    __slots__ = ()
+
+    @property
+    def totally_ordered(self) -> bool:
+        """Total when every part is."""
+        return all(map(is_total, self.parts))
+
+    @override
+    def __le__(self, other: Any) -> bool:
+        if type(other) is not Lexicographic or len(self.parts) != len(other.parts):
+            return NotImplemented
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            if mine != theirs:
+                return less_equal(mine, theirs)
+        return True
+
+
+def join(a: Any, b: Any) -> Any:
+    """The least upper bound of two times: when both have come.
+
+    Types of your own offer it as a method `join(other)`.
+
+    Raises:
+        TimeDomainError: the two are incomparable and their type has no `join`.
+
+    >>> join(3, 5), join(Product(1, 5), Product(2, 0)), join(frozenset("a"), frozenset("b")) == frozenset("ab")
+    (5, Product(2, 5), True)
+    """
+    if less_equal(a, b):
+        return b
+    if less_equal(b, a):
+        return a
+    if isinstance(a, frozenset):
+        return a | b
+    own: Any = getattr(a, "join", None)
+    if own is None:
+        raise TimeDomainError(f"{a!r} and {b!r} are incomparable and {type(a).__name__} has no join() to combine them")
+    return own(b)
+
+
+@final
+@attrs.frozen
+class Componentwise(Summary):
+    """A summary for each part of a `Product` or `Lexicographic`.
+
+    >>> Componentwise((Delay(1), Delay(0))).results_in(Product(1, 2))
+    Product(2, 2)
+    """
+
+    parts: tuple[Summary, ...]
+    strict: bool = attrs.field(init=False, repr=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        if any(part.up or part.down for part in self.parts):
+            raise SummaryError("the parts of a product stay in their loop context: enter and leave act on whole times")
+        object.__setattr__(self, "strict", any(part.strict for part in self.parts))
+
+    @override
+    def results_in(self, time: Any) -> Any:
+        if time is BEGINNING:
+            return time
+        if not isinstance(time, _Parts) or len(time.parts) != len(self.parts):
+            raise SummaryError(f"{self!r} fits a time of {len(self.parts)} parts, not {time!r}")
+        if isinstance(time, Lexicographic) and not all(_keeps_apart(part) for part in self.parts[:-1]):
+            raise SummaryError("before the last part of a lexicographic time only delays are monotone")
+        parts = [part.results_in(value) for part, value in zip(self.parts, time.parts, strict=True)]
+        return None if None in parts else type(time)(*parts)
+
+    @override
+    def followed_by(self, other: Summary) -> Summary:
+        if isinstance(other, Componentwise) and len(other.parts) == len(self.parts):
+            return Componentwise(tuple(a.followed_by(b) for a, b in zip(self.parts, other.parts, strict=True)))
+        return Summary.followed_by(self, other)
+
+    @override
+    def less_equal(self, other: Summary) -> bool:
+        if isinstance(other, Componentwise) and len(other.parts) == len(self.parts):
+            return all(a.less_equal(b) for a, b in zip(self.parts, other.parts, strict=True))
+        if isinstance(other, Identity):
+            return all(part.less_equal(other) for part in self.parts)
+        return Summary.less_equal(self, other)
+
+
+def _keeps_apart(part: Summary) -> bool:
+    return isinstance(part, Identity) or (isinstance(part, Delay) and part.limit is None)

@@ -1,0 +1,154 @@
+"""The three queries of 003, plainly: least fixpoints over sets.
+
+A dataflow graph is described as there, by two sets and a collection of times:
+
+- `nodes`: (Target, Source, summary): inside a node, from an input to an output, with the least change of times between;
+- `edges`: (Source, Target): between nodes, times unchanged;
+- `times`: (Location, time): where something with that time still is.
+
+Everything is computed from nothing at every call and nothing is clever, which is the point: this is what the tracker has
+to agree with. Where it departs from the published text the reason is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from timely.graph import Graph
+from timely.location import Location, Source, Target
+from timely.order import minimal
+from timely.summary import IDENTITY, Summary
+
+Nodes: TypeAlias = set[tuple[Target, Source, Summary]]
+Edges: TypeAlias = set[tuple[Source, Target]]
+Times: TypeAlias = Iterable[tuple[Location, Any]]
+Transitions: TypeAlias = set[tuple[Location, Location, Summary]]
+
+
+def transitions(nodes: Nodes, edges: Edges) -> Transitions:
+    """All single steps: through a node with its summary, along an edge unchanged."""
+    steps: Transitions = {(target, source, summary) for target, source, summary in nodes}
+    return steps | {(source, target, IDENTITY) for source, target in edges}
+
+
+def describe(graph: Graph) -> tuple[Nodes, Edges]:
+    """A graph in the form the queries want.
+
+    >>> from timely import GraphBuilder
+    >>> builder = GraphBuilder()
+    >>> describe((builder.add_node("a", 1, 1), builder.build())[1])[0]
+    {(Target(node=0, port=0), Source(node=0, port=0), Identity())}
+    """
+    nodes: Nodes = {
+        (Target(index, i), Source(index, o), summary)
+        for index, node in enumerate(graph.nodes)
+        for (i, o), summaries in node.summaries.items()
+        for summary in summaries
+    }
+    return nodes, set(graph.edges)
+
+
+def find_cycles(nodes: Nodes, edges: Edges) -> set[tuple[Location, Location]]:
+    """The steps that lie on a cycle which does not strictly advance time. Ideally none.
+
+    For every two places the *shapes* of the paths between them are collected: how many loop contexts a path leaves, how many
+    it enters after, and whether it is strict where it is outermost. A cycle is unsound when its shape is not strict.
+
+    The published query keeps the connections that differ from the identity, where its prose wants the others; it takes
+    "differs" for "advances"; and it drops only steps with nothing before them, so that tails behind a cycle stay.
+
+    >>> a, b = (Target(0), Source(0), IDENTITY), (Target(1), Source(1), IDENTITY)
+    >>> len(find_cycles({a, b}, {(Source(0), Target(1)), (Source(1), Target(0))}))
+    4
+    """
+    steps = {(start, end, (s.up, s.down, s.strict)) for start, end, s in transitions(nodes, edges)}
+    paths = set(steps)
+    while True:
+        longer = {
+            (start, end, _compose(first, then))
+            for start, middle, first in paths
+            for other, end, then in steps
+            if middle == other
+        }
+        if longer <= paths:
+            break
+        paths |= longer
+    back = {(start, end, shape) for start, end, shape in paths}
+    unsound: set[tuple[Location, Location]] = set()
+    for start, end, shape in steps:
+        returns = {_compose(shape, then) for other, home, then in back if other == end and home == start}
+        returns |= {shape} if start == end else set()
+        if any(not strict for _, _, strict in returns):
+            unsound.add((start, end))
+    return unsound
+
+
+def _compose(first: tuple[int, int, bool], then: tuple[int, int, bool]) -> tuple[int, int, bool]:
+    """The shape of one path after another: the one that rises higher says whether the whole is strict."""
+    up, down, strict = first
+    risen = then[0] - down
+    if risen > 0:
+        return (up + risen, then[1], then[2])
+    return (up, then[1] - risen, strict or then[2] if risen == 0 else strict)
+
+
+def frontier(nodes: Nodes, edges: Edges, times: Times) -> dict[Location, set[Any]]:
+    """The minimal times that may reach each location.
+
+    Start with the times that are there; step by step add what they become along every transition; keep the minimal ones.
+    Give only times whose count is positive: the published reduction also lets negative counts through.
+
+    >>> found = frontier({(Target(0), Source(0), IDENTITY)}, {(Source(0), Target(1))}, [(Target(0), 3), (Source(0), 2)])
+    >>> found[Target(0)], found[Target(1)]
+    ({3}, {2})
+    """
+    steps = transitions(nodes, edges)
+    reach: set[tuple[Location, Any]] = _minima(times)
+    while True:
+        stepped = {
+            (end, later)
+            for start, end, summary in steps
+            for location, time in reach
+            if location == start and (later := summary.results_in(time)) is not None
+        }
+        further = _minima(reach | stepped)
+        if further == reach:
+            break
+        reach = further
+    found: dict[Location, set[Any]] = {}
+    for location, time in reach:
+        found.setdefault(location, set()).add(time)
+    return found
+
+
+def _minima(times: Times) -> set[tuple[Location, Any]]:
+    by_location: dict[Location, list[Any]] = {}
+    for location, time in times:
+        by_location.setdefault(location, []).append(time)
+    return {(location, time) for location, here in by_location.items() for time in minimal(here)}
+
+
+def summarize(nodes: Nodes, edges: Edges, ends: Iterable[Location]) -> dict[tuple[Location, Location], set[Summary]]:
+    """The minimal summaries of the paths from everywhere to each of `ends`, found backwards from there.
+
+    003 takes the inputs of node 0, the outside world, for ends; selecting its outputs as starts gives the summary of the
+    whole graph as an operator. Where several paths are incomparable all are kept.
+
+    >>> step = (Target(1), Source(1), IDENTITY)
+    >>> found = summarize({step}, {(Source(0), Target(1)), (Source(1), Target(0))}, [Target(0)])
+    >>> found[Source(0), Target(0)]
+    {Identity()}
+    """
+    steps = transitions(nodes, edges)
+    known: dict[tuple[Location, Location], set[Summary]] = {(end, end): {IDENTITY} for end in ends}
+    while True:
+        longer = {pair: set(summaries) for pair, summaries in known.items()}
+        for start, middle, summary in steps:
+            for (other, end), summaries in known.items():
+                if other == middle:
+                    longer.setdefault((start, end), set()).update(summary.followed_by(rest) for rest in summaries)
+        longer = {pair: set(minimal(summaries)) for pair, summaries in longer.items()}
+        if longer == known:
+            return known
+        known = longer
