@@ -1,0 +1,121 @@
+"""The formal model of timely dataflow, executable: definitions, state machine, properties, explorer, replay (000).
+
+This package is an oracle: it shares no code with the tracker, prefers the text's definitions to speed, and works in
+small finite worlds (`replay` excepted, which takes times of any kind). Read in this order: `times`, `graph`, `nodes`
+(sections 2.1, 2.2); `could_result_in`, `conditions` (3.1 to 3.3); `recursion` (3.4); `machine`, `explore`, `compose`
+(4); `properties` (every proposition and theorem by its name); `small` (the worlds they are tried on); `replay` (a
+recorded run against the model).
+"""
+
+from timely.model.compose import Composite, compose, compose_graphs, insert_buffer, local_relations_closed, shared_edges
+from timely.model.conditions import (
+    Request,
+    condition_1,
+    condition_2,
+    could_request,
+    embedding,
+    intransitive,
+    new_requests,
+)
+from timely.model.could_result_in import CouldResultIn, Pointstamp, Step, local_states, one_steps, proof_lengths
+from timely.model.explore import Explorer, Transition, random_walk, visible_traces
+from timely.model.graph import Edge, Graph, ModelError
+from timely.model.machine import Input, Machine, Notify, Output, Receive, State, is_subsequence
+from timely.model.nodes import (
+    Event,
+    History,
+    Message,
+    Node,
+    Notified,
+    Program,
+    Reaction,
+    Received,
+    buffer,
+    g,
+    relation_node,
+)
+from timely.model.recursion import Body, Point, Recursion, StackClass, first_difference, stacks_lead
+from timely.model.replay import (
+    Awaited,
+    Completed,
+    Dismissed,
+    Held,
+    Plan,
+    Released,
+    Replayed,
+    Sent,
+    Settled,
+    Taken,
+    Violation,
+    replay,
+)
+from timely.model.times import SHAPES, Tagged, Time, minimal
+
+__all__ = [
+    "SHAPES",
+    "Awaited",
+    "Body",
+    "Completed",
+    "Composite",
+    "CouldResultIn",
+    "Dismissed",
+    "Edge",
+    "Event",
+    "Explorer",
+    "Graph",
+    "Held",
+    "History",
+    "Input",
+    "Machine",
+    "Message",
+    "ModelError",
+    "Node",
+    "Notified",
+    "Notify",
+    "Output",
+    "Plan",
+    "Point",
+    "Pointstamp",
+    "Program",
+    "Reaction",
+    "Receive",
+    "Received",
+    "Recursion",
+    "Released",
+    "Replayed",
+    "Request",
+    "Sent",
+    "Settled",
+    "StackClass",
+    "State",
+    "Step",
+    "Tagged",
+    "Taken",
+    "Time",
+    "Transition",
+    "Violation",
+    "buffer",
+    "compose",
+    "compose_graphs",
+    "condition_1",
+    "condition_2",
+    "could_request",
+    "embedding",
+    "first_difference",
+    "g",
+    "insert_buffer",
+    "intransitive",
+    "is_subsequence",
+    "local_relations_closed",
+    "local_states",
+    "minimal",
+    "new_requests",
+    "one_steps",
+    "proof_lengths",
+    "random_walk",
+    "relation_node",
+    "replay",
+    "shared_edges",
+    "stacks_lead",
+    "visible_traces",
+]

@@ -1,0 +1,159 @@
+"""Buffer nodes put into a graph, and graphs composed over shared edges (000, sections 2.2 and 4.3)."""
+
+from collections.abc import Iterator
+
+from attrs import evolve, field, frozen
+
+from timely.model.could_result_in import CouldResultIn, Pointstamp
+from timely.model.graph import Edge, Graph, ModelError
+from timely.model.machine import Action, Machine, State
+from timely.model.nodes import Program, buffer
+
+
+def insert_buffer(program: Program, edge: str) -> Program:
+    """Put a buffer node in the middle of an edge, `NAME` becoming `NAME`, the node `NAME:buffer`, and `NAME:after`.
+
+    >>> from timely.model import relation_node
+    >>> program = Program(Graph(("p",), (Edge("o", "p"),)), {"p": relation_node()}, (0,))
+    >>> insert_buffer(program, "o").graph.locations
+    ('p', 'o:buffer', 'o', 'o:after')
+    """
+    whole = program.graph.edge(edge)
+    relay, after = f"{edge}:buffer", f"{edge}:after"
+    edges = [evolve(e, destination=relay) if e.name == edge else e for e in program.graph.edges]
+    graph = Graph((*program.graph.nodes, relay), (*edges, Edge(after, relay, whole.destination)))
+    return evolve(program, graph=graph, nodes={**program.nodes, relay: buffer(after)})
+
+
+def shared_edges(first: Graph, second: Graph) -> frozenset[str]:
+    """Find the edges that connect two graphs: output of the one and input of the other, by the same name.
+
+    Raises:
+        ModelError: if the graphs share any other name.
+    """
+    shared = set(first.locations) & set(second.locations)
+    for name in shared:
+        if name in first.nodes or name in second.nodes:
+            raise ModelError(f"{name!r} is a node of both graphs, or a node of one and an edge of the other")
+        one, other = first.edge(name), second.edge(name)
+        if not ((one.is_output and other.is_input) or (one.is_input and other.is_output)):
+            raise ModelError(f"{name!r} must be an output edge of one graph and an input edge of the other")
+    return frozenset(shared)
+
+
+def compose_graphs(first: Graph, second: Graph) -> Graph:
+    """Join two graphs: each edge they share becomes an internal edge of the whole (000, section 4.3).
+
+    >>> left, right = Graph(("p",), (Edge("x", "p"),)), Graph(("q",), (Edge("x", destination="q"),))
+    >>> compose_graphs(left, right).edge("x")
+    Edge(name='x', source='p', destination='q')
+    """
+    shared = shared_edges(first, second)
+    joined = [
+        Edge(e.name, e.source or second.edge(e.name).source, e.destination or second.edge(e.name).destination)
+        if e.name in shared
+        else e
+        for e in first.edges
+    ]
+    return Graph((*first.nodes, *second.nodes), (*joined, *(e for e in second.edges if e.name not in shared)))
+
+
+def compose(first: Program, second: Program) -> Program:
+    """Join two programs over the edges they share into the flat program of the whole.
+
+    Raises:
+        ModelError: if they share anything but connecting edges, or live in different worlds of times and messages.
+    """
+    if (first.times, first.messages) != (second.times, second.messages):
+        raise ModelError("programs are composed in one world of times and messages")
+    graph = compose_graphs(first.graph, second.graph)
+    return evolve(first, graph=graph, nodes={**first.nodes, **second.nodes})
+
+
+def local_relations_closed(flat: CouldResultIn, *parts: CouldResultIn) -> dict[Pointstamp, frozenset[Pointstamp]]:
+    """Build could-result-in of the whole from that of the parts alone: their union, closed under transitivity.
+
+    The text leaves open whether a global Clock can be had from local relations. Where the whole meets Condition 2 this
+    equals its could-result-in; where it does not, the flat relation is not transitive and so cannot equal it.
+    """
+    united = [0] * len(flat.stamps)
+    for part in parts:
+        for stamp, row in zip(part.stamps, part.rows, strict=True):
+            united[flat.stamps.index(stamp)] |= flat.mask(part.unmask(row))
+    closed: dict[Pointstamp, frozenset[Pointstamp]] = {}
+    for i, stamp in enumerate(flat.stamps):
+        reached, fresh = 1 << i, 1 << i
+        while fresh:
+            onward = 0
+            for k in range(len(united)):
+                if fresh >> k & 1:
+                    onward |= united[k]
+            fresh = onward & ~reached
+            reached |= fresh
+        closed[stamp] = flat.unmask(reached)
+    return closed
+
+
+@frozen(eq=False)
+class Composite:
+    """Spec1 and Spec2 side by side over the queues they share, one visible action at a time (000, section 4.3).
+
+    A step of one side must look to the other like an action the other's own next-state relation has: Inp if a shared
+    queue grew, Outp if one shrank, nothing at all otherwise. Clock is a parameter: that of the whole (`whole` is the
+    could-result-in of the flat graph), or with `whole=None` each side's own, which tells a node that a time is
+    complete while the other side may still send it.
+
+    Taken to the letter this is stricter than the flat graph: a node that in one step takes from one shared edge and
+    sends on another would make the other side do Inp and Outp at once, and the next-state relation has no such action.
+    A buffer node on either edge removes the difference. Steps of both sides at once that neither can see are left
+    out; one after the other they show the same.
+    """
+
+    first: Machine
+    second: Machine
+    whole: CouldResultIn | None
+    shared: frozenset[str] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "shared", shared_edges(self.first.program.graph, self.second.program.graph))
+
+    def steps(self, state: tuple[State, State]) -> Iterator[tuple[Action, tuple[State, State]]]:
+        """List the joint steps: every action of either side that the other can account for."""
+        one, other = state
+        for action, after in self._side(self.first, self.second, one, other):
+            yield action, after
+        for action, (later, earlier) in self._side(self.second, self.first, other, one):
+            yield action, (earlier, later)
+
+    def _side(
+        self, machine: Machine, other: Machine, mine: State, theirs: State
+    ) -> Iterator[tuple[Action, tuple[State, State]]]:
+        clock = machine.clock(mine) if self.whole is None else self._whole_clock(machine, other, mine, theirs)
+        for action, after in (*machine.receipts(mine), *machine.notifications(mine, clock)):
+            mirrored = self._mirror(machine, other, after, theirs)
+            if mirrored == theirs or other.is_inp(theirs, mirrored) or other.is_outp(theirs, mirrored):
+                yield action, (after, mirrored)
+
+    def _mirror(self, machine: Machine, other: Machine, after: State, theirs: State) -> State:
+        """Give the other side's state with the shared queues as they now are."""
+        now = dict(zip((e.name for e in machine.program.graph.edges), after.queues, strict=True))
+        queues = tuple(
+            now[edge.name] if edge.name in self.shared else queue
+            for edge, queue in zip(other.program.graph.edges, theirs.queues, strict=True)
+        )
+        return State(queues, theirs.local, theirs.requests)
+
+    def _whole_clock(self, machine: Machine, other: Machine, mine: State, theirs: State) -> int:
+        """Give the part of the whole graph's Clock that this side can name, in this side's own mask."""
+        assert self.whole is not None
+        pending = machine.leads.unmask(machine.pending(mine)) | other.leads.unmask(other.pending(theirs))
+        clock = self.whole.unmask(self.whole.close_up(self.whole.mask(pending)))
+        locations = machine.program.graph.locations
+        return machine.leads.mask(stamp for stamp in clock if stamp.location in locations)
+
+    def flatten(self, state: tuple[State, State]) -> State:
+        """Give the flat program's state that a joint state is."""
+        one, other = state
+        rest = zip(self.second.program.graph.edges, other.queues, strict=True)
+        queues = (*one.queues, *(queue for edge, queue in rest if edge.name not in self.shared))
+        return State(queues, (*one.local, *other.local), (*one.requests, *other.requests))

@@ -1,0 +1,89 @@
+"""Not sending into the past: Definition 3, Conditions 1 and 2, and transitivity (000, section 3.2)."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from timely.model.could_result_in import CouldResultIn, Pointstamp, bits, events_of, local_states
+from timely.model.nodes import Program
+from timely.model.times import Time
+
+
+class Request(NamedTuple):
+    """An event at `time` at `node` may newly request a notification for `requested`."""
+
+    node: str
+    time: Time
+    requested: Time
+
+
+def new_requests(program: Program) -> frozenset[Request]:
+    """Find every request an event may add, in any local state, that was not pending already (the N - N1 of Def. 3)."""
+    return frozenset(
+        Request(node, event.time, requested)
+        for node, behaviour in program.nodes.items()
+        for state, pending in local_states(program, node)
+        for event in events_of(program, node)
+        for requested in behaviour.react(state, event).requests - pending
+    )
+
+
+def could_request(requests: Iterable[Request], node: str, time: Time, later: Time) -> bool:
+    """Say whether (node, time) may lead to a notification request at (node, later) (000, Def. 3).
+
+    >>> could_request([Request("p", 2, 3)], "p", 1, 4), could_request([Request("p", 2, 3)], "p", 3, 4)
+    (True, False)
+    """
+    return any(r.node == node and time <= r.time and r.requested <= later for r in requests)
+
+
+def condition_1(requests: Iterable[Request], times: Iterable[Time]) -> Request | None:
+    """Find an event that requests a notification not at or after its own time (000, Condition 1); None if none does.
+
+    A request for the very time of the event passes: a node may ask for ever to be told the same thing again.
+
+    >>> condition_1([Request("p", 1, 0)], (0, 1))
+    Request(node='p', time=1, requested=0)
+    """
+    known, times = tuple(requests), tuple(times)
+    nodes = {request.node for request in known}
+    for node in sorted(nodes):
+        for time in times:
+            for later in times:
+                if not time <= later and could_request(known, node, time, later):
+                    return Request(node, time, later)
+    return None
+
+
+def condition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
+    """Find a node and an internal edge into it that it could reach in the past (000, Condition 2); None if none.
+
+    Input edges are left out, as in the text: nothing leads to them, so there is nothing to compare.
+    """
+    for edge in leads.graph.edges:
+        if not edge.is_internal or edge.destination is None:
+            continue
+        for time in leads.times:
+            for later in leads.times:
+                here, there = Pointstamp(edge.destination, time), Pointstamp(edge.name, later)
+                if not time <= later and leads(here, there):
+                    return here, there
+    return None
+
+
+def intransitive(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp, Pointstamp] | None:
+    """Find three pointstamps where each could result in the next but the first not in the last; None if transitive."""
+    for i, row in enumerate(leads.rows):
+        for j in bits(row):
+            missing = leads.rows[j] & ~row
+            if missing:
+                return leads.stamps[i], leads.stamps[j], leads.stamps[next(bits(missing))]
+    return None
+
+
+def embedding(leads: CouldResultIn) -> dict[Pointstamp, frozenset[Pointstamp]]:
+    """Map each pointstamp to what it could result in: the universal time of 000, Prop. 2.
+
+    Ordered by reverse inclusion these sets are a partial order, and where could-result-in is transitive, one pointstamp
+    could result in another exactly when its set is at or before (contains) the other's.
+    """
+    return {stamp: leads.unmask(row) for stamp, row in zip(leads.stamps, leads.rows, strict=True)}

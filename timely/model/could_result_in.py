@@ -1,0 +1,239 @@
+"""Pointstamps and could-result-in: from actual behaviour, or from a declared relation (000, Def. 1 and Def. 2).
+
+One step, `(p, t) ~>1 (d, t')`, says that an event at time t at node p may send a message at time t' on edge d. It comes
+from what a node really does in any state some local history leads to (`one_steps`), or is simply declared. Everything
+else follows from it and the graph. Relations are finite and held as bit masks, so that they can be built by the
+hundred thousand.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import NamedTuple
+
+from attrs import field, frozen
+
+from timely.model.graph import Graph, ModelError
+from timely.model.nodes import Event, Node, Notified, Program, Received, Start, after_event
+from timely.model.times import Time, up_masks
+
+
+class Pointstamp(NamedTuple):
+    """A location (node or edge) and a time."""
+
+    location: str
+    time: Time
+
+
+class Step(NamedTuple):
+    """One step of computation: an event at `time` at `node` may send a message at `later` on `edge` (Def. 1)."""
+
+    node: str
+    time: Time
+    edge: str
+    later: Time
+
+
+def events_of(program: Program, node: str) -> Iterator[Event]:
+    """List every event a history of the node may hold: a message on an incoming edge, or a notification."""
+    for time in program.times:
+        yield Notified(time)
+    for edge in program.graph.incoming[node]:
+        for message in program.messages:
+            yield Received(edge.name, message)
+
+
+def local_states(program: Program, node: str, limit: int = 10_000) -> frozenset[Start]:
+    """Find every (state, pending requests) that some local history of the node leads to.
+
+    The node is on its own here: whether the rest of the graph can supply those events is deliberately not asked, for
+    that is itself defined by could-result-in (000, section 3.1).
+
+    Raises:
+        ModelError: if there are more than `limit` of them.
+    """
+    behaviour: Node = program.nodes[node]
+    events = tuple(events_of(program, node))
+    found: set[Start] = set(behaviour.initial)
+    agenda = list(found)
+    while agenda:
+        state, pending = agenda.pop()
+        for event in events:
+            step = behaviour.react(state, event)
+            reached = (step.state, after_event(pending, event, step))
+            if reached not in found:
+                found.add(reached)
+                agenda.append(reached)
+                if len(found) > limit:
+                    raise ModelError(f"node {node!r} has more than {limit} local states: make its world smaller")
+    return frozenset(found)
+
+
+def one_steps(program: Program) -> frozenset[Step]:
+    """Find every one step of a program from what its nodes actually do (000, Def. 1).
+
+    >>> from timely.model import Edge, Graph, relation_node
+    >>> program = Program(Graph(("p",), (Edge("a", "p"),)), {"p": relation_node({0: [("a", 1)]})}, (0, 1))
+    >>> one_steps(program)
+    frozenset({Step(node='p', time=0, edge='a', later=1)})
+    """
+    found: set[Step] = set()
+    for node, behaviour in program.nodes.items():
+        states: set[Hashable] = {state for state, _ in local_states(program, node)}
+        for event in events_of(program, node):
+            for state in states:
+                for edge, messages in behaviour.react(state, event).sends.items():
+                    found.update(Step(node, event.time, edge, message.time) for message in messages)
+    return frozenset(found)
+
+
+@frozen(eq=False)
+class CouldResultIn:
+    """The relation could-result-in of a graph over a finite set of times (000, Def. 2).
+
+    Built from the one steps; a step whose edge does not leave its node, or with a time outside the world, is refused.
+
+    >>> from timely.model import Edge
+    >>> graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    >>> leads = CouldResultIn(graph, (0, 1), [Step("p", 1, "o", 1)])
+    >>> leads(Pointstamp("i", 0), Pointstamp("o", 1)), leads(Pointstamp("i", 0), Pointstamp("o", 0))
+    (True, False)
+    """
+
+    graph: Graph
+    times: tuple[Time, ...]
+    steps: frozenset[Step] = field(converter=frozenset[Step])
+    stamps: tuple[Pointstamp, ...] = field(init=False, repr=False)
+    rows: tuple[int, ...] = field(init=False, repr=False)
+    """For each pointstamp, the set of those it could result in, as a bit mask over `stamps`."""
+    _position: dict[Pointstamp, int] = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        stamps = tuple(Pointstamp(x, t) for x in self.graph.locations for t in self.times)
+        object.__setattr__(self, "stamps", stamps)
+        object.__setattr__(self, "_position", {stamp: i for i, stamp in enumerate(stamps)})
+        object.__setattr__(self, "rows", _rows(self))
+
+    def __call__(self, earlier: Pointstamp, later: Pointstamp) -> bool:
+        """Say whether the first pointstamp could result in the second."""
+        return bool(self.rows[self._position[earlier]] >> self._position[later] & 1)
+
+    def mask(self, stamps: Iterable[Pointstamp]) -> int:
+        """Turn a set of pointstamps into a bit mask over `self.stamps`."""
+        mask = 0
+        for stamp in stamps:
+            mask |= 1 << self._position[stamp]
+        return mask
+
+    def unmask(self, mask: int) -> frozenset[Pointstamp]:
+        """Turn a bit mask back into the set of pointstamps."""
+        return frozenset(self.stamps[i] for i in bits(mask))
+
+    def image(self, mask: int) -> int:
+        """Give what some member of a set could result in, in one shot: Proposition 3's formula for the closure."""
+        result = 0
+        for i in bits(mask):
+            result |= self.rows[i]
+        return result
+
+    def close_up(self, mask: int) -> int:
+        """Give the least upward closed set that contains a set (000, section 3.3), as a fixpoint.
+
+        It equals the one-shot image exactly when the relation is transitive. Where it is not, the image is not even
+        upward closed, and Proposition 8 fails of it; of this one Proposition 8 holds without Condition 2.
+        """
+        closed, fresh = mask, mask
+        while fresh:
+            fresh = self.image(fresh) & ~closed
+            closed |= fresh
+        return closed
+
+
+def bits(mask: int) -> Iterator[int]:
+    """List the positions of the bits that are set, least first."""
+    while mask:
+        least = mask & -mask
+        yield least.bit_length() - 1
+        mask ^= least
+
+
+def _closed_steps(leads: CouldResultIn, ups: tuple[int, ...]) -> dict[str, list[int]]:
+    """For each edge and each time of its source's event, the times a message may then bear or be raised to.
+
+    The clause "there are t' >= t and t'' <= t''' with a step from t' to t''" of Def. 2 is this closure of the steps.
+    """
+    position = {time: i for i, time in enumerate(leads.times)}
+    table = {edge.name: [0] * len(leads.times) for edge in leads.graph.edges}
+    for step in leads.steps:
+        if step.edge not in {edge.name for edge in leads.graph.outgoing.get(step.node, ())}:
+            raise ModelError(f"{step} uses an edge that does not leave its node")
+        if step.time not in position or step.later not in position:
+            raise ModelError(f"{step} bears a time that is not among the model's times")
+        for i, up in enumerate(ups):
+            if up >> position[step.time] & 1:
+                table[step.edge][i] |= ups[position[step.later]]
+    return table
+
+
+def _rows(leads: CouldResultIn) -> tuple[int, ...]:
+    """Search all simple paths from each location: Def. 2 wants its locations distinct, so cycles are not chased.
+
+    Along a path goes, for each starting time, the set of times it may arrive at: always an upward closed set.
+    """
+    ups = up_masks(leads.times)
+    width = len(leads.times)
+    table = _closed_steps(leads, ups)
+    locations = {location: i for i, location in enumerate(leads.graph.locations)}
+    after = {location: tuple(leads.graph.successors(location)) for location in locations}
+    rows: list[int] = []
+    for start in locations:
+        found = [0] * width
+
+        def walk(here: str, arrived: list[int], visited: frozenset[str], found: list[int]) -> None:
+            for i, mask in enumerate(arrived):
+                found[i] |= mask << locations[here] * width
+            for there in after[here]:
+                if there not in visited:
+                    onward = _through(table[there], arrived) if there in table else arrived
+                    if any(onward):
+                        walk(there, onward, visited | {there}, found)
+
+        walk(start, list(ups), frozenset({start}), found)
+        rows.extend(found)
+    return tuple(rows)
+
+
+def _through(edge: list[int], arrived: list[int]) -> list[int]:
+    """Send, for each starting time, the set of times arrived at on along an edge."""
+    onward: list[int] = []
+    for mask in arrived:
+        sent = 0
+        for i in bits(mask):
+            sent |= edge[i]
+        onward.append(sent)
+    return onward
+
+
+def proof_lengths(leads: CouldResultIn, earlier: Pointstamp, later: Pointstamp) -> frozenset[int]:
+    """Find the lengths of all proofs that one pointstamp could result in another (000, Def. 2): empty if it could not.
+
+    A proof has as many locations as its length; the first case of the definition, one location and t <= t', has 1.
+
+    >>> graph = Graph(("p",), ())
+    >>> proof_lengths(CouldResultIn(graph, (0, 1), ()), Pointstamp("p", 0), Pointstamp("p", 1))
+    frozenset({1})
+    """
+    ups = up_masks(leads.times)
+    table = _closed_steps(leads, ups)
+    target = 1 << leads.times.index(later.time)
+    found: set[int] = set()
+
+    def walk(here: str, arrived: int, visited: frozenset[str]) -> None:
+        if here == later.location and arrived & target:
+            found.add(len(visited))
+        for there in leads.graph.successors(here):
+            if there not in visited:
+                onward = _through(table[there], [arrived])[0] if there in table else arrived
+                if onward:
+                    walk(there, onward, visited | {there})
+
+    walk(earlier.location, ups[leads.times.index(earlier.time)], frozenset({earlier.location}))
+    return frozenset(found)

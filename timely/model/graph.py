@@ -1,0 +1,101 @@
+"""Dataflow graphs with input, internal and output edges (000, section 2.1)."""
+
+from collections.abc import Iterable
+
+from attrs import field, frozen
+
+
+class ModelError(ValueError):
+    """A graph, node, program or body that the model's definitions exclude."""
+
+
+@frozen
+class Edge:
+    """A channel: input edges have no source, output edges no destination, internal edges both (000, section 2.1).
+
+    Raises:
+        ModelError: if it has neither end, or both ends are the same node (a node that talks to itself needs a buffer
+            node in between, see `buffer`).
+
+    >>> Edge("e", "p", "q").is_internal
+    True
+    """
+
+    name: str
+    source: str | None = None
+    destination: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.source is None and self.destination is None:
+            raise ModelError(f"edge {self.name!r} has neither a source nor a destination")
+        if self.source == self.destination:
+            raise ModelError(f"edge {self.name!r} leads from {self.source!r} to itself: put a buffer node in between")
+
+    @property
+    def is_input(self) -> bool:
+        """Whether the edge is in I: filled by the environment."""
+        return self.source is None
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the edge is in E: between two nodes."""
+        return self.source is not None and self.destination is not None
+
+    @property
+    def is_output(self) -> bool:
+        """Whether the edge is in O: emptied by the environment."""
+        return self.destination is None
+
+
+def _by_end(graph: "Graph", *, incoming: bool) -> dict[str, tuple[Edge, ...]]:
+    def end(edge: Edge) -> str | None:
+        return edge.destination if incoming else edge.source
+
+    return {node: tuple(edge for edge in graph.edges if end(edge) == node) for node in graph.nodes}
+
+
+@frozen
+class Graph:
+    """Nodes and edges by name; names are unique over both, because both are locations of pointstamps.
+
+    Raises:
+        ModelError: if a name occurs twice, or an edge ends at an unknown node.
+
+    >>> loop = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
+    >>> [edge.name for edge in loop.incoming["p"]], loop.locations
+    (['b'], ('p', 'q', 'a', 'b'))
+    """
+
+    nodes: tuple[str, ...]
+    edges: tuple[Edge, ...]
+    incoming: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, eq=False)
+    outgoing: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        if len(set(self.locations)) != len(self.locations):
+            raise ModelError(f"a name is used twice among {self.locations}")
+        for edge in self.edges:
+            for end in (edge.source, edge.destination):
+                if end is not None and end not in self.nodes:
+                    raise ModelError(f"edge {edge.name!r} ends at {end!r}, which is no node of this graph")
+        object.__setattr__(self, "incoming", _by_end(self, incoming=True))
+        object.__setattr__(self, "outgoing", _by_end(self, incoming=False))
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """All places a pointstamp can be at: the nodes, then the edges."""
+        return (*self.nodes, *(edge.name for edge in self.edges))
+
+    def edge(self, name: str) -> Edge:
+        """Look an edge up by its name; KeyError if there is none."""
+        for edge in self.edges:
+            if edge.name == name:
+                return edge
+        raise KeyError(name)
+
+    def successors(self, location: str) -> Iterable[str]:
+        """List the locations one step on: a node's outgoing edges, an edge's destination if it has one."""
+        if location in self.outgoing:
+            return tuple(edge.name for edge in self.outgoing[location])
+        destination = self.edge(location).destination
+        return () if destination is None else (destination,)

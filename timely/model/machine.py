@@ -1,0 +1,236 @@
+"""The state machine of a dataflow graph: Mess, Not, Inp, Outp, and Clock (000, section 4.2)."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import product
+from typing import Literal, NamedTuple, TypeAlias
+
+from attrs import field, frozen
+
+from timely.model.could_result_in import CouldResultIn, Pointstamp
+from timely.model.nodes import Event, Message, Notified, Program, Reaction, Received, after_event
+from timely.model.times import Time
+
+Queue: TypeAlias = tuple[Message, ...]
+Closure: TypeAlias = Literal["fixpoint", "image"]
+Inputs: TypeAlias = Literal["fixed", "within clock", "any"]
+
+
+class State(NamedTuple):
+    """Q, LocState and NotRequests, in the order of the graph's edges and nodes."""
+
+    queues: tuple[Queue, ...]
+    local: tuple[Hashable, ...]
+    requests: tuple[frozenset[Time], ...]
+
+
+class Receive(NamedTuple):
+    """The action Mess: a node takes a message from one of its edges."""
+
+    node: str
+    event: Received
+
+
+class Notify(NamedTuple):
+    """The action Not: a node is told that a time it asked about is complete."""
+
+    node: str
+    event: Notified
+
+
+class Input(NamedTuple):
+    """The action Inp: the environment puts a message on an input edge, at any place in its queue."""
+
+    edge: str
+    message: Message
+
+
+class Output(NamedTuple):
+    """The action Outp: the environment takes a message from an output edge, from any place in its queue."""
+
+    edge: str
+    message: Message
+
+
+Action: TypeAlias = Receive | Notify | Input | Output
+
+
+@frozen(eq=False)
+class Machine:
+    """ISpec of a program: its states, and its next-state relation one action at a time.
+
+    `leads` may be the program's own could-result-in or any declared relation that includes it. `closure` chooses how
+    Clock closes upward: the least fixpoint, as the text defines it, or Proposition 3's one-shot image. `reordering`
+    lets a message overtake those whose times are not at or before its own. `inputs` says what Inp may do: nothing, add
+    messages that leave Clock within itself (the text's suggested constraint), or add any. An input queue never
+    grows beyond `room` messages, and Inp adds and Outp removes one message at a time: several at once are a sequence.
+
+    >>> from timely.model import Edge, Graph, one_steps, relation_node
+    >>> graph = Graph(("p",), (Edge("i", destination="p"),))
+    >>> program = Program(graph, {"p": relation_node(initial_requests={0})}, (0,))
+    >>> machine = Machine(program, CouldResultIn(graph, program.times, one_steps(program)))
+    >>> (start,) = machine.initial({"i": [Message(0)]})
+    >>> [type(action).__name__ for action, _ in machine.steps(start)]
+    ['Receive']
+    """
+
+    program: Program
+    leads: CouldResultIn
+    closure: Closure = "fixpoint"
+    reordering: bool = False
+    inputs: Inputs = "fixed"
+    room: int = 2
+    _edge: dict[str, int] = field(init=False, repr=False)
+    _node: dict[str, int] = field(init=False, repr=False)
+    _clocks: dict[int, int] = field(init=False, repr=False, factory=dict[int, int])
+
+    def __attrs_post_init__(self) -> None:
+        graph = self.program.graph
+        object.__setattr__(self, "_edge", {edge.name: i for i, edge in enumerate(graph.edges)})
+        object.__setattr__(self, "_node", {node: i for i, node in enumerate(graph.nodes)})
+
+    def initial(self, queues: Mapping[str, Iterable[Message]] | None = None) -> tuple[State, ...]:
+        """List the states of InitProp with these messages on the input edges: one for each choice of initial states.
+
+        Raises:
+            ValueError: if messages are given for an edge that is no input edge.
+        """
+        given = {name: tuple(messages) for name, messages in (queues or {}).items()}
+        for name in given:
+            if not self.program.graph.edge(name).is_input:
+                raise ValueError(f"{name!r} is no input edge: only those may hold messages at the start")
+        filled = tuple(given.get(edge.name, ()) for edge in self.program.graph.edges)
+        starts = product(*(sorted(self.program.nodes[p].initial, key=repr) for p in self.program.graph.nodes))
+        return tuple(State(filled, tuple(s for s, _ in start), tuple(n for _, n in start)) for start in starts)
+
+    def pending(self, state: State) -> int:
+        """Give the pointstamps of messages on edges and of pending requests, as a mask over `leads.stamps`."""
+        graph = self.program.graph
+        on_edges = (
+            Pointstamp(edge.name, message.time)
+            for edge, queue in zip(graph.edges, state.queues, strict=True)
+            for message in queue
+        )
+        at_nodes = (Pointstamp(node, t) for node, times in zip(graph.nodes, state.requests, strict=True) for t in times)
+        return self.leads.mask((*on_edges, *at_nodes))
+
+    def clock(self, state: State) -> int:
+        """Give Clock, the pointstamps for which work may remain, as a mask over `leads.stamps`."""
+        pending = self.pending(state)
+        known = self._clocks.get(pending)
+        if known is None:
+            known = self.leads.close_up(pending) if self.closure == "fixpoint" else self.leads.image(pending)
+            self._clocks[pending] = known
+        return known
+
+    def in_clock(self, state: State, location: str, time: Time) -> bool:
+        """Say whether work may remain that leads to this location and time."""
+        return bool(self.clock(state) & self.leads.mask((Pointstamp(location, time),)))
+
+    def steps(self, state: State) -> Iterator[tuple[Action, State]]:
+        """List every action possible in a state, with the state it leads to."""
+        yield from self.receipts(state)
+        yield from self.notifications(state, self.clock(state))
+        if self.inputs != "fixed":
+            yield from self._inputs(state)
+        yield from self._outputs(state)
+
+    def receipts(self, state: State) -> Iterator[tuple[Receive, State]]:
+        """List the actions Mess: the first message of a queue, or with reordering any that nothing before it blocks."""
+        for i, edge in enumerate(self.program.graph.edges):
+            node = edge.destination
+            if node is None:
+                continue
+            queue = state.queues[i]
+            for k in range(len(queue) if self.reordering else min(1, len(queue))):
+                if any(ahead.time <= queue[k].time for ahead in queue[:k]):
+                    continue
+                event = Received(edge.name, queue[k])
+                queues = (*state.queues[:i], queue[:k] + queue[k + 1 :], *state.queues[i + 1 :])
+                yield Receive(node, event), self._react(State(queues, state.local, state.requests), node, event)
+
+    def notifications(self, state: State, clock: int) -> Iterator[tuple[Notify, State]]:
+        """List the actions Not under a Clock: requests whose time can come on no incoming edge any more.
+
+        Clock is a parameter so that graphs can be composed (000, section 4.3). A node without incoming edges may be
+        told at once; requests at one node may be answered in any order, also a later time first.
+        """
+        graph = self.program.graph
+        for node, requests in zip(graph.nodes, state.requests, strict=True):
+            for time in requests:
+                awaited = self.leads.mask(Pointstamp(edge.name, time) for edge in graph.incoming[node])
+                if not clock & awaited:
+                    yield Notify(node, Notified(time)), self._react(state, node, Notified(time))
+
+    def _react(self, state: State, node: str, event: Event) -> State:
+        """Let a node consume an event that has already been taken from its queue (Mess2, Not2)."""
+        i = self._node[node]
+        step: Reaction = self.program.nodes[node].react(state.local[i], event)
+        queues = state.queues
+        for edge, messages in step.sends.items():
+            k = self._edge[edge]
+            queues = (*queues[:k], queues[k] + messages, *queues[k + 1 :])
+        local = (*state.local[:i], step.state, *state.local[i + 1 :])
+        requests = (*state.requests[:i], after_event(state.requests[i], event, step), *state.requests[i + 1 :])
+        return State(queues, local, requests)
+
+    def _inputs(self, state: State) -> Iterator[tuple[Input, State]]:
+        for i, edge in enumerate(self.program.graph.edges):
+            queue = state.queues[i]
+            if not edge.is_input or len(queue) >= self.room:
+                continue
+            for message in self.program.messages:
+                for k in range(len(queue) + 1):
+                    grown = (*state.queues[:i], (*queue[:k], message, *queue[k:]), *state.queues[i + 1 :])
+                    after = State(grown, state.local, state.requests)
+                    if self.inputs == "any" or not self.clock(after) & ~self.clock(state):
+                        yield Input(edge.name, message), after
+
+    def _outputs(self, state: State) -> Iterator[tuple[Output, State]]:
+        for i, edge in enumerate(self.program.graph.edges):
+            if edge.is_output:
+                for k, message in enumerate(state.queues[i]):
+                    queue = state.queues[i][:k] + state.queues[i][k + 1 :]
+                    queues = (*state.queues[:i], queue, *state.queues[i + 1 :])
+                    yield Output(edge.name, message), State(queues, state.local, state.requests)
+
+    def is_inp(self, before: State, after: State) -> bool:
+        """Say whether a change is one that Inp allows: only input queues change, each contained in what it becomes.
+
+        The text says beside its formula that Q' be a subsequence of Q for inputs; the formula has it the right way
+        round, and this is the formula.
+        """
+        return (before.local, before.requests) == (after.local, after.requests) and all(
+            is_subsequence(old, new) if edge.is_input else old == new
+            for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
+        )
+
+    def is_outp(self, before: State, after: State) -> bool:
+        """Say whether a change is one that Outp allows: only output queues change, each to a subsequence of itself."""
+        return (before.local, before.requests) == (after.local, after.requests) and all(
+            is_subsequence(new, old) if edge.is_output else old == new
+            for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
+        )
+
+    def inputs_do_not_grow(self, before: State, after: State) -> bool:
+        """Say whether every input queue after is a subsequence of that before: the hypothesis of Props 8, 9, Thm 2."""
+        return all(
+            is_subsequence(new, old)
+            for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
+            if edge.is_input
+        )
+
+    def visible(self, state: State) -> tuple[Queue, ...]:
+        """Give the externally visible part of a state: the queues of input and output edges."""
+        edges = zip(self.program.graph.edges, state.queues, strict=True)
+        return tuple(queue for edge, queue in edges if not edge.is_internal)
+
+
+def is_subsequence(short: Queue, long: Queue) -> bool:
+    """Say whether one sequence is another with some elements left out, the rest in order.
+
+    >>> a, b = Message(0), Message(1)
+    >>> is_subsequence((a, b), (a, a, b)), is_subsequence((b, a), (a, b))
+    (True, False)
+    """
+    rest = iter(long)
+    return all(any(element == other for other in rest) for element in short)

@@ -1,0 +1,156 @@
+"""The propositions and theorems of 000: functions that look for a counterexample and give None if there is none.
+
+The static ones (1 to 3, Theorem 1) take a could-result-in relation; the dynamic ones (7 to 9, Theorem 2) look at the
+transitions of a machine. Propositions 4 to 6 are in `recursion`. What a property assumes (Conditions 1 and 2, inputs
+that do not grow) is for the caller to establish, so that it can also be shown what happens without.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from timely.model.conditions import condition_2, embedding, intransitive
+from timely.model.could_result_in import CouldResultIn, Pointstamp, bits, proof_lengths
+from timely.model.explore import Transition
+from timely.model.machine import Action, Machine, Notify, Receive, State
+from timely.model.nodes import History, g
+
+
+def proposition_1_1(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
+    """A node reaches an edge through one of its own outgoing edges, and from there by a strictly shorter proof."""
+    edges = [edge.name for edge in leads.graph.edges]
+    for early in (Pointstamp(p, t) for p in leads.graph.nodes for t in leads.times):
+        for late in (Pointstamp(e, t) for e in edges for t in leads.times):
+            for length in proof_lengths(leads, early, late):
+                firsts = (Pointstamp(d.name, t) for d in leads.graph.outgoing[early.location] for t in leads.times)
+                if not any(
+                    leads(early, first) and any(rest < length for rest in proof_lengths(leads, first, late))
+                    for first in firsts
+                ):
+                    return early, late
+    return None
+
+
+def proposition_1_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
+    """A pointstamp could result in another at the same location only if that one's time is at or after its own."""
+    for i, early in enumerate(leads.stamps):
+        for j in bits(leads.rows[i]):
+            late = leads.stamps[j]
+            if early.location == late.location and not early.time <= late.time:
+                return early, late
+    return None
+
+
+def proposition_1_3(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
+    """An earlier pointstamp at the first location could result in a later one at the second, if the two given could."""
+    same_or_later = [
+        leads.mask(s for s in leads.stamps if s.location == stamp.location and stamp.time <= s.time)
+        for stamp in leads.stamps
+    ]
+    for i, early in enumerate(leads.stamps):
+        implied = 0
+        for k in bits(same_or_later[i]):
+            for j in bits(leads.rows[k]):
+                implied |= same_or_later[j]
+        missing = implied & ~leads.rows[i]
+        if missing:
+            return early, leads.stamps[next(bits(missing))]
+    return None
+
+
+def theorem_1(leads: CouldResultIn) -> tuple[Pointstamp, ...] | None:
+    """Could-result-in is transitive if and only if Condition 2 holds: gives whichever of the two fails alone."""
+    broken, past = intransitive(leads), condition_2(leads)
+    if (broken is None) == (past is None):
+        return None
+    return broken if broken is not None else past
+
+
+def proposition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
+    """Times embed into one universal partial order that decides could-result-in: the pair that it decides wrongly.
+
+    The candidate is the set of all a pointstamp could result in, ordered by reverse inclusion. It works wherever any
+    works, for the order of an embedding is transitive, and with a transitive relation this candidate is right.
+    """
+    universal = embedding(leads)
+    for early in leads.stamps:
+        for late in leads.stamps:
+            if leads(early, late) != (universal[early] >= universal[late]):
+                return early, late
+    return None
+
+
+def proposition_3(leads: CouldResultIn, sets: Iterable[int] | None = None) -> frozenset[Pointstamp] | None:
+    """The least upward closed set is the one-shot image: a set of pointstamps (a mask each) for which it is not.
+
+    Both sides distribute over unions, so the singletons, which are the default, decide it for all sets.
+    """
+    for mask in sets if sets is not None else (1 << i for i in range(len(leads.stamps))):
+        if leads.close_up(mask) != leads.image(mask):
+            return leads.unmask(mask)
+    return None
+
+
+def proposition_7(machine: Machine, start: State, walk: Iterable[Transition[State, Action]]) -> State | None:
+    """Every state is explained by a local history of each node: the first state of a behaviour that is not."""
+    nodes = machine.program.graph.nodes
+    histories = {
+        p: History((state, requests)) for p, state, requests in zip(nodes, start.local, start.requests, strict=True)
+    }
+    for step in walk:
+        if isinstance(step.action, Receive | Notify):
+            histories[step.action.node] = histories[step.action.node].then(step.action.event)
+        for i, p in enumerate(nodes):
+            explained = g(machine.program.nodes[p], histories[p])
+            if (explained.state, explained.requests) != (step.after.local[i], step.after.requests[i]):
+                return step.after
+    return None
+
+
+def proposition_8(machine: Machine, step: Transition[State, Action]) -> frozenset[Pointstamp] | None:
+    """Clock does not grow in a step unless inputs do (given Conditions 1 and 2): the pointstamps new in Clock.
+
+    With Clock as least fixpoint, which is how the text defines it, Condition 2 is not needed; with the one-shot image
+    it is.
+    """
+    if not machine.inputs_do_not_grow(step.before, step.after):
+        return None
+    new = machine.clock(step.after) & ~machine.clock(step.before)
+    return machine.leads.unmask(new) if new else None
+
+
+class Watched(NamedTuple):
+    """A state of the machine with a history variable: all pointstamps that have at some moment been out of Clock."""
+
+    state: State
+    gone: int
+
+
+def watch(machine: Machine, state: State, gone: int = 0) -> Watched:
+    """Start or go on watching: what is not in Clock now has been gone from now on."""
+    everything = (1 << len(machine.leads.stamps)) - 1
+    return Watched(state, gone | everything & ~machine.clock(state))
+
+
+def watched_steps(machine: Machine, watched: Watched) -> Iterator[tuple[Action, Watched]]:
+    """List the machine's steps on watched states, for an explorer."""
+    for action, after in machine.steps(watched.state):
+        yield action, watch(machine, after, watched.gone)
+
+
+def proposition_9(machine: Machine, watched: Watched) -> frozenset[Pointstamp] | None:
+    """A pointstamp at an edge, once out of Clock, stays out: those that came back."""
+    nodes = machine.program.graph.nodes
+    back = machine.leads.unmask(machine.clock(watched.state) & watched.gone)
+    at_edges = frozenset(stamp for stamp in back if stamp.location not in nodes)
+    return at_edges or None
+
+
+def theorem_2(machine: Machine, watched: Watched) -> tuple[Pointstamp, Pointstamp] | None:
+    """Once (e, t) is out of Clock no message on e has a time at or before t: such a message, and what had gone."""
+    for edge, queue in zip(machine.program.graph.edges, watched.state.queues, strict=True):
+        for message in queue:
+            here = Pointstamp(edge.name, message.time)
+            for stamp in machine.leads.unmask(watched.gone):
+                if stamp.location == edge.name and message.time <= stamp.time:
+                    return here, stamp
+    return None

@@ -1,0 +1,275 @@
+"""Recursive dataflow: call stacks as times, and the first-difference test (000, section 3.4).
+
+A body is a graph with an entry `in`, an exit `out`, ordinary nodes, and call nodes that stand for the whole body again.
+The transcription of the text uses one arrow for two relations; here they have two names: `stacks_lead` is the relation
+on pairs (place, stack), and could-result-in is what a graph with those stacks as times gives.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+from attrs import field, frozen
+
+from timely.model.could_result_in import CouldResultIn, Step
+from timely.model.graph import Edge, Graph, ModelError
+from timely.model.times import Tagged
+
+Stack: TypeAlias = tuple[str, ...]
+
+
+class Point(NamedTuple):
+    """A place of the split graph and a stack of calls, outermost first."""
+
+    place: str
+    stack: Stack
+
+
+def call(node: str) -> str:
+    """Name the call part of a call node."""
+    return f"call-{node}"
+
+
+def ret(node: str) -> str:
+    """Name the return part of a call node."""
+    return f"ret-{node}"
+
+
+@frozen
+class Body:
+    """A recursive graph, before its call nodes are split; `in` and `out` are nodes of it always.
+
+    Raises:
+        ModelError: if an edge enters `in` or leaves `out`, if some node is not reachable from `in` or does not reach
+            `out`, or if every path from `in` to `out` goes through a call.
+
+    >>> body = Body(("work",), ("again",), (("in", "work"), ("work", "out"), ("work", "again"), ("again", "out")))
+    >>> body.places
+    ('in', 'out', 'work', 'call-again', 'ret-again')
+    """
+
+    ordinary: tuple[str, ...]
+    calls: tuple[str, ...]
+    edges: tuple[tuple[str, str], ...]
+    places: tuple[str, ...] = field(init=False, eq=False, repr=False)
+    after: dict[str, tuple[str, ...]] = field(init=False, eq=False, repr=False)
+    """The edges of the split graph, without the back edges of calls and returns."""
+    _reach: dict[str, frozenset[str]] = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        nodes = ("in", "out", *self.ordinary, *self.calls)
+        direct = {a: tuple(b for x, b in self.edges if x == a) for a in nodes}
+        if any(b == "in" or a in {"out", b} for a, b in self.edges):
+            raise ModelError("no edge may enter `in`, leave `out`, or join a node to itself")
+        if _reachable(direct, "in") != set(nodes) or any("out" not in _reachable(direct, node) for node in nodes):
+            raise ModelError("every node must be reachable from `in` and reach `out`")
+        uncalled = {a: tuple(b for b in after if b not in self.calls) for a, after in direct.items()}
+        if "out" not in _reachable(uncalled, "in"):
+            raise ModelError("some path from `in` to `out` must avoid the calls, or no call ever returns")
+        split = [part for c in self.calls for part in (call(c), ret(c))]
+        after = {
+            (ret(a) if a in self.calls else a): tuple(call(b) if b in self.calls else b for b in targets)
+            for a, targets in direct.items()
+        }
+        places = ("in", "out", *self.ordinary, *split)
+        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "after", {place: after.get(place, ()) for place in places})
+        forward = {place: (*after.get(place, ()), *_return_of(place)) for place in places}
+        object.__setattr__(self, "_reach", {place: frozenset(_reachable(forward, place)) for place in places})
+
+    def reaches(self, place: str, other: str) -> bool:
+        """Say whether a path joins two places in the alternative graph, with an edge from each call to its return."""
+        return other in self._reach[place]
+
+    @property
+    def is_acyclic(self) -> bool:
+        """Whether the alternative graph, with an edge from each call to its return, has no cycle."""
+        forward = {place: (*self.after[place], *_return_of(place)) for place in self.places}
+        return not any(place in self._reach[onward] for place in self.places for onward in forward[place])
+
+    def stacks(self, depth: int) -> tuple[Stack, ...]:
+        """List the stacks of at most `depth` calls."""
+        return tuple(stack for length in range(depth + 1) for stack in product(self.calls, repeat=length))
+
+
+def _return_of(place: str) -> tuple[str, ...]:
+    return (ret(place.removeprefix("call-")),) if place.startswith("call-") else ()
+
+
+def _reachable(after: dict[str, tuple[str, ...]], start: str) -> set[str]:
+    found, agenda = {start}, [start]
+    while agenda:
+        for other in after[agenda.pop()]:
+            if other not in found:
+                found.add(other)
+                agenda.append(other)
+    return found
+
+
+def stacks_lead(body: Body, start: Point, depth: int) -> frozenset[Point]:
+    """Find every (place, stack) of at most `depth` calls that a point leads to: the relation's own three clauses.
+
+    One call deeper than the deepest stack of interest is enough: what happens between pushing a call and popping it
+    can always be had by a path from `in` to `out` that calls nothing, which every body has.
+    """
+    found, agenda = {start}, [start]
+    while agenda:
+        for onward in _one(body, agenda.pop()):
+            if len(onward.stack) <= depth and onward not in found:
+                found.add(onward)
+                agenda.append(onward)
+    return frozenset(found)
+
+
+def _one(body: Body, point: Point) -> Iterator[Point]:
+    place, stack = point
+    for other in body.after[place]:
+        yield Point(other, stack)
+    if place.startswith("call-"):
+        yield Point("in", (*stack, place.removeprefix("call-")))
+    if place == "out" and stack:
+        yield Point(ret(stack[-1]), stack[:-1])
+
+
+def first_difference(body: Body, early: Point, late: Point, *, even_if_cyclic: bool = False) -> bool:
+    """Decide whether one point leads to another from the first call in which their stacks differ (000, section 3.4).
+
+    The text does not say that the body must be acyclic, but the test is wrong without: where a call can lead to itself
+    again within one activation, as with in -> a -> c -> a -> out, (in, c c) leads to (in, c) by returning and calling
+    once more, while the test finds the one stack a prefix of the other and no path from ret-c to `in`.
+
+    Raises:
+        ModelError: if the body has a cycle, unless `even_if_cyclic`, which is there to show the above.
+
+    >>> body = Body((), ("c",), (("in", "c"), ("c", "out"), ("in", "out")))
+    >>> first_difference(body, Point("in", ()), Point("out", ("c", "c")))
+    True
+    >>> first_difference(body, Point("in", ("c",)), Point("in", ()))
+    False
+    """
+    if not even_if_cyclic and not body.is_acyclic:
+        raise ModelError("the first-difference test decides only for bodies without a cycle")
+    common = 0
+    while common < min(len(early.stack), len(late.stack)) and early.stack[common] == late.stack[common]:
+        common += 1
+    leave = ret(early.stack[common]) if common < len(early.stack) else early.place
+    enter = call(late.stack[common]) if common < len(late.stack) else late.place
+    return body.reaches(leave, enter)
+
+
+@frozen
+class StackClass:
+    """A stack at a place, as a time: stacks that lead to one another there are one time (the induced partial order).
+
+    Compares with times of the same place and depth only; wrapped in `Tagged` it is the [f]_p of the text.
+    """
+
+    leads_to: frozenset[Stack] = field(repr=False)
+    stacks: frozenset[Stack]
+
+    def __le__(self, other: "StackClass") -> bool:
+        return other.leads_to <= self.leads_to
+
+
+@frozen
+class Recursion:
+    """A body as a graph of the model, with stacks of at most `depth` calls as times, different at every place.
+
+    Its nodes conform to the stack relation, and do all that it allows: Propositions 4 to 6 are about any such nodes,
+    and `model` can be given fewer steps.
+    """
+
+    body: Body
+    depth: int
+    times: dict[Point, Tagged] = field(init=False, repr=False)
+    relation: frozenset[tuple[Point, Point]] = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        points = [Point(p, f) for p in self.body.places for f in self.body.stacks(self.depth)]
+        onward = {point: stacks_lead(self.body, point, self.depth + 1) for point in points}
+        relation = frozenset((a, b) for a in points for b in points if b in onward[a])
+        above = {
+            (p, f): frozenset(h for h in self.body.stacks(self.depth) if (Point(p, f), Point(p, h)) in relation)
+            for p, f in points
+        }
+        times = {
+            (p, f): Tagged(
+                p,
+                StackClass(
+                    above[p, f],
+                    frozenset(h for h in above[p, f] if above[p, h] == above[p, f]),
+                ),
+            )
+            for p, f in points
+        }
+        object.__setattr__(self, "times", {Point(p, f): time for (p, f), time in times.items()})
+        object.__setattr__(self, "relation", relation)
+
+    @property
+    def graph(self) -> Graph:
+        """The split graph with its back edges, as a graph of the model; it has no input and no output edges."""
+        pairs = [(a, b) for a in self.body.places for b in self.body.after[a]]
+        pairs += [pair for c in self.body.calls for pair in ((call(c), "in"), ("out", ret(c)))]
+        return Graph(self.body.places, tuple(Edge(f"{a}>{b}", a, b) for a, b in pairs))
+
+    def steps(self) -> tuple[Step, ...]:
+        """List every one step that conforms: from [f] at a node to [f'] on an edge, if (p, f) leads to (p', f')."""
+        return tuple(
+            Step(edge.source, self.times[a], edge.name, self.times[b])
+            for edge in self.graph.edges
+            for a, b in self.relation
+            if a.place == edge.source and b.place == edge.destination and edge.source is not None
+        )
+
+    def model(self, steps: tuple[Step, ...]) -> CouldResultIn:
+        """Give could-result-in of the graph, for nodes that do these steps."""
+        return CouldResultIn(self.graph, tuple(dict.fromkeys(self.times.values())), frozenset(steps))
+
+
+def related_nodes(recursion: Recursion, leads: CouldResultIn) -> Iterator[tuple[str, Tagged, str, Tagged]]:
+    """List (p, [f]_q, p', [f']_q') for every pair of nodes where the one could result in the other."""
+    places = set(recursion.body.places)
+    for early, row in zip(leads.stamps, leads.rows, strict=True):
+        if early.location in places:
+            for late in leads.unmask(row):
+                if late.location in places and isinstance(early.time, Tagged) and isinstance(late.time, Tagged):
+                    yield early.location, early.time, late.location, late.time
+
+
+def proposition_4(recursion: Recursion, leads: CouldResultIn) -> tuple[Point, Point] | None:
+    """If (p, [f]_p) could result in (p', [f']_p') then (p, f) leads to (p', f'): the stack relation is conservative."""
+    stacks: dict[Tagged, list[Stack]] = {}
+    for point, time in recursion.times.items():
+        stacks.setdefault(time, []).append(point.stack)
+    for p, time, q, later in related_nodes(recursion, leads):
+        if time.domain == p and later.domain == q:
+            for f, h in product(stacks[time], stacks[later]):
+                if (Point(p, f), Point(q, h)) not in recursion.relation:
+                    return Point(p, f), Point(q, h)
+    return None
+
+
+def proposition_5(recursion: Recursion, leads: CouldResultIn) -> tuple[str, Tagged, str, Tagged] | None:
+    """Between different nodes could-result-in relates only times tagged with those nodes: a pair tagged otherwise."""
+    for p, time, q, later in related_nodes(recursion, leads):
+        if p != q and (time.domain != p or later.domain != q):
+            return p, time, q, later
+    return None
+
+
+def bodies(ordinary: int, calls: int) -> Iterator[Body]:
+    """List every body with that many ordinary and call nodes that meets the section's assumptions.
+
+    >>> sum(1 for _ in bodies(0, 1))
+    1
+    """
+    work, called = tuple("abc"[:ordinary]), tuple("xyz"[:calls])
+    middle = (*work, *called)
+    pairs = [("in", "out")] + [
+        (a, b) for a in ("in", *middle) for b in (*middle, "out") if a != b and (a, b) != ("in", "out")
+    ]
+    for mask in range(1 << len(pairs)):
+        try:
+            yield Body(work, called, tuple(pair for i, pair in enumerate(pairs) if mask >> i & 1))
+        except ModelError:
+            continue

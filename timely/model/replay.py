@@ -1,0 +1,282 @@
+"""A recorded run against the model: was every completion it announced one the model allows? (000, Theorem 2).
+
+A run is described once by a `Plan` (nodes, edges, and what each edge's source does to times) and recorded as a list of
+events. `replay` goes through the record, recomputes Clock from the definitions before and after each event, and
+reports every event the model does not allow. It knows nothing of trackers, and works with times of any kind.
+
+What the recorder writes down:
+
+| the run                                                        | the record                      |
+|----------------------------------------------------------------|---------------------------------|
+| a batch is put on an edge, at its time                         | `Sent(edge, time)`              |
+| that batch is done with (acknowledged, consumed)               | `Taken(edge, time)`             |
+| a node comes to hold a time (a capability, a buffer, a sum)    | `Held(node, time)`              |
+| it lets go, or a failed part's stamps are withdrawn            | `Released(node, time)`          |
+| somebody starts waiting for a time to complete at a place      | `Awaited(location, time)`       |
+| the run says it is complete                                    | `Completed(location, time)`     |
+| a wait ended otherwise: cancelled, abandoned, failed           | `Dismissed(location, time)`     |
+| nothing more happens until something from outside does         | `Settled()`                     |
+
+A change made of several is written additions first: to move a capability from 3 to 4 is `Held(source, 4)`,
+`Released(source, 3)`. A notification request is a `Held` at the node (if it may answer) and an `Awaited` at each of its
+incoming edges; a node with several inputs and outputs that do different things to times is written as several nodes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from attrs import Factory, field, frozen
+
+from timely.model.could_result_in import Pointstamp
+from timely.model.graph import Edge, Graph, ModelError
+from timely.model.times import Time, minimal
+
+Sends: TypeAlias = Callable[[Time], Iterable[Time]]
+
+
+def same(time: Time) -> Iterable[Time]:
+    """Say that an event at t may send at t and later: what nearly every node does."""
+    return (time,)
+
+
+@frozen
+class Plan:
+    """The graph of a run, and per edge the least times its source may send on it in reaction to an event at a time.
+
+    An edge that `sends` does not name passes times on unchanged. A function gives nothing for times it never reacts
+    to, must be monotone, and every cycle must strictly advance time, or Clock has no finite description.
+
+    `initial` are the pointstamps the run starts with: what its sources may produce.
+
+    >>> plan = Plan([Edge("in", "numbers", "total"), Edge("sums", "total")], initial=[("numbers", 0)])
+    >>> plan.graph.nodes
+    ('numbers', 'total')
+    """
+
+    edges: tuple[Edge, ...] = field(converter=tuple[Edge, ...])
+    sends: Mapping[str, Sends] = field(factory=dict[str, Sends])
+    initial: tuple[tuple[str, Time], ...] = field(default=(), converter=tuple[tuple[str, Time], ...])
+    graph: Graph = field(
+        init=False,
+        repr=False,
+        default=Factory(lambda self: _graph_of(self), takes_self=True),  # noqa: PLW0108 (defined below the class)
+    )
+
+
+def _graph_of(plan: Plan) -> Graph:
+    ends = (end for edge in plan.edges for end in (edge.source, edge.destination) if end is not None)
+    return Graph(tuple(dict.fromkeys(ends)), plan.edges)
+
+
+@frozen
+class Sent:
+    """A batch is put on an edge."""
+
+    edge: str
+    time: Time
+
+
+@frozen
+class Taken:
+    """A batch that was on an edge is done with."""
+
+    edge: str
+    time: Time
+
+
+@frozen
+class Held:
+    """A node comes to hold a time: it may react at it later."""
+
+    node: str
+    time: Time
+
+
+@frozen
+class Released:
+    """A node lets go of a time it held."""
+
+    node: str
+    time: Time
+
+
+@frozen
+class Awaited:
+    """Somebody waits for a time to be complete at a location."""
+
+    location: str
+    time: Time
+
+
+@frozen
+class Completed:
+    """The run announces that a time is complete at a location, to all who wait for it there."""
+
+    location: str
+    time: Time
+
+
+@frozen
+class Dismissed:
+    """A wait has ended without a completion."""
+
+    location: str
+    time: Time
+
+
+@frozen
+class Settled:
+    """Nothing more will happen by itself: whatever is complete must have been announced to those who wait."""
+
+
+RunEvent: TypeAlias = Sent | Taken | Held | Released | Awaited | Completed | Dismissed | Settled
+
+
+@frozen
+class Violation:
+    """An event the model does not allow: its place in the record (from 0), what is wrong, and why."""
+
+    index: int
+    event: RunEvent
+    rule: str
+    because: str
+
+
+@frozen
+class Replayed:
+    """What a replay found: violations, and how much there was to check."""
+
+    violations: tuple[Violation, ...]
+    events: int
+    completions: int
+    settled: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model allows the whole record."""
+        return not self.violations
+
+
+def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ...]]:
+    """Give the least times in Clock at each location: the least fixpoint from the pending pointstamps.
+
+    Raises:
+        ModelError: if it does not come to an end, because a cycle does not advance time.
+
+    >>> loop = Plan([Edge("a", "p", "q"), Edge("b", "q", "p")], {"b": lambda t: [t + 1]})
+    >>> clock(loop, [Pointstamp("q", 3)])
+    {'p': (4,), 'q': (3,), 'a': (4,), 'b': (4,)}
+    """
+    least: dict[str, tuple[Time, ...]] = dict.fromkeys(plan.graph.locations, ())
+    agenda = list(pending)
+    budget = 10_000 + 1_000 * len(least) + 100 * len(agenda)
+    while agenda:
+        budget -= 1
+        if budget < 0:
+            raise ModelError("Clock has no finite description: some cycle of the plan does not advance time")
+        location, time = agenda.pop()
+        if any(known <= time for known in least[location]):
+            continue
+        least[location] = minimal((*least[location], time))
+        for onward in plan.graph.successors(location):
+            sends = plan.sends.get(onward, same) if location in plan.graph.outgoing else same
+            agenda += [Pointstamp(onward, later) for later in sends(time)]
+    return least
+
+
+def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
+    """Check a recorded run against the model.
+
+    The rules, by the names violations carry: `from nothing` (a pointstamp appears that was not in Clock: Prop. 8),
+    `too early` (a completion of a pointstamp still in Clock), `after completion` (a message at or before a time that
+    was complete on that edge: Theorem 2), `withheld` (settled, and a wait is not answered though its time is
+    complete), `not there` (a batch or hold goes that never came).
+
+    Raises:
+        KeyError: if an event names a location the plan does not have.
+
+    >>> plan = Plan([Edge("in", "numbers", "total"), Edge("sums", "total")], initial=[("numbers", 0)])
+    >>> replay(plan, [Sent("in", 0), Held("numbers", 1), Released("numbers", 0), Completed("in", 0)]).violations[0].rule
+    'too early'
+    >>> replay(plan, [Held("numbers", 1), Released("numbers", 0), Completed("in", 0), Settled()]).ok
+    True
+    """
+    check = _Check(plan)
+    for index, event in enumerate(record):
+        check.see(index, event)
+    return Replayed(tuple(check.violations), check.events, check.completions, check.settled)
+
+
+class _Check:
+    """The state of a replay: pending pointstamps with their counts, waits, and what has been announced."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.pending: Counter[Pointstamp] = Counter(Pointstamp(node, time) for node, time in plan.initial)
+        self.least = clock(plan, self.pending)
+        self.waits: Counter[Pointstamp] = Counter()
+        self.announced: dict[str, list[Time]] = {location: [] for location in plan.graph.locations}
+        self.violations: list[Violation] = []
+        self.events = self.completions = self.settled = 0
+
+    def see(self, index: int, event: RunEvent) -> None:
+        """Check one event and let it happen, allowed or not."""
+        self.events += 1
+
+        def wrong(rule: str, because: str) -> None:
+            self.violations.append(Violation(index, event, rule, because))
+
+        match event:
+            case Sent(edge, time):
+                if any(time <= done for done in self.announced[edge]):
+                    wrong("after completion", f"{time} was announced complete on {edge!r} before")
+                self._appear(Pointstamp(edge, time), wrong)
+            case Held(node, time):
+                self._appear(Pointstamp(node, time), wrong)
+            case Taken(place, time) | Released(place, time):
+                self._disappear(Pointstamp(place, time), wrong)
+            case Awaited(location, time):
+                self.announced[location]  # a location the plan does not have is a KeyError here
+                self.waits[Pointstamp(location, time)] += 1
+            case Completed(location, time):
+                self.completions += 1
+                self.announced[location].append(time)
+                del self.waits[Pointstamp(location, time)]
+                if self._in_clock(Pointstamp(location, time)):
+                    wrong("too early", self._because(Pointstamp(location, time)))
+            case Dismissed(location, time):
+                self.waits[Pointstamp(location, time)] -= 1
+                self.waits += Counter()
+            case Settled():
+                self.settled += 1
+                for wait in self.waits:
+                    if not self._in_clock(wait):
+                        wrong("withheld", f"{wait.time} is complete at {wait.location!r}, and this wait was not told")
+
+    def _in_clock(self, stamp: Pointstamp) -> bool:
+        return any(least <= stamp.time for least in self.least[stamp.location])
+
+    def _appear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
+        if not self._in_clock(stamp):
+            wrong("from nothing", f"nothing pending leads to {stamp.time} at {stamp.location!r}")
+        self.pending[stamp] += 1
+        if self.pending[stamp] == 1:
+            self.least = clock(self.plan, self.pending)
+
+    def _disappear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
+        if stamp not in self.pending:
+            wrong("not there", f"nothing at {stamp.time} is pending at {stamp.location!r}")
+            return
+        self.pending[stamp] -= 1
+        if not self.pending[stamp]:
+            del self.pending[stamp]
+            self.least = clock(self.plan, self.pending)
+
+    def _because(self, stamp: Pointstamp) -> str:
+        blocking = [
+            pending
+            for pending in self.pending
+            if any(least <= stamp.time for least in clock(self.plan, (pending,))[stamp.location])
+        ]
+        return "still pending: " + ", ".join(f"{p.time} at {p.location!r}" for p in blocking)

@@ -1,0 +1,112 @@
+"""Small worlds: every graph and every one-step behaviour up to a size, and random programs beyond it."""
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement, product
+
+from attrs import frozen
+
+from timely.model.could_result_in import CouldResultIn, Step
+from timely.model.graph import Edge, Graph
+from timely.model.nodes import Event, Message, Node, Notified, Program, Reaction, Start
+from timely.model.times import Time
+
+NAMES = "pqrs"
+Pairs = frozenset[tuple[Time, Time]]
+
+
+def closed_relations(times: Sequence[Time]) -> tuple[Pairs, ...]:
+    """List every relation on times that is closed downward on the left and upward on the right.
+
+    Def. 2 sees a node only through this closure of its one steps, so these are all the behaviours it can tell apart.
+
+    >>> [len(closed_relations(tuple(range(n)))) for n in (1, 2, 3)]
+    [2, 6, 20]
+    """
+    pairs = [(a, b) for a in times for b in times]
+    below = {(a, b): sum(1 << i for i, (c, d) in enumerate(pairs) if c <= a and b <= d) for a, b in pairs}
+    found: list[Pairs] = []
+    for mask in range(1 << len(pairs)):
+        members = [pair for i, pair in enumerate(pairs) if mask >> i & 1]
+        if all(below[pair] & ~mask == 0 for pair in members):
+            found.append(frozenset(members))
+    return tuple(found)
+
+
+def graphs(nodes: int, edges: int) -> Iterator[Graph]:
+    """List every graph with that many nodes and edges: input, internal and output edges, parallel ones, cycles.
+
+    >>> sum(1 for _ in graphs(2, 2))
+    21
+    """
+    names = tuple(NAMES[:nodes])
+    ends: list[tuple[str | None, str | None]] = []
+    for p in names:
+        ends += [(None, p), (p, None)]
+    ends += [(p, q) for p in names for q in names if p != q]
+    for chosen in combinations_with_replacement(ends, edges):
+        yield Graph(names, tuple(Edge(f"e{i}", a, b) for i, (a, b) in enumerate(chosen)))
+
+
+def relations(graph: Graph, times: Sequence[Time]) -> Iterator[CouldResultIn]:
+    """List could-result-in for every one-step behaviour of a graph that Def. 2 can tell apart."""
+    choices = closed_relations(times)
+    sending = [edge for edge in graph.edges if edge.source is not None]
+    for picks in product(choices, repeat=len(sending)):
+        steps = [
+            Step(edge.source, early, edge.name, late)
+            for edge, pairs in zip(sending, picks, strict=True)
+            for early, late in pairs
+            if edge.source is not None
+        ]
+        yield CouldResultIn(graph, tuple(times), frozenset(steps))
+
+
+@frozen
+class Wild:
+    """How far random nodes stray: the chances (0 to 1) of sending, of requesting in the past, and of having memory."""
+
+    past_sends: float = 0.0
+    past_requests: float = 0.0
+    memory: float = 0.3
+
+
+def random_graph(rng: random.Random, nodes: int = 2, edges: int = 3) -> Graph:
+    """Draw a graph; edges may be of any kind, but no node is wired to itself."""
+    names = tuple(NAMES[:nodes])
+    ends: list[tuple[str | None, str | None]] = [(p, q) for p in (None, *names) for q in (None, *names) if p != q]
+    return Graph(names, tuple(Edge(f"e{i}", *rng.choice(ends)) for i in range(edges)))
+
+
+def random_node(rng: random.Random, graph: Graph, name: str, times: Sequence[Time], wild: Wild) -> Node:
+    """Draw a node's whole table: for each of its one or two states and each event, what it does."""
+    states = (0, 1) if rng.random() < wild.memory else (0,)
+    outgoing = [edge.name for edge in graph.outgoing[name]]
+
+    def some_time(event_time: Time, past: float) -> Time:
+        allowed = times if rng.random() < past else [t for t in times if event_time <= t]
+        return rng.choice(list(allowed))
+
+    table: dict[tuple[int, str | None, Time], Reaction] = {}
+    kinds = [None, *(edge.name for edge in graph.incoming[name])]
+    for state, kind, time in product(states, kinds, times):
+        sends: dict[str, tuple[Message, ...]] = {}
+        for edge in outgoing:
+            if rng.random() < 0.5:
+                sends[edge] = (Message(some_time(time, wild.past_sends)),)
+        requests = {some_time(time, wild.past_requests)} if rng.random() < 0.4 else set[Time]()
+        table[state, kind, time] = Reaction(rng.choice(states), frozenset(requests), sends)
+
+    def react(state: object, event: Event) -> Reaction:
+        kind = None if isinstance(event, Notified) else event.edge
+        return table[state if isinstance(state, int) else 0, kind, event.time]
+
+    start: Start = (0, frozenset(t for t in times if rng.random() < 0.4))
+    return Node(frozenset({start}), react)
+
+
+def random_program(rng: random.Random, times: Sequence[Time], wild: Wild, nodes: int = 2, edges: int = 3) -> Program:
+    """Draw a graph with random nodes. Whether it meets Conditions 1 and 2 is for the caller to find out."""
+    graph = random_graph(rng, nodes, edges)
+    behaviours = {name: random_node(rng, graph, name, times, wild) for name in graph.nodes}
+    return Program(graph, behaviours, tuple(times))
