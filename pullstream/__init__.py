@@ -18,15 +18,15 @@ from pullstream.errors import (
     ReleaseTimeout,
     ReuseError,
 )
-from pullstream.keyed import Fold, reduce_by_key
 from pullstream.kernel import Kernel
+from pullstream.keyed import Fold, reduce_by_key
 from pullstream.pipe import pipe
 from pullstream.progress import Blocking, Progress
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.run import Running, run
 from pullstream.sinks import collect, drain, reduce
 from pullstream.sources import count, empty, fail, infinite, once, values
-from pullstream.stateless import filter, map  # noqa: A004 - used as ps.map and ps.filter
+from pullstream.stateless import filter, map
 from pullstream.tee import tee
 from pullstream.transformers import flat_map, map_batches, take, take_times
 

@@ -4,9 +4,10 @@ A blueprint is a tuple of modules. Composing concatenates the tuples, so a bluep
 drawn, fused and pickled, and opened any number of times. Nothing is acquired here.
 """
 
-import sys
+import inspect
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
 import attrs
 from typing_extensions import TypeVar
@@ -14,7 +15,7 @@ from typing_extensions import TypeVar
 from pullstream.errors import CompositionError, ReuseError
 
 if TYPE_CHECKING:
-    from pullstream.run import Opening
+    from pullstream.run import Running
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -37,7 +38,7 @@ class Site:
     @classmethod
     def here(cls) -> Self:
         """The innermost line outside the toolkit."""
-        frame = sys._getframe(1)  # noqa: SLF001 - the documented way to a caller's line without building a traceback
+        frame: FrameType = inspect.currentframe()  # type: ignore[assignment]  # CPython always has one
         while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
             frame = frame.f_back
         return cls(frame.f_code.co_filename, frame.f_lineno)
@@ -71,7 +72,7 @@ class Module:
 
     def made(self) -> Any:
         """What a run works with, new for each run."""
-        args = (arg.take(self) if isinstance(arg, OneShot) else arg for arg in self.args)
+        args = [cast("OneShot[Any]", arg).take(self) if isinstance(arg, OneShot) else arg for arg in self.args]
         return self.make(*args, **dict(self.options))
 
 
@@ -151,7 +152,7 @@ class Pipeline(Blueprint, Generic[R_co]):
 
     kind = "pipeline"
 
-    def open(self, *, limit: int = 1024, release_timeout: float = 5.0) -> "Opening[R_co]":
+    def open(self, *, limit: int = 1024, release_timeout: float = 5.0) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
         Leaving the block waits for the end; an exception in the block aborts the stream in order. `limit` is how many
@@ -166,9 +167,9 @@ class Pipeline(Blueprint, Generic[R_co]):
         >>> trio.run(main)
         ['a', 'b']
         """
-        from pullstream.run import Opening  # noqa: PLC0415 - a blueprint is data; only opening needs the runtime
+        from pullstream.run import Running  # noqa: PLC0415 - a blueprint is data; only opening needs the runtime
 
-        return Opening(self, limit=limit, release_timeout=release_timeout)
+        return Running(self, limit=limit, release_timeout=release_timeout)
 
 
 def callable_argument(module: str, name: str, value: object) -> None:

@@ -152,9 +152,7 @@ class MapAsync(Kernel[Any]):
             raise self._trouble
 
 
-def map_async(
-    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True
-) -> Transformer[A, B]:
+def map_async(function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True) -> Transformer[A, B]:
     """Apply an async function, to at most `width` values at a time.
 
     Results come in the order of the values or, with `ordered=False`, as they are ready.

@@ -1,19 +1,20 @@
 """What a module written as a function works with: events, holds and notifications (000's g1, DESIGN 3.4)."""
 
-from collections.abc import AsyncIterator, Hashable, Sequence
+from collections.abc import AsyncIterator, Generator, Hashable, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 import attrs
 import trio
-from collections.abc import Iterator
 from typing_extensions import TypeVar
 
 from pullstream.errors import CapabilityError
 from pullstream.kernel import BREATH, Lane
 from pullstream.progress import Seat, Waiter
 from pullstream.protocol import DONE, Batch, Done, Reader
+from timely import less_equal
 
 if TYPE_CHECKING:
     from pullstream.run import Run
@@ -28,6 +29,53 @@ class Completed:
     time: Hashable
 
 
+class Account:
+    """What a function module holds and has asked for, shared by its `Context`, its `Events` and its kernel."""
+
+    def __init__(self, run: "Run", seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
+        self.run = run
+        self.seat = seat
+        self.inputs = inputs
+        self.requests: dict[Hashable, Waiter] = {}
+        self.delivered: Hashable | None = None
+        self.limit = run.limit
+        self._breath = 0.0
+
+    def take(self, time: Hashable) -> None:
+        """Hold `time`, if anything gives the right to."""
+        if not (any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)):
+            raise CapabilityError(
+                f"{self.seat} asked to hold {time!r}, which it has no right to: it holds {self.seat.held or 'nothing'}."
+                " Take hold(time) or notify_at(time) while a batch at that time, or an earlier one, is the current one",
+            )
+        self.seat.hold(time)
+
+    def next_completed(self) -> Completed | None:
+        """The least time that was asked for and is complete; the right to it lasts until `give_back`."""
+        progress = self.run.progress
+        progress.look()
+        done = [time for time, waiter in self.requests.items() if waiter.settled(progress.tracker)]
+        if not done:
+            return None
+        least = reduce(lambda a, b: b if less_equal(b, a) else a, done)
+        del self.requests[least]
+        self.delivered = least
+        return Completed(least)
+
+    def give_back(self) -> None:
+        """The completion that was delivered has been handled."""
+        if self.delivered is not None:
+            self.seat.drop(self.delivered)
+            self.delivered = None
+
+    async def breathe(self) -> None:
+        """Let other tasks have a turn, and a cancellation strike, if it is time."""
+        now = monotonic()
+        if now - self._breath > BREATH:
+            await trio.lowlevel.checkpoint()
+            self._breath = monotonic()
+
+
 class Context:
     """A function module's hold on its run; given to it as `ctx`.
 
@@ -35,34 +83,28 @@ class Context:
     time or later; a `hold`, or a notification asked for with `notify_at`, keeps that right beyond.
     """
 
-    def __init__(self, run: "Run", seat: Seat, inputs: Sequence[Lane[object]]) -> None:
-        self._run = run
-        self._seat = seat
-        self._inputs = inputs
-        self._requests: dict[Hashable, Waiter] = {}
-        self._due: Hashable | None = None
-        self._limit = run.limit
-        self._breath = 0.0
+    def __init__(self, account: Account) -> None:
+        self._account = account
 
     @property
     def limit(self) -> int:
         """How many values are wanted: by the ask that is being served, or, in a sink, by the run's setting."""
-        return self._limit
+        return self._account.limit
 
     # ---- times
 
     @contextmanager
-    def hold(self, time: Hashable) -> Iterator[None]:
+    def hold(self, time: Hashable) -> Generator[None]:
         """Keep the right to answer at `time` and later, until the block is left; in a sink, an effect still owed.
 
         Raises:
             CapabilityError: nothing held, and no batch just received, gives the right to `time`.
         """
-        self._take(time)
+        self._account.take(time)
         try:
             yield
         finally:
-            self._seat.drop(time)
+            self._account.seat.drop(time)
 
     def notify_at(self, time: Hashable) -> None:
         """Ask for a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
@@ -72,24 +114,17 @@ class Context:
         Raises:
             CapabilityError: as `hold`.
         """
-        if time not in self._requests:
-            self._take(time)
-            self._requests[time] = Waiter(self._seat.input, time, None, trio.Event())
+        account = self._account
+        if time not in account.requests:
+            account.take(time)
+            account.requests[time] = Waiter(account.seat.input, time, None, trio.Event())
 
     def advance(self, time: Hashable) -> None:
         """In a source: say, without answering, that nothing before `time` will come."""
-        if self._inputs:
-            raise CapabilityError(f"{self._seat} is not a source: its times follow from what it receives and holds")
-        self._seat.advance(time)
-        self._seat.stir()
-
-    def _take(self, time: Hashable) -> None:
-        if not (any(lane.covers(time) for lane in self._inputs) or self._seat.holds(time)):
-            raise CapabilityError(
-                f"{self._seat} asked to hold {time!r}, which it has no right to: it holds {self._seat.held or 'nothing'}. "
-                f"Take hold(time) or notify_at(time) while a batch at that time, or an earlier one, is the current one",
-            )
-        self._seat.hold(time)
+        seat = self._account.seat
+        if self._account.inputs:
+            raise CapabilityError(f"{seat} is not a source: its times follow from what it receives and holds")
+        seat.advance(time)
 
     # ---- what comes from upstream
 
@@ -100,7 +135,7 @@ class Context:
         ends; when the stream fails, none, and its failure is raised. Going on to the next event acknowledges the
         last one: the batch (R11), or the right to answer at the completed time.
         """
-        return Events(self, cast("Lane[T]", upstream))
+        return Events(self._account, upstream)
 
     async def batches(self, upstream: Reader[T]) -> AsyncIterator[Batch[T]]:
         """The batches alone, for a module that asks for no notification."""
@@ -110,9 +145,7 @@ class Context:
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time (every few milliseconds)."""
-        if monotonic() - self._breath > BREATH:
-            await trio.lowlevel.checkpoint()
-            self._breath = monotonic()
+        await self._account.breathe()
 
 
 class Events(Generic[T]):
@@ -122,8 +155,8 @@ class Events(Generic[T]):
     of one, in flight, for the next event.
     """
 
-    def __init__(self, context: Context, upstream: Lane[T]) -> None:
-        self._ctx = context
+    def __init__(self, account: Account, upstream: Reader[T]) -> None:
+        self._account = account
         self._upstream = upstream
         self._slot: Batch[T] | Done | None = None
         self._failure: BaseException | None = None
@@ -135,18 +168,18 @@ class Events(Generic[T]):
         return self
 
     async def __anext__(self) -> Batch[T] | Completed:
-        ctx = self._ctx
-        if ctx._due is not None:
-            ctx._seat.drop(ctx._due)
-            ctx._due = None
-        await ctx.breathe()
+        account = self._account
+        account.give_back()
+        await account.breathe()
         if self._slot is None and not self._asking:
             await self._ask()
         while True:
             if self._failure is not None:
                 raise self._failure
-            if ctx._requests and (due := self._complete()) is not None:
-                return due
+            if account.requests and not self._more_of_the_same():
+                completed = account.next_completed()
+                if completed is not None:
+                    return completed
             if self._slot is DONE:
                 raise StopAsyncIteration
             if self._slot is not None:
@@ -155,18 +188,21 @@ class Events(Generic[T]):
                 return batch
             await self._wait()
 
+    def _more_of_the_same(self) -> bool:
+        """Whether the next batch is at the time of the last: then nothing can have become complete through it."""
+        return isinstance(self._slot, Batch) and self._slot.time == self._last and len(self._account.inputs) == 1
+
     async def _ask(self) -> None:
-        ctx = self._ctx
-        if not ctx._requests:
-            self._slot = await self._upstream.ask(ctx.limit)
+        if not self._account.requests:
+            self._slot = await self._upstream.ask(self._account.limit)
             return
         self._asking = True
-        ctx._run.spawn(self._ask_beside, ctx.limit)
+        self._account.run.spawn(self._ask_beside)
         await self._wait()
 
-    async def _ask_beside(self, limit: int) -> None:
+    async def _ask_beside(self) -> None:
         try:
-            self._slot = await self._upstream.ask(limit)
+            self._slot = await self._upstream.ask(self._account.limit)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - handed to the module's own task, and raised there
@@ -177,34 +213,14 @@ class Events(Generic[T]):
 
     async def _wait(self) -> None:
         """Until the answer is there, or something asked for is complete."""
-        ctx = self._ctx
-        progress = ctx._run.progress
+        progress = self._account.run.progress
         self._wake = trio.Event()
-        for waiter in ctx._requests.values():
+        for waiter in self._account.requests.values():
             waiter.event = self._wake
             progress.watch(waiter)
         try:
             progress.look()
             await self._wake.wait()
         finally:
-            for waiter in ctx._requests.values():
+            for waiter in self._account.requests.values():
                 progress.unwatch(waiter)
-
-    def _complete(self) -> Completed | None:
-        """The least completed time that was asked for, if it is complete."""
-        ctx = self._ctx
-        if isinstance(self._slot, Batch) and self._slot.time == self._last and len(ctx._inputs) == 1:
-            # Another batch at the time of the one before: nothing can have become complete through it.
-            return None
-        progress = ctx._run.progress
-        progress.look()
-        done = [time for time, waiter in ctx._requests.items() if waiter.settled(progress.tracker)]
-        if not done:
-            return None
-        least = done[0]
-        for time in done:
-            if time <= least:  # type: ignore[operator]  # the time domain's own order
-                least = time
-        del ctx._requests[least]
-        ctx._due = least
-        return Completed(least)

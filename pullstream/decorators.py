@@ -4,7 +4,7 @@ A decorated function, or kernel class, is a factory of blueprints: it is always 
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, cast, overload
 
@@ -26,9 +26,9 @@ P = ParamSpec("P")
 @overload
 def source(made: type[Kernel[B]], /) -> Callable[..., Source[B]]: ...
 @overload
-def source(made: Callable[Concatenate[Context, P], AsyncGenerator[Batch[B], None]], /) -> Callable[P, Source[B]]: ...
+def source(made: Callable[Concatenate[Context, P], AsyncIterator[Batch[B]]], /) -> Callable[P, Source[B]]: ...
 @overload
-def source(made: Callable[Concatenate[Context, P], AsyncGenerator[B, None]], /) -> Callable[P, Source[B]]: ...
+def source(made: Callable[Concatenate[Context, P], AsyncIterator[B]], /) -> Callable[P, Source[B]]: ...
 def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
     """Make a source of an async generator `(ctx, ...)`, or of a `Kernel` class.
 
@@ -50,7 +50,7 @@ def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
 def transformer(made: type[Kernel[B]], /) -> Callable[..., Transformer[Any, B]]: ...
 @overload
 def transformer(
-    made: Callable[Concatenate[Reader[A], Context, P], AsyncGenerator[Batch[B], None]], /
+    made: Callable[Concatenate[Reader[A], Context, P], AsyncIterator[Batch[B]]], /
 ) -> Callable[P, Transformer[A, B]]: ...
 def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, Any]]:
     """Make a transformer of an async generator `(upstream, ctx, ...)`, or of a `Kernel` class.
@@ -95,7 +95,9 @@ def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) ->
         raise CompositionError(f"@sink at {Site.here()} decorates an async function (upstream, ctx, ...), not {made!r}")
 
     def factory(*args: P.args, **kwargs: P.kwargs) -> Sink[A, R]:
-        return Sink((Module(made.__name__, partial(_body, made), args, tuple(kwargs.items())),))
+        return Sink(
+            (Module(made.__name__, partial(_body, made), args, tuple(cast("dict[str, object]", kwargs).items())),)
+        )
 
     return _like(factory, made)
 
@@ -124,7 +126,7 @@ def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Calla
     def factory(*args: Any, **kwargs: Any) -> Any:
         return blueprint((Module(made.__name__, make, args, tuple(kwargs.items())),))
 
-    return _like(factory, made)
+    return _like(factory, cast("Callable[..., Any]", made))
 
 
 def _like(factory: Callable[P, R], made: Callable[..., Any]) -> Callable[P, R]:

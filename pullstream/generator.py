@@ -1,12 +1,12 @@
 """Modules written as async generators: one task each, from the first ask to the release (DESIGN 3.4)."""
 
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import trio
 from typing_extensions import override
 
-from pullstream.context import Context
+from pullstream.context import Account, Context
 from pullstream.errors import ProtocolError
 from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
@@ -31,7 +31,7 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self._context = Context(self.run, self.seat, self.inputs)
+        self._account = Account(self.run, self.seat, self.inputs)
         self._demand = trio.Event()
         self._supply = trio.Event()
         self._ended = trio.Event()
@@ -42,7 +42,7 @@ class GeneratorKernel(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         answer: Batch[Any] | Done | BaseException | None = self._rest
         if answer is None:
-            self._context._limit = limit
+            self._account.limit = limit
             self._supply = trio.Event()
             self._demand.set()
             await self._supply.wait()
@@ -64,8 +64,8 @@ class GeneratorKernel(Kernel[Any]):
             raise self._trouble
 
     async def _drive(self) -> None:
-        arguments = [self.upstream, self._context] if self.inputs else [self._context]
-        generator = self._function(*arguments, *self._args, **self._kwargs)
+        context = Context(self._account)
+        generator = self._function(*self.inputs, context, *self._args, **self._kwargs)
         try:
             with self._scope_of_task:
                 while True:
@@ -90,7 +90,8 @@ class GeneratorKernel(Kernel[Any]):
         except BaseException as exc:  # noqa: BLE001 - raised in the asker's task
             return exc
         if isinstance(answer, Batch):
-            return answer if answer.values else self._empty()
+            batch = cast("Batch[Any]", answer)
+            return batch if batch.values else self._empty()
         if self.origin:
             return Batch(0, [answer])
         return ProtocolError(f"R2: {self.seat} yielded {answer!r}: a transformer yields Batch(time, values)")

@@ -103,7 +103,7 @@ class Kernel(ABC, Generic[T]):
         self._asking = False
         self._scope: trio.CancelScope | None = None
         self._interrupted = False
-        self._lanes: list[Lane[T]] = []
+        self.lanes: list[Lane[T]] = []
         self._queue: deque[trio.Event] = deque()
         self._granted: trio.Event | None = None
         self._idle: trio.Event | None = None
@@ -133,11 +133,10 @@ class Kernel(ABC, Generic[T]):
             if not self._acquired:
                 self._acquired = True
                 await self.acquire()
+            answer: Batch[T] | Done = DONE
             if self.waits:
                 with trio.CancelScope() as self._scope:
                     answer = await self.produce(limit)
-                if self._scope.cancelled_caught:
-                    answer = DONE
             else:
                 answer = await self.produce(limit)
             if self.state is State.OPEN:
@@ -168,7 +167,7 @@ class Kernel(ABC, Generic[T]):
         with trio.CancelScope(shield=True):
             self._interrupt()
             await self._let_go(reason)
-        for lane in self._lanes:
+        for lane in self.lanes:
             lane.live = False
         self.seat.abandon(reason)
         self._end()
@@ -351,7 +350,7 @@ class Lane(Stamp, Reader[T_co]):
         super().__init__(kernel.run.progress, consumer)
         self.kernel = kernel
         self.over = False
-        kernel._lanes.append(self)  # noqa: SLF001 - the two halves of one edge
+        kernel.lanes.append(self)
 
     @override
     async def ask(self, limit: int = 1) -> Batch[T_co] | Done:

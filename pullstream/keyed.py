@@ -6,7 +6,7 @@ from typing import Any, Generic
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Site, Transformer, callable_argument
+from pullstream.blueprint import Site, Transformer, callable_argument
 from pullstream.context import Completed, Context
 from pullstream.decorators import transformer
 from pullstream.errors import CompositionError
@@ -77,6 +77,8 @@ def reduce_by_key(key: Callable[[A], K], fold: Fold[A, R]) -> Transformer[A, tup
     """
     callable_argument("reduce_by_key", "key", key)
     if not isinstance(fold, Fold):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        raise CompositionError(f"reduce_by_key() at {Site.here()} needs a Fold(initial, step, finish), and got {fold!r}")
+        raise CompositionError(
+            f"reduce_by_key() at {Site.here()} needs a Fold(initial, step, finish), and got {fold!r}"
+        )
     (module,) = _reduce_by_key(key, fold).modules
     return Transformer((attrs.evolve(module, name="reduce_by_key"),))

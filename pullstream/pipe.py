@@ -17,7 +17,7 @@ E = TypeVar("E")
 F = TypeVar("F")
 G = TypeVar("G")
 H = TypeVar("H")
-I = TypeVar("I")
+I = TypeVar("I")  # noqa: E741 - one letter of the row
 J = TypeVar("J")
 K = TypeVar("K")
 R = TypeVar("R")
@@ -329,10 +329,13 @@ def pipe(*parts: Blueprint) -> Any:
     for number, part in enumerate(parts):
         _fits(part, number, len(parts), site)
     modules = tuple(module for part in parts for module in part.modules)
-    starts, ends = isinstance(parts[0], Source), isinstance(parts[-1], Sink)
-    if starts:
-        return Pipeline(modules) if ends else Source(modules)
-    return Sink(modules) if ends else Transformer(modules)
+    kinds: dict[tuple[bool, bool], type[Blueprint]] = {
+        (True, True): Pipeline,
+        (True, False): Source,
+        (False, True): Sink,
+        (False, False): Transformer,
+    }
+    return kinds[isinstance(parts[0], Source), isinstance(parts[-1], Sink)](modules)
 
 
 def _fits(part: object, number: int, count: int, site: Site) -> None:

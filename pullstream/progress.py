@@ -12,7 +12,7 @@ progress costs per time, not per batch.
 
 from collections.abc import Hashable, Iterator, Sequence
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import trio
@@ -90,7 +90,7 @@ class Seat:
         self.output = -1
         self.ending = Ending.RUNNING
         self.failure: BaseException | None = None
-        self._last: Antichain | None = None
+        self._last: Antichain[Any] | None = None
 
     def __str__(self) -> str:
         where = "" if self.site is None else f", composed at {self.site}"
@@ -142,7 +142,7 @@ class Seat:
     # ---- endings
 
     @property
-    def frontier(self) -> Antichain:
+    def frontier(self) -> Antichain[Any]:
         """The times that may still leave this module, as of now; after an abort or a failure, as of then."""
         if self._last is not None:
             return self._last
@@ -259,7 +259,7 @@ class Progress:
                     raise seat.failure
                 raise Abandoned(f"{time!r} will not be complete at {seat}: the stream was aborted before")
 
-    def frontier(self, at: str | None = None) -> Antichain:
+    def frontier(self, at: str | None = None) -> Antichain[Any]:
         """The least times that may still come out of `at`; the empty antichain is the end of time."""
         return Antichain(time for seat in self._resolve(at) for time in seat.frontier)
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from contextlib import asynccontextmanager
 from itertools import groupby
 from types import TracebackType
-from typing import Any, Generic, cast
+from typing import Any, Generic, Self, cast
 
 import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Module, Pipeline, Site
-from pullstream.context import Context
+from pullstream.context import Account, Context
 from pullstream.errors import Abandoned, CompositionError, blame
 from pullstream.kernel import Kernel
 from pullstream.progress import Progress
@@ -21,7 +21,6 @@ from pullstream.stateless import Segment, Stage
 from pullstream.tee import Tee, TeeConsumer
 
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
 
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 
@@ -78,7 +77,7 @@ class Consumer:
     def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
         self.seat = run.progress.seat([module.label or module.name], module.site, upstream.seat, sink=True)
         self._reader = upstream.reader(self.seat)
-        self._context = Context(run, self.seat, [self._reader])
+        self._context = Context(Account(run, self.seat, [self._reader]))
         self._body = body
 
     async def consume(self) -> Any:
@@ -104,18 +103,26 @@ class Consumer:
         return result
 
 
-class Running(Generic[R_co]):
-    """A pipeline that runs: its progress, its result, and the ways to stop it."""
+class Running(Generic[R]):
+    """A pipeline that runs: its progress, its result, and the ways to stop it. Made by `Pipeline.open`."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self._finished = trio.Event()
+    def __init__(self, pipeline: Pipeline[R], *, limit: int, release_timeout: float) -> None:
+        self._pipeline = pipeline
+        self._run = Run(limit=limit, release_timeout=release_timeout)
+        self._manager = self._open()
         self._scope = trio.CancelScope()
+        self._finished = trio.Event()
         self._failure: BaseException | None = None
-        self._result: R_co
+        self._result: R
         self._told = False
+        self.interrupted = False
 
-    async def result(self) -> R_co:
+    @property
+    def progress(self) -> Progress:
+        """The run's progress sidecar."""
+        return self._run.progress
+
+    async def result(self) -> R:
         """Wait for the end and give the sink's result; a tuple of results for several sinks.
 
         Raises:
@@ -133,10 +140,49 @@ class Running(Generic[R_co]):
         self._scope.cancel()
         await self._finished.wait()
 
-    async def _consume(self, consumer: Consumer | TeeConsumer, nursery: trio.Nursery) -> None:
+    def abort_on_interrupt(self) -> None:
+        """Have the first Ctrl-C abort in order; from then on another one raises, as without this."""
+        self._run.spawn(self._watch_interrupts)
+
+    async def __aenter__(self) -> Self:
+        await self._manager.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._manager.__aexit__(kind, exc, traceback)
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[None, None]:
+        run = self._run
+        consumer = run.sink(self._pipeline, None)
+        run.progress.start()
+        outcome: BaseException | None = None
+        try:
+            async with trio.open_nursery() as run.nursery:
+                run.spawn(run.progress.keep_looking)
+                run.spawn(self._consume, consumer)
+                try:
+                    yield
+                    await self.result()
+                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery, so that none wraps it
+                    outcome = exc
+                with trio.CancelScope(shield=True):
+                    await self.abort()
+                run.nursery.cancel_scope.cancel()
+        except BaseExceptionGroup:
+            # A cancellation from outside that also struck the nursery's own exit.
+            if outcome is None:
+                raise
+        self._report(outcome)
+        if outcome is not None:
+            raise outcome
+
+    async def _consume(self, consumer: Consumer | TeeConsumer) -> None:
         with self._scope:
             try:
-                self._result = await consumer.consume()
+                self._result = cast("R", await consumer.consume())
             except trio.Cancelled:
                 raise
             except BaseException as exc:  # noqa: BLE001 - kept as the run's outcome, and raised by whoever asks
@@ -148,72 +194,23 @@ class Running(Generic[R_co]):
         self._finished.set()
         if self._failure is not None and not abandoned:
             # Those who wait have been woken with the failure; the rest of the block has nothing left to wait for.
-            nursery.cancel_scope.cancel()
-
-
-class Opening(Generic[R_co]):
-    """The context manager behind `Pipeline.open`."""
-
-    def __init__(self, pipeline: Pipeline[R_co], *, limit: int, release_timeout: float) -> None:
-        self._pipeline = pipeline
-        self._run = Run(limit=limit, release_timeout=release_timeout)
-        self._running: Running[R_co] = Running(self._run.progress)
-        self._manager = self._open()
-        self.interrupted = False
-
-    async def __aenter__(self) -> Running[R_co]:
-        return await self._manager.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._manager.__aexit__(kind, exc, traceback)
-
-    @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[Running[R_co], None]:
-        run, running = self._run, self._running
-        consumer = run.sink(self._pipeline, None)
-        run.progress.start()
-        outcome: BaseException | None = None
-        try:
-            async with trio.open_nursery() as run.nursery:
-                run.spawn(run.progress.keep_looking)
-                run.spawn(running._consume, consumer, run.nursery)  # noqa: SLF001 - one object in two parts
-                try:
-                    yield running
-                    await running.result()
-                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery, so that none wraps it
-                    outcome = exc
-                with trio.CancelScope(shield=True):
-                    await running.abort()
-                run.nursery.cancel_scope.cancel()
-        except BaseExceptionGroup:
-            # A cancellation from outside that also struck the nursery's own exit.
-            if outcome is None:
-                raise
-        self._report(outcome)
-        if outcome is not None:
-            raise outcome
+            self._run.nursery.cancel_scope.cancel()
 
     def _report(self, exc: BaseException | None) -> None:
         """Raise the stream's failure when nobody has been told yet; beside another exception, both."""
-        failure, told = self._running._failure, self._running._told  # noqa: SLF001
-        if failure is None or told or exc is failure or isinstance(failure, Abandoned):
+        failure = self._failure
+        if failure is None or self._told or exc is failure or isinstance(failure, Abandoned):
             return
         if exc is None or isinstance(exc, trio.Cancelled):
             raise failure
         raise BaseExceptionGroup("the block failed, and so did the stream beside it", [exc, failure])
-
-    def abort_on_interrupt(self) -> None:
-        """Have the first Ctrl-C abort in order; from then on another one raises, as without this."""
-        self._run.spawn(self._watch_interrupts)
 
     async def _watch_interrupts(self) -> None:
         with trio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 break
         self.interrupted = True
-        await self._running.abort()
+        await self.abort()
 
 
 def run(pipeline: Pipeline[R], *, limit: int = 1024, release_timeout: float = 5.0) -> R:
@@ -230,18 +227,20 @@ def run(pipeline: Pipeline[R], *, limit: int = 1024, release_timeout: float = 5.
         BaseException: the stream's failure, as itself, with a note that names the module.
     """
     if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        raise CompositionError(f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}")
+        raise CompositionError(
+            f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}"
+        )
     return trio.run(_run, pipeline, limit, release_timeout)
 
 
 async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float) -> R:
-    opening = pipeline.open(limit=limit, release_timeout=release_timeout)
+    running = pipeline.open(limit=limit, release_timeout=release_timeout)
     try:
-        async with opening as running:
+        async with running:
             if threading.current_thread() is threading.main_thread():
-                opening.abort_on_interrupt()
+                running.abort_on_interrupt()
             return await running.result()
     except Abandoned:
-        if opening.interrupted:
+        if running.interrupted:
             raise KeyboardInterrupt from None
         raise

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count as counting
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from typing_extensions import TypeVar, override
 
@@ -51,7 +51,7 @@ class Values(Kernel[Any]):
         values = []
         try:
             values.extend(islice(self._iterator, limit))
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
             self._fail(exc, values)
         return Batch(0, values) if values else DONE
 
@@ -73,7 +73,7 @@ class Values(Kernel[Any]):
                 values.append(value)
         except StopIteration:
             pass
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
             self._fail(exc, values)
         return Batch(time, values) if values else DONE
 
@@ -107,8 +107,10 @@ def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None
         raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}")
     if time is not None:
         callable_argument("values", "time", time)
-    given: object = iterable.values() if isinstance(iterable, Mapping) else iterable
-    if isinstance(iterable, Iterator):
+    given: object = iterable
+    if isinstance(iterable, Mapping):
+        given = cast("Mapping[Any, Any]", iterable).values()
+    elif isinstance(iterable, Iterator):
         given = OneShot(iterable)
     return Source((Module("values", _values, (given,), () if time is None else (("time", time),)),))
 

@@ -69,7 +69,7 @@ class Segment(Kernel[Any]):
         self._modules = modules
         self._functions = [stage.function for stage in stages]
         self._loop = _loop(tuple(stage.kind for stage in stages))
-        self._code: CodeType = self._loop.__code__  # type: ignore[attr-defined]  # it is a function
+        self._code: CodeType = self._loop.__code__
         self._failed: BaseException | None = None
 
     @override

@@ -1,6 +1,5 @@
 """`tee`: several sinks over one stream, in lockstep."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import trio

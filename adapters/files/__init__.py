@@ -1,4 +1,4 @@
-"""Files: one per completed time, whole or not at all.
+r"""Files: one per completed time, whole or not at all.
 
 >>> import tempfile, pathlib, pullstream as ps
 >>> from adapters import files
@@ -6,7 +6,7 @@
 ...     days = ps.values([{"day": 1, "n": 5}, {"day": 2, "n": 7}], time=lambda row: row["day"])
 ...     paths = ps.run(ps.pipe(days, files.write_jsonl(f"{folder}/{{time}}.jsonl")))
 ...     [(path.name, path.read_text()) for path in paths]
-[('1.jsonl', '{"day": 1, "n": 5}\\n'), ('2.jsonl', '{"day": 2, "n": 7}\\n')]
+[('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
 
 from adapters.files.jsonl import write_jsonl

@@ -60,7 +60,8 @@ def _lines(values: Iterable[Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else value
+    as_dict: Any = getattr(value, "_asdict", None)
+    return value if as_dict is None else as_dict()
 
 
 def _default(value: Any) -> Any:

@@ -35,7 +35,10 @@ class Target:
         """The place of `time`'s file; two times must not share one, nor may a time lead out of its folder."""
         text = str(time)
         if text in {"", ".", ".."} or "/" in text or os.sep in text or "\0" in text:
-            raise FileTargetError(f"{self._module}: the time {time!r} cannot be part of a file's name; use ps.map or a time without separators")
+            raise FileTargetError(
+                f"{self._module}: the time {time!r} cannot be part of a file's name; "
+                "give the values times whose text has no separators",
+            )
         path = Path(self._template.format(time=time))
         other = self._taken.setdefault(path, time)
         if other != time:

@@ -1,0 +1,47 @@
+"""What a type checker must infer of pipes; checked by basedpyright, together with the packages."""
+
+from typing import Any, assert_type
+
+import pullstream as ps
+
+
+def length(text: str) -> int:
+    return len(text)
+
+
+async def half(number: int) -> float:
+    return number / 2
+
+
+def inferred() -> None:
+    words = ps.values(["a", "bb"])
+    assert_type(words, ps.Source[str])
+    assert_type(ps.pipe(words, ps.map(lambda word: len(word))), ps.Source[int])  # noqa: PLW0108
+    assert_type(ps.pipe(words, ps.map(length), ps.filter(lambda n: n > 1), ps.collect()), ps.Pipeline[list[int]])
+    assert_type(ps.run(ps.pipe(words, ps.map(lambda word: word.upper()), ps.collect())), list[str])
+    assert_type(ps.run(ps.pipe(words, ps.map(length), ps.map_async(half, 4), ps.collect())), list[float])
+    assert_type(ps.run(ps.pipe(words, ps.flat_map(lambda word: list(word)), ps.take(2), ps.collect())), list[str])
+    assert_type(ps.pipe(ps.map(length), ps.take(1)), ps.Transformer[str, int])
+    assert_type(ps.pipe(ps.map(length), ps.reduce(max, 0)), ps.Sink[str, int])
+    both = ps.tee(ps.pipe(ps.map(length), ps.collect()), ps.drain())
+    assert_type(ps.run(ps.pipe(words, both)), tuple[list[int], None])
+
+
+async def counted(upstream: ps.Reader[str], ctx: ps.Context, least: int) -> int:
+    count = 0
+    async for batch in ctx.batches(upstream):
+        count += sum(len(word) >= least for word in batch.values)
+    return count
+
+
+def decorated() -> None:
+    assert_type(ps.run(ps.pipe(ps.values(["a", "bb"]), ps.sink(counted)(2))), int)
+
+
+def refused() -> None:
+    ps.pipe(ps.collect(), ps.map(length))  # pyright: ignore[reportCallIssue, reportArgumentType]
+    ps.pipe(ps.values([1]), ps.map(length), ps.collect())  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ps.map(3)  # pyright: ignore[reportArgumentType]
+
+
+everything: Any = (inferred, decorated, refused)
