@@ -166,9 +166,9 @@ class LoopSummary(Summary):
         return NaiadTime(outer, counters) if naiad else LoopTime(outer, counters) if counters else outer
 
     @override
-    def followed_by(self, other: Summary) -> Summary:
+    def merge(self, other: Summary) -> Summary | None:
         if not isinstance(other, LoopSummary):
-            return Summary.followed_by(self, other)
+            return None
         kept = len(self.enters) - other.leaves
         if kept < 0:
             joined = type(self)(self.leaves - kept, other.feedback, other.enters)

@@ -148,10 +148,10 @@ class Componentwise(Summary):
         return None if None in parts else type(time)(*parts)
 
     @override
-    def followed_by(self, other: Summary) -> Summary:
+    def merge(self, other: Summary) -> Summary | None:
         if isinstance(other, Componentwise) and len(other.parts) == len(self.parts):
             return Componentwise(tuple(a.followed_by(b) for a, b in zip(self.parts, other.parts, strict=True)))
-        return Summary.followed_by(self, other)
+        return None
 
     @override
     def less_equal(self, other: Summary) -> bool:

@@ -50,7 +50,13 @@ class Summary(ABC):
         """The summary of this path and then `other`."""
         if isinstance(other, Identity):
             return self
-        return Path.of(self, other)
+        merged = self.merge(other)
+        return Path.of(self, other) if merged is None else merged
+
+    def merge(self, other: Summary) -> Summary | None:
+        """A common form of this path and then `other`, where there is one; neither is the identity."""
+        del other
+        return None
 
     def split(self) -> Iterator[Summary]:
         """The steps this summary consists of."""
@@ -132,11 +138,11 @@ class Delay(Summary):
         return later if self.limit is None or later <= self.limit else None
 
     @override
-    def followed_by(self, other: Summary) -> Summary:
+    def merge(self, other: Summary) -> Summary | None:
         if isinstance(other, Delay) and type(other.step) is type(self.step):
             passing = None if self.limit is None else self.limit + other.step
             return Delay(self.step + other.step, _least(passing, other.limit))
-        return Summary.followed_by(self, other)
+        return None
 
     @override
     def less_equal(self, other: Summary) -> bool:
@@ -216,11 +222,11 @@ class Path(Summary):
             for step in part.steps if isinstance(part, Path) else (part,):
                 if isinstance(step, Identity):
                     continue
-                joined = steps[-1].followed_by(step) if steps and type(steps[-1]) is type(step) else None
-                if joined is not None and not isinstance(joined, Path):
-                    steps[-1:] = [] if isinstance(joined, Identity) else [joined]
-                else:
+                merged = steps[-1].merge(step) if steps else None
+                if merged is None:
                     steps.append(step)
+                else:
+                    steps[-1:] = [] if isinstance(merged, Identity) else [merged]
         return IDENTITY if not steps else steps[0] if len(steps) == 1 else cls(tuple(steps))
 
     @override
