@@ -152,12 +152,13 @@ class Pipeline(Blueprint, Generic[R_co]):
 
     kind = "pipeline"
 
-    def open(self, *, limit: int = 1024, release_timeout: float = 5.0) -> "Running[R_co]":
+    def open(self, *, limit: int = 4096, release_timeout: float = 5.0) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
         Leaving the block waits for the end; an exception in the block aborts the stream in order. `limit` is how many
-        values a sink asks for at a time (1 is the specification to the letter); `release_timeout` is the grace, in
-        seconds, that a module has to let go.
+        values a sink asks for at most at a time (1 is the specification to the letter); it asks for fewer while a
+        batch takes longer than a few milliseconds. `release_timeout` is the grace, in seconds, that a module has to
+        let go.
 
         >>> import trio, pullstream as ps
         >>> async def main():

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 import attrs
 import trio
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from pullstream.errors import CapabilityError
 from pullstream.kernel import BREATH, Lane
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pullstream.run import Run
 
 T = TypeVar("T")
+
+FIRST_LIMIT = 16
+"""How many values a sink asks for at first."""
 
 
 @attrs.frozen
@@ -76,6 +79,32 @@ class Account:
             self._breath = monotonic()
 
 
+class SinkAccount(Account):
+    """The account of a sink, which also sets the pace.
+
+    Synchronous work on a batch cannot be interrupted, so a sink asks for few values at first, for twice as many
+    while batches are cheap, and for fewer when they are not: a batch takes a few milliseconds, however slow the
+    user's functions are, and cancellation, Ctrl-C and other tasks wait no longer than that.
+    """
+
+    def __init__(self, run: "Run", seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
+        super().__init__(run, seat, inputs)
+        self.limit = min(run.limit, FIRST_LIMIT)
+        self._worked = thread_time()
+
+    @override
+    async def breathe(self) -> None:
+        await super().breathe()
+        most = self.run.limit
+        if most > 1:
+            now = thread_time()
+            spent, self._worked = now - self._worked, now
+            if spent < BREATH / 2:
+                self.limit = min(most, self.limit * 2)
+            elif spent > BREATH:
+                self.limit = max(1, int(self.limit * BREATH / (2 * spent)))
+
+
 class Context:
     """A function module's hold on its run; given to it as `ctx`.
 
@@ -88,7 +117,7 @@ class Context:
 
     @property
     def limit(self) -> int:
-        """How many values are wanted: by the ask that is being served, or, in a sink, by the run's setting."""
+        """How many values to ask for: what the ask being served wants or, in a sink, what keeps it responsive."""
         return self._account.limit
 
     # ---- times

@@ -12,7 +12,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Module, Pipeline, Site
-from pullstream.context import Account, Context
+from pullstream.context import Context, SinkAccount
 from pullstream.errors import Abandoned, CompositionError, blame
 from pullstream.kernel import Kernel
 from pullstream.progress import Progress
@@ -77,7 +77,7 @@ class Consumer:
     def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
         self.seat = run.progress.seat([module.label or module.name], module.site, upstream.seat, sink=True)
         self._reader = upstream.reader(self.seat)
-        self._context = Context(Account(run, self.seat, [self._reader]))
+        self._context = Context(SinkAccount(run, self.seat, [self._reader]))
         self._body = body
 
     async def consume(self) -> Any:
@@ -213,7 +213,7 @@ class Running(Generic[R]):
         await self.abort()
 
 
-def run(pipeline: Pipeline[R], *, limit: int = 1024, release_timeout: float = 5.0) -> R:
+def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.0) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one raises at

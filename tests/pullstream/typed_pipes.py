@@ -20,7 +20,7 @@ def inferred() -> None:
     assert_type(ps.pipe(words, ps.map(length), ps.filter(lambda n: n > 1), ps.collect()), ps.Pipeline[list[int]])
     assert_type(ps.run(ps.pipe(words, ps.map(lambda word: word.upper()), ps.collect())), list[str])
     assert_type(ps.run(ps.pipe(words, ps.map(length), ps.map_async(half, 4), ps.collect())), list[float])
-    assert_type(ps.run(ps.pipe(words, ps.flat_map(lambda word: list(word)), ps.take(2), ps.collect())), list[str])
+    assert_type(ps.run(ps.pipe(words, ps.flat_map(lambda word: word.split()), ps.take(2), ps.collect())), list[str])
     assert_type(ps.pipe(ps.map(length), ps.take(1)), ps.Transformer[str, int])
     assert_type(ps.pipe(ps.map(length), ps.reduce(max, 0)), ps.Sink[str, int])
     both = ps.tee(ps.pipe(ps.map(length), ps.collect()), ps.drain())

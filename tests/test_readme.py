@@ -1,0 +1,43 @@
+"""The README is true: its programs print what it says, and its table names what there is."""
+
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+MODULES = ("source", "transformer", "sink", "combination")
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_program_prints_what_it_says(number, tmp_path, monkeypatch):
+    """A program's output is the comment that ends it."""
+    program = PROGRAMS[number]
+    body, _, said = program.rpartition("\n# ") if "\n# " in program else (program, "", "")
+    expected = "\n".join(line.removeprefix("# ") for line in f"# {said}".splitlines())
+    monkeypatch.chdir(tmp_path)
+    output = StringIO()
+
+    with redirect_stdout(output):
+        exec(compile(program, f"<README, program {number + 1}>", "exec"), {"__name__": "__main__"})
+
+    assert body
+    assert output.getvalue().strip() == expected.strip()
+
+
+def test_table_of_modules_is_complete():
+    """Every ready module has a row in the table, and every row names a module."""
+    rows = set(re.findall(r"^\| `(\w+)", README, re.MULTILINE))
+    ready = {
+        name
+        for name in ps.__all__
+        if name.islower() and callable(getattr(ps, name)) and name not in {"pipe", "run", "source", "transformer", "sink"}
+    }
+
+    assert ready <= rows
+    assert rows - ready <= {"from_dataframe", "session", "write_jsonl"}
