@@ -1,0 +1,36 @@
+"""What can go wrong between the toolkit and Spark, each with a name of its own."""
+
+from pullstream.errors import PullstreamError
+
+
+class SparkMissing(PullstreamError, ImportError):
+    """A Python package that Spark needs is not installed."""
+
+
+class JavaNotFound(PullstreamError):
+    """There is no Java that Spark could run on."""
+
+
+class SessionMismatch(PullstreamError):
+    """The active session is not the one that was asked for, and cannot become it."""
+
+
+class NullTimeError(PullstreamError, ValueError):
+    """A row has no time, so it belongs to no batch."""
+
+
+class JobCancelled(PullstreamError):
+    """A batch was asked for after the job had been cancelled."""
+
+
+class SparkJobError(PullstreamError):
+    """Spark gave up on the job: an executor, a Python worker or the user's function failed.
+
+    The message is the innermost cause, as Spark tells it, without the Java frames. `details` is everything Spark had
+    to say. Spark's own exception is the `__context__`; it is not shown with this one, because printing it calls into
+    the Java process, and shows some hundred Java frames.
+    """
+
+    def __init__(self, message: str, details: str) -> None:
+        super().__init__(message)
+        self.details = details

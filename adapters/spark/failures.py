@@ -1,0 +1,75 @@
+"""What Spark said when a job failed, cut down to what helps."""
+
+import logging
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from adapters.spark.errors import SparkJobError
+
+_LONGEST_CHAIN = 20
+
+
+def job_error(exc: BaseException) -> SparkJobError:
+    """Spark's innermost cause, without Java frames and without the Python frames of Spark's own worker."""
+    details = str(exc)
+    return SparkJobError(f"Spark could not do the job: {essence(_cause(exc) or details)}", details)
+
+
+@contextmanager
+def unlogged() -> Generator[None, None, None]:
+    """Keep pyspark from logging, in this thread, the errors it raises: they are caught here, and told in our words."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415 - an optional dependency
+
+    thread = threading.get_ident()
+
+    def elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    for logger in loggers:
+        logger.addFilter(elsewhere)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(elsewhere)
+
+
+def essence(text: str) -> str:
+    """The lines of a message of Spark's that are about the user's program."""
+    kept: list[str] = []
+    skipping = False
+    for line in text.strip().splitlines():
+        if line.startswith(("\tat ", "\t...", "Driver stacktrace:")):
+            continue
+        if line.startswith('  File "'):
+            skipping = "/pyspark.zip/pyspark/" in line or "/site-packages/pyspark/" in line
+        elif not line.startswith("    "):
+            skipping = False
+        if not skipping:
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def _cause(exc: BaseException) -> str | None:
+    """What the last of Spark's own exceptions in the chain says, and then what was below it."""
+    messages: list[str] = []
+    for java in _chain(exc):
+        kind: str = java.getClass().getName()
+        message: str | None = java.getMessage()
+        if kind.startswith("org.apache.spark."):
+            messages = [message or kind]
+        else:
+            messages.append(f"caused by {kind}: {message}" if message else f"caused by {kind}")
+    return "\n".join(messages) or None
+
+
+def _chain(exc: BaseException) -> Iterator[Any]:
+    java: Any = getattr(exc, "java_exception", None) or getattr(exc, "_origin", None)
+    for _ in range(_LONGEST_CHAIN):
+        if java is None:
+            return
+        yield java
+        java = java.getCause()

