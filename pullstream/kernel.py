@@ -62,7 +62,10 @@ class Kernel(ABC, Generic[T]):
     # ---- what a module supplies
 
     async def acquire(self) -> None:
-        """Take the resources the module needs; called once, at the first request for a value (R10)."""
+        """Take the resources the module needs; called once, at the first request for a value (R10).
+
+        If it does not return, because it raised or was cancelled, `release` is not called.
+        """
 
     @abstractmethod
     async def produce(self, limit: int) -> Batch[T] | Done:
@@ -96,20 +99,30 @@ class Kernel(ABC, Generic[T]):
         if upstream is not None:
             self.upstream = upstream.reader(seat)
             self.inputs.append(self.upstream)
-        self.state = State.OPEN
-        self.failure: BaseException | None = None
-        self._traceback: TracebackType | None = None
-        self._acquired = False
-        self._asking = False
-        self._scope: trio.CancelScope | None = None
-        self._interrupted = False
+        self.__state = State.OPEN
+        self.__failure: BaseException | None = None
+        self.__traceback: TracebackType | None = None
+        self.__acquired = False
+        self.__asking = False
+        self.__scope: trio.CancelScope | None = None
+        self.__interrupted = False
         self.lanes: list[Lane[T]] = []
-        self._queue: deque[trio.Event] = deque()
-        self._granted: trio.Event | None = None
-        self._idle: trio.Event | None = None
-        self._closed: trio.Event | None = None
-        self._release_failure: BaseException | None = None
-        self._breath = 0.0
+        self.__queue: deque[trio.Event] = deque()
+        self.__granted: trio.Event | None = None
+        self.__idle: trio.Event | None = None
+        self.__closed: trio.Event | None = None
+        self.__release_failure: BaseException | None = None
+        self.__breath = 0.0
+
+    @property
+    def state(self) -> State:
+        """Where the module's output edge is in its life."""
+        return self.__state
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What the stream failed with, if it did."""
+        return self.__failure
 
     def reader(self, consumer: Seat) -> "Lane[T]":
         """A first lane for `consumer`, which further lanes are taken from."""
@@ -118,129 +131,135 @@ class Kernel(ABC, Generic[T]):
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time; for loops that may run long."""
         now = monotonic()
-        if now - self._breath > BREATH:
+        if now - self.__breath > BREATH:
             await trio.lowlevel.checkpoint()
-            self._breath = monotonic()
+            self.__breath = monotonic()
 
     # ---- requests
 
     async def ask(self, lane: "Lane[T]", limit: int) -> Batch[T] | Done:
         """Serve an ask of `lane` (R1 to R5, R7, R8, R10)."""
-        if (self.state is not State.OPEN or self._asking) and not await self._turn():
-            return self._terminal()
-        self._asking = True
+        if (self.__state is not State.OPEN or self.__asking) and not await self.__turn():
+            return self.__terminal()
+        self.__asking = True
         try:
-            if not self._acquired:
-                self._acquired = True
-                await self.acquire()
             answer: Batch[T] | Done = DONE
-            if self.waits:
-                with trio.CancelScope() as self._scope:
+            if not self.__acquired:
+                await self.__begin()
+            if self.__state is not State.OPEN:
+                pass
+            elif self.waits:
+                with trio.CancelScope() as self.__scope:
                     answer = await self.produce(limit)
             else:
                 answer = await self.produce(limit)
-            if self.state is State.OPEN:
+            if self.__state is State.OPEN:
                 if answer is not DONE:
                     if not self.trusted:
-                        self._check(answer, limit)
+                        self.__check(answer, limit)
                     if self.origin:
                         self.seat.advance(answer.time)
                     lane.stamp(answer.time)
                     return answer
-                await self._finish()
+                await self.__finish()
         except BaseException as exc:  # noqa: BLE001 - every way to leave passes through the one policy (R8, R10)
-            await self._strike(exc)
+            await self.__strike(exc)
         finally:
-            self._pass_turn()
-        return self._terminal()
+            self.__pass_turn()
+        return self.__terminal()
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Serve an abort, or an error with its reason (R5, R6)."""
-        opened = self.state is State.OPEN
-        self._step(Event.ABORT if reason is None else Event.ERROR)
+        opened = self.__state is State.OPEN
+        self.__step(Event.ABORT if reason is None else Event.ERROR)
         if not opened:
-            if self.state is State.CLOSING:
-                await self._closing().wait()
+            if self.__state is State.CLOSING:
+                await self.__closing().wait()
             return DONE
-        self._remember(reason)
+        self.__remember(reason)
         self.seat.freeze()
         with trio.CancelScope(shield=True):
-            self._interrupt()
-            await self._let_go(reason)
+            self.__interrupt()
+            await self.__let_go(reason)
         for lane in self.lanes:
             lane.live = False
         self.seat.abandon(reason)
-        self._end()
-        if self._release_failure is not None:
-            raise self._release_failure
+        self.__end()
+        if self.__release_failure is not None:
+            raise self.__release_failure
         return DONE
+
+    async def __begin(self) -> None:
+        with trio.CancelScope() as self.__scope:
+            await self.acquire()
+            self.__acquired = True
 
     def acknowledged(self) -> None:
         """A lane acknowledged without asking; a module that keeps nothing back passes it on."""
 
     # ---- the ways to end
 
-    async def _finish(self) -> None:
+    async def __finish(self) -> None:
         """The module came to its end by itself, or because its upstream did (R7)."""
-        self._step(Event.END)
+        self.__step(Event.END)
         self.seat.freeze()
         with trio.CancelScope(shield=True):
-            await self._let_go(None)
-        if self._release_failure is None:
+            await self.__let_go(None)
+        if self.__release_failure is None:
             self.seat.complete()
         else:
-            self._remember(self._release_failure)
-            self.seat.fail(self._release_failure)
-        self._end()
+            self.__remember(self.__release_failure)
+            self.seat.fail(self.__release_failure)
+        self.__end()
 
-    async def _strike(self, exc: BaseException) -> None:
+    async def __strike(self, exc: BaseException) -> None:
         """Something was raised while an ask was served (R8), or the ask was cancelled (R10)."""
         cancelled = isinstance(exc, trio.Cancelled)
-        if self.state is not State.OPEN:
+        if self.__state is not State.OPEN:
             if cancelled:
                 raise exc
-            if exc is not self.failure and not self._relayed(exc):
+            if exc is not self.__failure and not self.relayed(exc):
                 # The code under way was cancelled and raised something of its own: a release that failed.
-                self._blame(exc)
+                self.__blame(exc)
             return
-        self._step(Event.ABORT if cancelled else Event.FAIL)
+        self.__step(Event.ABORT if cancelled else Event.FAIL)
         self.seat.freeze()
         if not cancelled:
-            if not self._relayed(exc):
+            if not self.relayed(exc):
                 blame(exc, self.culprit())
-            self._remember(exc)
+            self.__remember(exc)
         with trio.CancelScope(shield=True):
-            await self._let_go(self.failure)
+            await self.__let_go(self.__failure)
         for lane in self.inputs:
             lane.kernel.seat.thaw()
-        if self._release_failure is not None:
-            self._release_failure.__context__ = exc
-            self._remember(self._release_failure)
-        if self.failure is None:
+        if self.__release_failure is not None:
+            self.__release_failure.__context__ = exc
+            self.__remember(self.__release_failure)
+        if self.__failure is None:
             self.seat.abandon()
         else:
-            self.seat.fail(self.failure)
-        self._end()
-        if cancelled and self.failure is None:
+            self.seat.fail(self.__failure)
+        self.__end()
+        if cancelled and self.__failure is None:
             raise exc
 
-    async def _let_go(self, reason: BaseException | None) -> None:
+    async def __let_go(self, reason: BaseException | None) -> None:
         """Terminate every input that has not ended, wait for the code under way, then release (R6)."""
         try:
             await self.dismiss(reason)
         except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-            self._blame(exc)
+            self.__blame(exc)
         try:
-            await self._settle()
+            await self.__settle()
         except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-            self._blame(exc)
+            self.__blame(exc)
 
-    async def _settle(self) -> None:
+    async def __settle(self) -> None:
         with trio.move_on_after(self.run.release_timeout, shield=True) as grace:
-            if self._interrupted and self._asking:
-                self._idle = trio.Event()
-                await self._idle.wait()
-            if self._acquired:
+            if self.__interrupted and self.__asking:
+                self.__idle = trio.Event()
+                await self.__idle.wait()
+            if self.__acquired:
                 await self.release()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
@@ -250,52 +269,52 @@ class Kernel(ABC, Generic[T]):
 
     # ---- details
 
-    def _interrupt(self) -> None:
+    def __interrupt(self) -> None:
         """Cancel the user's code under way, and answer the asks that wait for their turn (R5)."""
-        self._interrupted = True
-        if self._scope is not None:
-            self._scope.cancel()
-        while self._queue:
-            self._queue.popleft().set()
+        self.__interrupted = True
+        if self.__scope is not None:
+            self.__scope.cancel()
+        while self.__queue:
+            self.__queue.popleft().set()
 
-    async def _turn(self) -> bool:
+    async def __turn(self) -> bool:
         """Wait for this request's turn; False when the stream has ended in the meantime."""
-        self._step(Event.ASK)
-        if self.state is State.OPEN:
+        self.__step(Event.ASK)
+        if self.__state is State.OPEN:
             event = trio.Event()
-            self._queue.append(event)
+            self.__queue.append(event)
             try:
                 await event.wait()
             except trio.Cancelled:
-                self._queue.remove(event)
+                self.__queue.remove(event)
                 await self.terminate(None)
                 raise
-            granted, self._granted = self._granted is event, None
-            if self.state is State.OPEN:
+            granted, self.__granted = self.__granted is event, None
+            if self.__state is State.OPEN:
                 return True
             if granted:
-                self._pass_turn()
-        elif self.state is State.CLOSING:
-            await self._closing().wait()
+                self.__pass_turn()
+        elif self.__state is State.CLOSING:
+            await self.__closing().wait()
         return False
 
-    def _pass_turn(self) -> None:
+    def __pass_turn(self) -> None:
         """This request is answered: the next one has the turn at once, so that none can overtake it (R1)."""
-        if self._queue:
-            self._granted = self._queue.popleft()
-            self._granted.set()
+        if self.__queue:
+            self.__granted = self.__queue.popleft()
+            self.__granted.set()
             return
-        self._asking = False
-        if self._idle is not None:
-            self._idle.set()
+        self.__asking = False
+        if self.__idle is not None:
+            self.__idle.set()
 
-    def _terminal(self) -> Done:
-        if self.failure is not None:
+    def __terminal(self) -> Done:
+        if self.__failure is not None:
             # The same object for every ask, with the traceback it had at first (R3).
-            raise self.failure.with_traceback(self._traceback)
+            raise self.__failure.with_traceback(self.__traceback)
         return DONE
 
-    def _check(self, answer: Batch[T], limit: int) -> None:
+    def __check(self, answer: Batch[T], limit: int) -> None:
         if not isinstance(answer, Batch):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
             raise ProtocolError(f"R2: {self.seat} answered {answer!r}: a module answers Batch(time, values) or DONE")
         if not 1 <= len(answer.values) <= limit:
@@ -311,15 +330,15 @@ class Kernel(ABC, Generic[T]):
         """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
         return any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)
 
-    def _step(self, event: Event) -> None:
-        self.state = TRANSITIONS[self.state, event]
+    def __step(self, event: Event) -> None:
+        self.__state = TRANSITIONS[self.__state, event]
 
-    def _closing(self) -> trio.Event:
-        if self._closed is None:
-            self._closed = trio.Event()
-        return self._closed
+    def __closing(self) -> trio.Event:
+        if self.__closed is None:
+            self.__closed = trio.Event()
+        return self.__closed
 
-    def _relayed(self, exc: BaseException) -> bool:
+    def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, rather than from this module."""
         return any(exc is lane.kernel.failure for lane in self.inputs)
 
@@ -327,18 +346,18 @@ class Kernel(ABC, Generic[T]):
         """The name that goes into a note on what was raised here."""
         return str(self.seat)
 
-    def _end(self) -> None:
-        self._step(Event.RELEASED if self.failure is None else Event.RELEASED_FAILED)
-        if self._closed is not None:
-            self._closed.set()
+    def __end(self) -> None:
+        self.__step(Event.RELEASED if self.__failure is None else Event.RELEASED_FAILED)
+        if self.__closed is not None:
+            self.__closed.set()
 
-    def _blame(self, exc: BaseException) -> None:
-        if self._release_failure is None and exc is not self.failure:
-            self._release_failure = exc
+    def __blame(self, exc: BaseException) -> None:
+        if self.__release_failure is None and exc is not self.__failure:
+            self.__release_failure = exc
 
-    def _remember(self, failure: BaseException | None) -> None:
-        self.failure = failure
-        self._traceback = None if failure is None else failure.__traceback__
+    def __remember(self, failure: BaseException | None) -> None:
+        self.__failure = failure
+        self.__traceback = None if failure is None else failure.__traceback__
 
 
 class Lane(Stamp, Reader[T_co]):

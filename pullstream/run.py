@@ -113,6 +113,7 @@ class Running(Generic[R]):
         self._scope = trio.CancelScope()
         self._finished = trio.Event()
         self._failure: BaseException | None = None
+        self._traceback: TracebackType | None = None
         self._result: R
         self._told = False
         self.interrupted = False
@@ -132,7 +133,7 @@ class Running(Generic[R]):
         await self._finished.wait()
         if self._failure is not None:
             self._told = True
-            raise self._failure
+            raise self._failure.with_traceback(self._traceback)
         return self._result
 
     async def abort(self) -> None:
@@ -186,7 +187,7 @@ class Running(Generic[R]):
             except trio.Cancelled:
                 raise
             except BaseException as exc:  # noqa: BLE001 - kept as the run's outcome, and raised by whoever asks
-                self._failure = exc
+                self._failure, self._traceback = exc, exc.__traceback__
         abandoned = self._scope.cancelled_caught
         self.progress.end(self._failure, abandoned=abandoned)
         if abandoned:

@@ -107,15 +107,13 @@ def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None
         raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}")
     if time is not None:
         callable_argument("values", "time", time)
-    given: object = iterable
-    if isinstance(iterable, Mapping):
-        given = cast("Mapping[Any, Any]", iterable).values()
-    elif isinstance(iterable, Iterator):
-        given = OneShot(iterable)
+    given: object = OneShot(iterable) if isinstance(iterable, Iterator) else iterable
     return Source((Module("values", _values, (given,), () if time is None else (("time", time),)),))
 
 
 def _values(iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> Values:
+    if isinstance(iterable, Mapping):
+        return Values(cast("Mapping[Any, Any]", iterable).values(), time)
     return Values(iterable, time)
 
 

@@ -60,7 +60,7 @@ class Branch(Kernel[Any]):
         await self._tee.leave(self, reason)
 
     @override
-    def _relayed(self, exc: BaseException) -> bool:
+    def relayed(self, exc: BaseException) -> bool:
         return exc is self.answer
 
 

@@ -3,6 +3,7 @@
 import re
 from contextlib import redirect_stdout
 from io import StringIO
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -11,23 +12,21 @@ import pullstream as ps
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-MODULES = ("source", "transformer", "sink", "combination")
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_program_prints_what_it_says(number, tmp_path, monkeypatch):
     """A program's output is the comment that ends it."""
     program = PROGRAMS[number]
-    body, _, said = program.rpartition("\n# ") if "\n# " in program else (program, "", "")
-    expected = "\n".join(line.removeprefix("# ") for line in f"# {said}".splitlines())
+    said = list(takewhile(lambda line: line.startswith("# "), reversed(program.splitlines())))
     monkeypatch.chdir(tmp_path)
     output = StringIO()
 
     with redirect_stdout(output):
         exec(compile(program, f"<README, program {number + 1}>", "exec"), {"__name__": "__main__"})
 
-    assert body
-    assert output.getvalue().strip() == expected.strip()
+    assert said
+    assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(said)]
 
 
 def test_table_of_modules_is_complete():
@@ -36,7 +35,9 @@ def test_table_of_modules_is_complete():
     ready = {
         name
         for name in ps.__all__
-        if name.islower() and callable(getattr(ps, name)) and name not in {"pipe", "run", "source", "transformer", "sink"}
+        if name.islower()
+        and callable(getattr(ps, name))
+        and name not in {"pipe", "run", "source", "transformer", "sink"}
     }
 
     assert ready <= rows
