@@ -141,13 +141,14 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
     while agenda:
         steps = agenda.pop()
         for rank, component in enumerate(components(list(steps), {p: [q for q, _ in out] for p, out in steps.items()})):
+            if len(component) == 1 and all(end != component[0] for end, _ in steps[component[0]]):
+                ranks[component[0]] = (*ranks[component[0]], rank)
+                continue
             inside = set(component)
             inner = {place: [step for step in steps[place] if step[0] in inside] for place in component}
             for place in component:
                 ranks[place] = (*ranks[place], rank)
             apexes = [depth[place] - summary.up for place, out in inner.items() for _, summary in out]
-            if not apexes:
-                continue
             apex = min(apexes)
             for place in component:
                 cuts[place] = (*cuts[place], apex)

@@ -106,7 +106,13 @@ class MutableAntichain(Generic[T]):
         if not self._total:
             if time not in elements:
                 return False
-            self._elements = tuple(minimal((*(e for e in elements if e != time), *self._counts)))
+            rest = tuple(element for element in elements if element != time)
+            if len(rest) == len(self._counts):
+                self._elements = rest
+                return True
+            # Only what the lost time alone held down can come up.
+            up = [t for t in self._counts if less_equal(time, t) and not any(less_equal(e, t) for e in rest)]
+            self._elements = (*rest, *minimal(up))
             return True
         heap, counts = self._heap, self._counts
         if len(heap) > 64 and len(heap) > 2 * len(counts):

@@ -61,6 +61,8 @@ class Spot:
             if len(front) == 1:
                 result = summary.results_in(front[0])
                 return () if result is None else (result,)
+        elif not self.sources:
+            return own
         times = list(own)
         for source, summary in self.sources:
             if summary is None:
