@@ -91,6 +91,7 @@ class Seat:
         self.ending = Ending.RUNNING
         self.failure: BaseException | None = None
         self._last: Antichain[Any] | None = None
+        self._capability: Hashable = BEGINNING
 
     def __str__(self) -> str:
         where = "" if self.site is None else f", composed at {self.site}"
@@ -127,17 +128,20 @@ class Seat:
         return time in self._held or any(held <= time for held in self._held)  # type: ignore[operator]
 
     def advance(self, time: Hashable) -> None:
-        """Lower a source's capability to `time`: nothing earlier will come."""
-        (held,) = self._held
-        if held is time or held == time:
+        """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come."""
+        capability = self._capability
+        if capability is time or capability == time:
             return
-        if not held <= time:  # type: ignore[operator]
+        if capability <= time:  # type: ignore[operator]  # the time domain's own order
+            self.hold(time)
+            self.drop(capability)
+            self._capability = time
+        elif not self.holds(time):
             raise CapabilityError(
-                f"{self} went back in time: it answered at {time!r} after it had said that nothing before {held!r} "
-                f"would come. Sort it, or give every value a time that does not go back (R12)",
+                f"{self} went back in time: it answered at {time!r} after it had said that nothing before "
+                f"{capability!r} would come. Sort it, give every value a time that does not go back, or take "
+                f"ctx.hold({time!r}) before going on (R12)",
             )
-        self.hold(time)
-        self.drop(held)
 
     # ---- endings
 

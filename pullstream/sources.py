@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count as counting
 from itertools import islice
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, cast, overload
 
 from typing_extensions import TypeVar, override
 
@@ -183,7 +183,11 @@ def _count(start: int, step: int) -> Values:
     return Values(counting(start, step), None)
 
 
-def infinite(function: Callable[[], T] = random.random) -> Source[T]:
+@overload
+def infinite() -> Source[float]: ...
+@overload
+def infinite(function: Callable[[], T]) -> Source[T]: ...
+def infinite(function: Callable[[], Any] = random.random) -> Source[Any]:
     """Call a function for each value, for ever.
 
     >>> import pullstream as ps
