@@ -1,17 +1,19 @@
 """Buffer nodes put into a graph, and graphs composed over shared edges (000, sections 2.2 and 4.3)."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from attrs import evolve, field, frozen
 
 from timely.model.could_result_in import CouldResultIn, Pointstamp
 from timely.model.graph import Edge, Graph, ModelError
 from timely.model.machine import Action, Machine, State
-from timely.model.nodes import Program, buffer
+from timely.model.nodes import Event, Node, Program, Reaction, Received, buffer
 
 
 def insert_buffer(program: Program, edge: str) -> Program:
     """Put a buffer node in the middle of an edge, `NAME` becoming `NAME`, the node `NAME:buffer`, and `NAME:after`.
+
+    The node behind goes on hearing of its messages under the edge's old name.
 
     >>> from timely.model import relation_node
     >>> program = Program(Graph(("p",), (Edge("o", "p"),)), {"p": relation_node()}, (0,))
@@ -22,7 +24,20 @@ def insert_buffer(program: Program, edge: str) -> Program:
     relay, after = f"{edge}:buffer", f"{edge}:after"
     edges = [evolve(e, destination=relay) if e.name == edge else e for e in program.graph.edges]
     graph = Graph((*program.graph.nodes, relay), (*edges, Edge(after, relay, whole.destination)))
-    return evolve(program, graph=graph, nodes={**program.nodes, relay: buffer(after)})
+    nodes = {**program.nodes, relay: buffer(after)}
+    if whole.destination is not None:
+        nodes[whole.destination] = _hearing(program.nodes[whole.destination], after, edge)
+    return evolve(program, graph=graph, nodes=nodes)
+
+
+def _hearing(node: Node, edge: str, name: str) -> Node:
+    """Make a node take messages on one edge as if they came on another."""
+
+    def react(state: Hashable, event: Event) -> Reaction:
+        renamed = isinstance(event, Received) and event.edge == edge
+        return node.react(state, evolve(event, edge=name) if renamed else event)
+
+    return evolve(node, react=react)
 
 
 def shared_edges(first: Graph, second: Graph) -> frozenset[str]:

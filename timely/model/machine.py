@@ -156,7 +156,7 @@ class Machine:
         """
         graph = self.program.graph
         for node, requests in zip(graph.nodes, state.requests, strict=True):
-            for time in requests:
+            for time in (t for t in self.leads.times if t in requests):
                 awaited = self.leads.mask(Pointstamp(edge.name, time) for edge in graph.incoming[node])
                 if not clock & awaited:
                     yield Notify(node, Notified(time)), self._react(state, node, Notified(time))

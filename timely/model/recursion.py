@@ -217,7 +217,7 @@ class Recursion:
         return tuple(
             Step(edge.source, self.times[a], edge.name, self.times[b])
             for edge in self.graph.edges
-            for a, b in self.relation
+            for a, b in sorted(self.relation)
             if a.place == edge.source and b.place == edge.destination and edge.source is not None
         )
 

@@ -1,0 +1,243 @@
+"""Buffer nodes in a graph, and graphs composed over shared edges (000, sections 2.2 and 4.3)."""
+
+import random
+from itertools import product
+
+import pytest
+
+from timely.model import (
+    SHAPES,
+    Composite,
+    CouldResultIn,
+    Edge,
+    Explorer,
+    Graph,
+    Machine,
+    Message,
+    ModelError,
+    Notify,
+    Pointstamp,
+    Program,
+    compose,
+    compose_graphs,
+    condition_2,
+    insert_buffer,
+    local_relations_closed,
+    one_steps,
+    relation_node,
+    visible_traces,
+)
+from timely.model.small import Wild, random_node, random_program
+
+FORWARD = Wild(past_sends=0.05)
+
+
+def leads_of(program):
+    return CouldResultIn(program.graph, program.times, one_steps(program))
+
+
+def two_programs(rng, times, left_edges, right_edges, wild=FORWARD):
+    left, right = Graph(("p", "q"), left_edges), Graph(("r", "s"), right_edges)
+    return tuple(
+        Program(graph, {n: random_node(rng, graph, n, times, wild) for n in graph.nodes}, times)
+        for graph in (left, right)
+    )
+
+
+def one_way(rng, times, wild=FORWARD):
+    """Two programs of two nodes, joined by two edges from the first to the second."""
+    left = (Edge("i", destination="p"), Edge("a", "p", "q"), Edge("x", "q"), Edge("y", "p"))
+    right = (Edge("x", destination="r"), Edge("y", destination="s"), Edge("b", "r", "s"), Edge("o", "s"))
+    return two_programs(rng, times, left, right, wild)
+
+
+def both_ways(rng, times, wild=FORWARD):
+    """Two programs joined by an edge each way: a loop through both."""
+    left = (Edge("i", destination="p"), Edge("a", "p", "q"), Edge("x", "p"), Edge("z", destination="p"))
+    right = (Edge("x", destination="r"), Edge("b", "r", "s"), Edge("z", "s"), Edge("o", "s"))
+    return two_programs(rng, times, left, right, wild)
+
+
+def joined(first, second, whole=True):
+    """The flat machine, and the two side by side under the Clock of the whole or each under its own."""
+    flat = compose(first, second)
+    machine = Machine(flat, leads_of(flat))
+    sides = Machine(first, leads_of(first)), Machine(second, leads_of(second))
+    return machine, Composite(*sides, machine.leads if whole else None)
+
+
+def states_reached(starts, successors, depth=4):
+    explorer = Explorer(starts, successors, depth, 2_000)
+    reached = set(starts)
+    for step in explorer:
+        reached.add(step.after)
+    return reached
+
+
+def without_outputs(machine):
+    """The flat machine's steps without Outp, which the side by side form leaves to the environment."""
+
+    def steps(state):
+        yield from machine.receipts(state)
+        yield from machine.notifications(state, machine.clock(state))
+
+    return steps
+
+
+def start_of(composite, messages):
+    (one,), (other,) = composite.first.initial({"i": messages}), composite.second.initial()
+    return one, other
+
+
+def test_buffers_preserve_could_result_in_between_the_old_locations():
+    """Splitting any edge by a buffer changes nothing for the other locations, nor for the edge before the buffer."""
+    rng, compared = random.Random(31), 0
+    for times in SHAPES.values():
+        for _ in range(25):
+            program = random_program(rng, times, Wild(past_sends=0.4), nodes=2, edges=3)
+            before = leads_of(program)
+            for edge in program.graph.edges:
+                after = leads_of(insert_buffer(program, edge.name))
+                for a, b in product(before.stamps, repeat=2):
+                    assert after(a, b) == before(a, b)
+                    compared += 1
+                assert (condition_2(after) is None) == (condition_2(before) is None)
+    print(f"pairs of pointstamps compared: {compared}")
+
+
+def test_buffers_preserve_could_result_in_for_the_edge_behind_them_too():
+    """Calling the half behind the buffer by the edge's old name gives the same relation again."""
+    rng, compared = random.Random(32), 0
+    for _ in range(60):
+        program = random_program(rng, (0, 1), Wild(past_sends=0.4), nodes=2, edges=3)
+        before = leads_of(program)
+        after = leads_of(insert_buffer(program, "e0"))
+
+        def renamed(stamp):
+            return Pointstamp("e0:after", stamp.time) if stamp.location == "e0" else stamp
+
+        for a, b in product(before.stamps, repeat=2):
+            assert after(renamed(a), renamed(b)) == before(a, b)
+            compared += 1
+    print(f"pairs of pointstamps compared: {compared}")
+
+
+def test_graphs_are_composed_over_shared_edges_only():
+    """Shared edges become internal; sharing a node, or an edge in the same role, is refused."""
+    left = Graph(("p",), (Edge("x", "p"), Edge("z", destination="p")))
+    right = Graph(("q",), (Edge("x", destination="q"), Edge("z", "q"), Edge("o", "q")))
+    whole = compose_graphs(left, right)
+    assert {edge.name for edge in whole.edges if edge.is_internal} == {"x", "z"}
+    assert {edge.name for edge in whole.edges if edge.is_output} == {"o"}
+    assert not any(edge.is_input for edge in whole.edges)
+    with pytest.raises(ModelError, match="node"):
+        compose_graphs(left, Graph(("p",), ()))
+    with pytest.raises(ModelError, match="output edge of one"):
+        compose_graphs(left, Graph(("q",), (Edge("x", "q"),)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_composed_one_way_with_the_whole_clock_it_is_the_flat_graph(shape):
+    """Side by side under the Clock of the whole, the two specifications reach exactly the flat machine's states."""
+    rng, states = random.Random(33), 0
+    for _ in range(25):
+        first, second = one_way(rng, SHAPES[shape])
+        machine, composite = joined(first, second)
+        start = start_of(composite, rng.choices(first.messages, k=2))
+        pairs = states_reached([start], composite.steps)
+        flat = states_reached([composite.flatten(start)], without_outputs(machine))
+        assert {composite.flatten(pair) for pair in pairs} == flat
+        states += len(flat)
+    print(f"states compared: {states}")
+
+
+def test_composed_both_ways_it_allows_nothing_the_flat_graph_does_not():
+    """Every joint state and every visible trace of the composite is one of the flat graph, loops included."""
+    rng, states, narrower = random.Random(34), 0, 0
+    for times in (SHAPES["chain 2"], SHAPES["chain 3"], SHAPES["vee"]):
+        for _ in range(40):
+            first, second = both_ways(rng, times)
+            machine, composite = joined(first, second)
+            start = start_of(composite, rng.choices(first.messages, k=2))
+            pairs = {composite.flatten(pair) for pair in states_reached([start], composite.steps, 6)}
+            flat = states_reached([composite.flatten(start)], without_outputs(machine), 6)
+            assert pairs <= flat
+            traces = visible_traces(
+                [start], composite.steps, lambda s, m=machine, c=composite: m.visible(c.flatten(s)), 5
+            )
+            steps = without_outputs(machine)
+            assert traces <= visible_traces([composite.flatten(start)], steps, machine.visible, 5)
+            states, narrower = states + len(pairs), narrower + (pairs != flat)
+    assert narrower, "one step that touches both shared edges must have occurred"
+    print(f"states compared: {states}, programs of {3 * 40} where the composite reaches fewer: {narrower}")
+
+
+def relay(edge, times=(0, 1), **requests):
+    return relation_node({t: [(edge, t)] for t in times}, **requests)
+
+
+def echo_programs():
+    """A node that answers at once what it is sent from the other side, and a node there that starts it off."""
+    left = Graph(("p",), (Edge("z", destination="p"), Edge("x", "p")))
+    right = Graph(("r",), (Edge("x", destination="r"), Edge("z", "r"), Edge("o", "r")))
+    times = (0, 1)
+    asker = relation_node({0: [("z", 1)], 1: [("o", 1)]}, initial_requests={0})
+    return Program(left, {"p": relay("x")}, times), Program(right, {"r": asker}, times)
+
+
+def last_output(states, composite):
+    return any(queue for state in states for queue in composite.second.visible(state[1])[-1:])
+
+
+def test_composition_to_the_letter_forbids_relaying_between_two_shared_edges_in_one_step():
+    """It would be Inp and Outp of the other side at once, which is no action of it; the flat graph does it."""
+    first, second = echo_programs()
+    machine, composite = joined(first, second)
+    start = (composite.first.initial()[0], composite.second.initial()[0])
+    pairs = states_reached([start], composite.steps, 6)
+    flat = states_reached([composite.flatten(start)], without_outputs(machine), 6)
+    assert {composite.flatten(pair) for pair in pairs} < flat
+    assert not last_output(pairs, composite)
+
+
+def test_a_buffer_node_on_a_shared_edge_gives_the_flat_behaviour_back():
+    """With a buffer between the taking and the sending node no step touches both shared edges."""
+    first, second = echo_programs()
+    buffered = insert_buffer(first, "z")
+    machine, composite = joined(buffered, second)
+    start = (composite.first.initial()[0], composite.second.initial()[0])
+    pairs = states_reached([start], composite.steps, 8)
+    flat = states_reached([composite.flatten(start)], without_outputs(machine), 8)
+    assert {composite.flatten(pair) for pair in pairs} == flat
+    assert last_output(pairs, composite)
+
+
+def test_each_side_under_its_own_clock_is_told_too_early():
+    """The Clock must be that of the whole: a side that sees only itself is told of times still on their way."""
+    left = Graph(("p",), (Edge("i", destination="p"), Edge("x", "p")))
+    right = Graph(("r",), (Edge("x", destination="r"),))
+    first = Program(left, {"p": relay("x")}, (0, 1))
+    second = Program(right, {"r": relation_node(initial_requests={0})}, (0, 1))
+    told = {}
+    for whole in (True, False):
+        _, composite = joined(first, second, whole=whole)
+        start = start_of(composite, [Message(0)])
+        told[whole] = any(isinstance(action, Notify) for action, _ in composite.steps(start))
+    assert told == {True: False, False: True}
+
+
+@pytest.mark.parametrize("way", [one_way, both_ways])
+def test_could_result_in_of_the_whole_is_the_closed_union_of_the_parts_under_condition_2(way):
+    """What the text leaves open: local relations give the global one exactly where the whole meets Condition 2."""
+    rng, met, unmet = random.Random(35), 0, 0
+    for times in SHAPES.values():
+        for _ in range(60):
+            first, second = way(rng, times, Wild(past_sends=0.25))
+            whole = leads_of(compose(first, second))
+            closed = local_relations_closed(whole, leads_of(first), leads_of(second))
+            same = all(closed[a] == whole.unmask(row) for a, row in zip(whole.stamps, whole.rows, strict=True))
+            assert same == (condition_2(whole) is None)
+            met, unmet = met + same, unmet + (not same)
+    assert met
+    assert unmet or way is one_way
+    print(f"composed programs with Condition 2: {met}, without: {unmet}")

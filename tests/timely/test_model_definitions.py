@@ -1,0 +1,276 @@
+"""The model's definitions, each against the text read literally (000, sections 2 to 3.2)."""
+
+import random
+from itertools import product
+
+import pytest
+
+from timely.model import (
+    SHAPES,
+    CouldResultIn,
+    Edge,
+    Graph,
+    History,
+    Message,
+    ModelError,
+    Node,
+    Notified,
+    Pointstamp,
+    Program,
+    Reaction,
+    Received,
+    Request,
+    Step,
+    Tagged,
+    buffer,
+    condition_1,
+    condition_2,
+    could_request,
+    g,
+    local_states,
+    new_requests,
+    one_steps,
+    relation_node,
+)
+from timely.model.small import Wild, graphs, random_graph, random_program, relations
+
+
+def literally(leads, early, late):
+    """Def. 2 word for word: try every simple path and every choice of times along it."""
+    if early.location == late.location and early.time <= late.time:
+        return True
+    edges = {edge.name: edge for edge in leads.graph.edges}
+
+    def onward(x, t):
+        if x in edges:
+            if edges[x].destination is not None:
+                yield edges[x].destination, t
+            return
+        for edge in leads.graph.outgoing[x]:
+            for later in leads.times:
+                if any(s.node == x and s.edge == edge.name and t <= s.time and s.later <= later for s in leads.steps):
+                    yield edge.name, later
+
+    def proves(x, t, visited):
+        for y, u in onward(x, t):
+            if y not in visited and ((y == late.location and u <= late.time) or proves(y, u, visited | {y})):
+                return True
+        return False
+
+    return any(early.time <= first and proves(early.location, first, {early.location}) for first in leads.times)
+
+
+def random_relation(rng, times, nodes=3, edges=4):
+    graph = random_graph(rng, nodes, edges)
+    possible = [
+        Step(edge.source, a, edge.name, b)
+        for edge in graph.edges
+        if edge.source is not None
+        for a, b in product(times, repeat=2)
+    ]
+    return CouldResultIn(graph, times, [step for step in possible if rng.random() < 0.3])
+
+
+def test_graphs_exclude_what_the_text_excludes():
+    """An edge needs an end, may not join a node to itself, and ends at known nodes; names are unique."""
+    with pytest.raises(ModelError, match="neither"):
+        Edge("e")
+    with pytest.raises(ModelError, match="buffer"):
+        Edge("e", "p", "p")
+    with pytest.raises(ModelError, match="no node"):
+        Graph(("p",), (Edge("e", "p", "q"),))
+    with pytest.raises(ModelError, match="twice"):
+        Graph(("p", "q"), (Edge("p", "p", "q"),))
+
+
+def test_input_internal_and_output_edges_partition_the_edges():
+    """Every edge of every small graph is of exactly one of the three kinds."""
+    seen = 0
+    for graph in graphs(2, 2):
+        for edge in graph.edges:
+            assert [edge.is_input, edge.is_internal, edge.is_output].count(True) == 1
+            seen += 1
+    assert seen == 42
+
+
+def test_times_of_different_domains_are_never_comparable():
+    """The set of times may be a disjoint union of domains; order holds within each, as in its own order."""
+    times = [Tagged(domain, t) for domain in ("UTC", "batch") for t in (0, 1)]
+    for a, b in product(times, repeat=2):
+        assert (a <= b) == (a.domain == b.domain and a.value <= b.value)
+
+
+def test_g_takes_a_notification_away_before_adding_new_requests():
+    """N minus {t} union N' means (N minus {t}) union N': a node may ask again for the time it was just told."""
+    node = relation_node(requests={0: {0, 1}}, initial_requests={0, 2})
+    history = History((None, frozenset({0, 2})), (Notified(0),))
+    assert g(node, history).requests == {0, 1, 2}
+    once = relation_node(requests={0: {1}}, initial_requests={0, 2})
+    assert g(once, history).requests == {1, 2}
+
+
+def test_g_accumulates_messages_in_order_and_follows_the_state():
+    """The function g threads the state through g1 and appends to each edge what each event sends."""
+
+    def react(state, event):
+        return Reaction(state + 1, sends={"o": (Message(event.time, state),)})
+
+    node = Node(frozenset({(0, frozenset())}), react)
+    after = g(node, History((0, frozenset())).then(Notified(5)).then(Received("i", Message(3))))
+    assert (after.state, after.sends) == (2, {"o": (Message(5, 0), Message(3, 1))})
+    with pytest.raises(ModelError, match="initial"):
+        g(node, History((7, frozenset())))
+
+
+def test_definition_1_one_step_quantifies_over_reachable_local_states_only():
+    """A step counts if some local history leads to its state: after a first message, but never in a dead state."""
+
+    def react(state, event):
+        if state == "armed":
+            return Reaction("armed", sends={"o": (Message(1),)})
+        if state == "dead":
+            return Reaction("dead", sends={"o": (Message(0),)})
+        return Reaction("armed" if isinstance(event, Received) else "new")
+
+    graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    program = Program(graph, {"p": Node(frozenset({("new", frozenset())}), react)}, (0, 1))
+    assert {s for s, _ in local_states(program, "p")} == {"new", "armed"}
+    assert one_steps(program) == {Step("p", 0, "o", 1), Step("p", 1, "o", 1)}
+
+
+def test_definition_1_equals_one_step_after_every_history():
+    """The search over states finds exactly what g and g1 give over all histories of up to four events."""
+    rng, checked = random.Random(1), 0
+    for _ in range(25):
+        program = random_program(rng, (0, 1), Wild(0.3, 0.3, 1.0), nodes=2, edges=2)
+        expected = set()
+        for name, node in program.nodes.items():
+            events = [Notified(t) for t in program.times]
+            events += [Received(e.name, m) for e in program.graph.incoming[name] for m in program.messages]
+            for start in node.initial:
+                for length in range(3):
+                    for past in product(events, repeat=length):
+                        state = g(node, History(start, past)).state
+                        checked += 1
+                        for x in events:
+                            for edge, messages in node.react(state, x).sends.items():
+                                expected |= {Step(name, x.time, edge, m.time) for m in messages}
+        assert one_steps(program) == expected
+    print(f"histories compared: {checked}")
+
+
+def test_definition_1_refuses_an_unbounded_node():
+    """A node with more local states than the limit is refused rather than searched for ever."""
+    counter = Node(frozenset({(0, frozenset())}), lambda state, _event: Reaction(state + 1))
+    with pytest.raises(ModelError, match="local states"):
+        local_states(Program(Graph(("p",), ()), {"p": counter}, (0,)), "p", limit=50)
+
+
+def test_definition_2_equals_the_text_read_word_for_word():
+    """The bit mask search agrees with a literal search over paths and times, on random relations of every shape."""
+    rng, pairs = random.Random(2), 0
+    for times in SHAPES.values():
+        for _ in range(12):
+            leads = random_relation(rng, times)
+            for early, late in product(leads.stamps, repeat=2):
+                assert leads(early, late) == literally(leads, early, late)
+                pairs += 1
+    print(f"pairs of pointstamps compared: {pairs}")
+
+
+def test_definition_2_is_reflexive_and_moves_an_edge_to_its_node_at_the_same_time():
+    """Every pointstamp could result in itself; a message could result in an event at its own time."""
+    for graph in graphs(2, 2):
+        leads = CouldResultIn(graph, (0, 1), ())
+        assert all(leads(stamp, stamp) for stamp in leads.stamps)
+        for edge in graph.edges:
+            if edge.destination is not None:
+                assert leads(Pointstamp(edge.name, 0), Pointstamp(edge.destination, 0))
+
+
+def test_definition_2_sees_only_the_closure_of_the_steps():
+    """Replacing the steps by their closure under the order changes nothing: enumerating closures is exhaustive."""
+    times, compared = (0, 1), 0
+    graph = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
+    pairs = list(product(times, repeat=2))
+    for left, right in product(range(16), repeat=2):
+        steps = [Step("p", t, "a", u) for i, (t, u) in enumerate(pairs) if left >> i & 1]
+        steps += [Step("q", t, "b", u) for i, (t, u) in enumerate(pairs) if right >> i & 1]
+        closed = {
+            Step(s.node, t, s.edge, u) for s in steps for t in times if t <= s.time for u in times if s.later <= u
+        }
+        assert CouldResultIn(graph, times, steps).rows == CouldResultIn(graph, times, closed).rows
+        compared += 1
+    assert compared == 256
+
+
+def test_definition_2_refuses_steps_outside_the_graph():
+    """A declared step must use an edge that leaves its node, and times of the world."""
+    graph = Graph(("p", "q"), (Edge("a", "p", "q"),))
+    with pytest.raises(ModelError, match="does not leave"):
+        CouldResultIn(graph, (0,), [Step("q", 0, "a", 0)])
+    with pytest.raises(ModelError, match="times"):
+        CouldResultIn(graph, (0,), [Step("p", 0, "a", 1)])
+
+
+def test_definition_3_counts_only_requests_that_were_not_pending():
+    """A request pending before the event is not new, even for the time a notification just took away."""
+    graph = Graph(("p",), (Edge("i", destination="p"),))
+    again = relation_node(requests={1: {0}}, initial_requests={0})
+    program = Program(graph, {"p": again}, (0, 1))
+    assert new_requests(program) == {Request("p", 1, 0)}, "being told of 0 takes it away, then 1 asks for it anew"
+
+    def react(_state, event):
+        return Reaction(None, frozenset({0}) if isinstance(event, Received) or event.time == 0 else frozenset())
+
+    held = Program(graph, {"p": Node(frozenset({(None, frozenset({0}))}), react)}, (0, 1))
+    assert new_requests(held) == frozenset(), "0 is asked for only where it was pending before the event"
+
+
+def test_definition_3_is_local_and_closed_under_the_order():
+    """(p, t) may request (p, t') if an event at or after t newly requests something at or before t'."""
+    made = [Request("p", 1, 2)]
+    held = {(t, u) for t, u in product(range(4), repeat=2) if could_request(made, "p", t, u)}
+    assert held == {(t, u) for t, u in product(range(4), repeat=2) if t <= 1 and u >= 2}
+    assert not could_request(made, "q", 0, 3)
+
+
+def test_condition_1_holds_exactly_if_every_new_request_is_at_or_after_its_event():
+    """Over every single request relation on every shape of times, Condition 1 is that simple comparison."""
+    checked = 0
+    for times in SHAPES.values():
+        for t, u in product(times, repeat=2):
+            assert (condition_1([Request("p", t, u)], times) is None) == (t <= u)
+            checked += 1
+    print(f"requests checked: {checked}")
+
+
+def test_condition_2_looks_at_internal_edges_into_the_node_itself():
+    """A node that reaches its own incoming edge in the past fails it; input edges, having no source, cannot."""
+    graph = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p"), Edge("i", destination="p")))
+    forward = CouldResultIn(graph, (0, 1), [Step("p", 0, "a", 0), Step("q", 0, "b", 0)])
+    assert condition_2(forward) is None
+    back = CouldResultIn(graph, (0, 1), [Step("p", 1, "a", 1), Step("q", 1, "b", 0)])
+    assert condition_2(back) == (Pointstamp("q", 1), Pointstamp("a", 0)) or condition_2(back) == (
+        Pointstamp("p", 1),
+        Pointstamp("b", 0),
+    )
+
+
+def test_a_single_node_may_send_into_the_past_and_stay_transitive():
+    """The converse of "times never decrease" fails: in a graph of one node every relation is transitive."""
+    graph, seen = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p"))), 0
+    for leads in relations(graph, (0, 1)):
+        assert condition_2(leads) is None
+        seen += 1
+    past = CouldResultIn(graph, (0, 1), [Step("p", 1, "o", 0)])
+    assert past(Pointstamp("p", 1), Pointstamp("o", 0))
+    assert seen == 6
+
+
+def test_a_buffer_relays_messages_and_ignores_notifications():
+    """A buffer node keeps its state, asks for nothing, and sends on exactly what came (000, section 2.2)."""
+    node = buffer("o")
+    message = Message(4, "body")
+    assert node.react(None, Received("i", message)) == Reaction(None, frozenset(), {"o": (message,)})
+    assert node.react(None, Notified(4)) == Reaction(None)

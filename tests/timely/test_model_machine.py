@@ -1,0 +1,418 @@
+"""The state machine: its actions one by one, Propositions 7 to 9 and Theorem 2 over all interleavings (000, 4, 5)."""
+
+import random
+from itertools import product
+
+import pytest
+
+from timely.model import (
+    SHAPES,
+    CouldResultIn,
+    Edge,
+    Explorer,
+    Graph,
+    Input,
+    Machine,
+    Message,
+    Notify,
+    Output,
+    Program,
+    Reaction,
+    Receive,
+    Step,
+    Transition,
+    buffer,
+    condition_1,
+    condition_2,
+    is_subsequence,
+    new_requests,
+    one_steps,
+    random_walk,
+    relation_node,
+    visible_traces,
+)
+from timely.model.nodes import Node
+from timely.model.properties import (
+    proposition_7,
+    proposition_8,
+    proposition_9,
+    theorem_2,
+    watch,
+    watched_steps,
+)
+from timely.model.small import Wild, random_program
+
+MOSTLY_FORWARD = Wild(past_sends=0.1)
+
+
+def machine_of(program, **options):
+    return Machine(program, CouldResultIn(program.graph, program.times, one_steps(program)), **options)
+
+
+def begin(rng, machine, most=2):
+    """A state of InitProp with a few random messages on the input edges."""
+    inputs = [edge.name for edge in machine.program.graph.edges if edge.is_input]
+    queues = {name: rng.choices(machine.program.messages, k=rng.randint(0, most)) for name in inputs}
+    return machine.initial(queues)[0]
+
+
+def meets_conditions(machine):
+    past_request = condition_1(new_requests(machine.program), machine.program.times)
+    return past_request is None and condition_2(machine.leads) is None
+
+
+def sound_machines(seed, count, **options):
+    """Random programs that meet Conditions 1 and 2, over every shape of times."""
+    rng = random.Random(seed)
+    made = 0
+    while made < count:
+        for times in SHAPES.values():
+            machine = machine_of(random_program(rng, times, MOSTLY_FORWARD), **options)
+            if meets_conditions(machine):
+                made += 1
+                yield rng, machine
+
+
+def test_mess_dequeues_the_head_and_reacts_atomically():
+    """A node takes only the first message of a queue, and its state, requests and messages change in one step."""
+    graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    node = relation_node(emits={0: [("o", 0), ("o", 1)]}, requests={0: {1}}, initial_requests={0})
+    machine = machine_of(Program(graph, {"p": node}, (0, 1)))
+    (state,) = machine.initial({"i": [Message(0), Message(1)]})
+    ((action, after),) = machine.receipts(state)
+    assert action.event.message == Message(0)
+    assert after.queues == ((Message(1),), (Message(0), Message(1)))
+    assert after.requests == (frozenset({0, 1}),)
+
+
+def test_not_waits_until_no_incoming_edge_can_bring_the_time():
+    """A notification is possible exactly if (e, t) is outside Clock for every incoming edge e."""
+    checked = 0
+    for rng, machine in sound_machines(11, 200):
+        for step in Explorer([begin(rng, machine)], machine.steps, depth=4, max_states=60):
+            possible = {(a.node, a.event.time) for a, _ in machine.steps(step.after) if isinstance(a, Notify)}
+            graph = machine.program.graph
+            for node, times in zip(graph.nodes, step.after.requests, strict=True):
+                for t in times:
+                    free = not any(machine.in_clock(step.after, e.name, t) for e in graph.incoming[node])
+                    assert ((node, t) in possible) == free
+                    checked += 1
+    assert checked
+    print(f"requests checked: {checked}")
+
+
+def test_not_tells_a_node_without_inputs_at_once():
+    """A source is told of any time it asks about: that is how computations start without input edges."""
+    graph = Graph(("p",), (Edge("o", "p"),))
+    machine = machine_of(Program(graph, {"p": relation_node({0: [("o", 0)]}, initial_requests={0, 1})}, (0, 1)))
+    (state,) = machine.initial()
+    assert {a.event.time for a, _ in machine.steps(state)} == {0, 1}, "and in either order"
+
+
+def test_not_may_answer_a_later_request_first():
+    """Off cycles nothing orders the notifications of one node: time 1 may be told before time 0."""
+    graph = Graph(("p",), (Edge("i", destination="p"),))
+    machine = machine_of(Program(graph, {"p": relation_node(initial_requests={0, 1})}, (0, 1)))
+    (state,) = machine.initial()
+    late = next(after for a, after in machine.steps(state) if a.event.time == 1)
+    assert [a.event.time for a, _ in machine.steps(late)] == [0]
+
+
+def test_inp_and_outp_are_what_their_formulas_say():
+    """Each generated input or output action satisfies its formula, and neither satisfies the other's."""
+    inputs = outputs = 0
+    for rng, machine in sound_machines(12, 30, inputs="any"):
+        for step in Explorer([begin(rng, machine)], machine.steps, depth=3, max_states=60):
+            if isinstance(step.action, Input):
+                assert machine.is_inp(step.before, step.after)
+                assert not machine.is_outp(step.before, step.after)
+                inputs += 1
+            elif isinstance(step.action, Output):
+                assert machine.is_outp(step.before, step.after)
+                assert not machine.is_inp(step.before, step.after)
+                outputs += 1
+    assert inputs
+    assert outputs
+    print(f"Inp: {inputs}, Outp: {outputs}")
+
+
+def test_a_subsequence_keeps_order_and_may_skip():
+    """The relation of Inp and Outp on queues, against enumeration of all subsequences."""
+    a, b = Message(0), Message(1)
+    for long in product((a, b), repeat=3):
+        subsequences = {
+            tuple(m for m, keep in zip(long, keeps, strict=True) if keep) for keeps in product((0, 1), repeat=3)
+        }
+        for length in range(4):
+            for short in product((a, b), repeat=length):
+                assert is_subsequence(short, long) == (short in subsequences)
+
+
+def test_messages_left_on_output_edges_are_in_clock_but_block_nobody():
+    """Nothing follows an output edge, so a message lying there holds up no notification."""
+    graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    machine = machine_of(Program(graph, {"p": relation_node({0: [("o", 0)]}, initial_requests={0})}, (0,)))
+    (state,) = machine.initial({"i": [Message(0)]})
+    ((_, after),) = machine.receipts(state)
+    assert machine.in_clock(after, "o", 0)
+    assert any(isinstance(a, Notify) for a, _ in machine.steps(after))
+
+
+def test_a_node_may_ask_again_for_ever():
+    """Condition 1 allows asking for the time just told, so a behaviour need not end: it is one state, revisited."""
+    graph = Graph(("p",), ())
+    machine = machine_of(Program(graph, {"p": relation_node(requests={0: {0}}, initial_requests={0})}, (0,)))
+    assert meets_conditions(machine)
+    explorer = Explorer(machine.initial(), machine.steps, depth=20)
+    assert [step.before == step.after for step in explorer] == [True]
+    assert (explorer.states, explorer.complete) == (1, True)
+
+
+def test_proposition_7_every_state_is_explained_by_local_histories():
+    """Recomputing each node's state and requests with g from the events it consumed gives the machine's own."""
+    steps = 0
+    for rng, machine in sound_machines(7, 600, inputs="any"):
+        start = begin(rng, machine)
+        walk = list(random_walk(start, machine.steps, 12, rng))
+        assert proposition_7(machine, start, walk) is None
+        steps += len(walk)
+    print(f"steps explained: {steps}")
+
+
+def test_proposition_7_notices_a_wrong_state():
+    """The check can fail: a walk whose events are not those that were consumed is not explained."""
+    graph = Graph(("p",), (Edge("i", destination="p"),))
+    counting = Node(frozenset({(0, frozenset())}), lambda state, _event: Reaction(min(state + 1, 3)))
+    machine = machine_of(Program(graph, {"p": counting}, (0,)))
+    (start,) = machine.initial({"i": [Message(0)]})
+    (step,) = random_walk(start, machine.steps, 1, random.Random(0))
+    assert proposition_7(machine, start, [Transition(start, step.action, start, 1)]) == start
+
+
+def test_proposition_8_clock_does_not_grow_unless_inputs_do():
+    """Under Conditions 1 and 2, on every transition within the bounds, for both closures and any input behaviour."""
+    transitions = machines = 0
+    for closure, inputs in product(("fixpoint", "image"), ("fixed", "any")):
+        for rng, machine in sound_machines(8, 200, closure=closure, inputs=inputs):
+            for step in Explorer([begin(rng, machine)], machine.steps, depth=5, max_states=150):
+                assert proposition_8(machine, step) is None
+                transitions += 1
+            machines += 1
+    print(f"programs: {machines}, transitions: {transitions}")
+
+
+def violations_of_8(machines):
+    """How many machines show a growing Clock with inputs that do not grow, of how many, and on how many steps."""
+    shown = seen = transitions = 0
+    for rng, machine in machines:
+        seen += 1
+        grew = False
+        for step in Explorer([begin(rng, machine)], machine.steps, depth=5, max_states=150):
+            transitions += 1
+            grew = grew or proposition_8(machine, step) is not None
+        shown += grew
+    return shown, seen, transitions
+
+
+def wild_machines(seed, count, wild, wanted, **options):
+    rng = random.Random(seed)
+    made = 0
+    while made < count:
+        for times in (SHAPES["chain 2"], SHAPES["chain 3"], SHAPES["wedge"]):
+            machine = machine_of(random_program(rng, times, wild, edges=4), **options)
+            if wanted(machine):
+                made += 1
+                yield rng, machine
+
+
+def lacks_condition_1(machine):
+    return condition_1(new_requests(machine.program), machine.program.times) is not None
+
+
+def lacks_only_condition_2(machine):
+    return condition_2(machine.leads) is not None and not lacks_condition_1(machine)
+
+
+def test_proposition_8_needs_condition_1():
+    """Where nodes request notifications in the past, Clock grows."""
+    shown, seen, _ = violations_of_8(wild_machines(9, 300, Wild(past_requests=0.6), lacks_condition_1))
+    assert shown > 0
+    print(f"programs without Condition 1: {seen}, Clock grew in {shown}")
+
+
+def test_proposition_8_with_the_least_fixpoint_does_not_need_condition_2():
+    """With Clock closed as the text defines it, it never grows, even where nodes send into the past."""
+    wild = Wild(past_sends=0.7)
+    shown, seen, steps = violations_of_8(wild_machines(10, 1000, wild, lacks_only_condition_2))
+    assert shown == 0
+    print(f"programs without Condition 2: {seen}, transitions: {steps}, Clock never grew")
+
+
+def test_proposition_8_with_the_one_shot_image_needs_condition_2():
+    """With Proposition 3's formula in the place of the closure, the same programs make Clock grow."""
+    wild = Wild(past_sends=0.7)
+    shown, seen, _ = violations_of_8(wild_machines(10, 1000, wild, lacks_only_condition_2, closure="image"))
+    assert shown > 0
+    print(f"programs without Condition 2: {seen}, one-shot Clock grew in {shown}")
+
+
+def test_proposition_8_separates_the_closures_on_the_minimal_counterexample():
+    """A message at 1 for p yields one at 0 for q, and that one at 0 for p: new to the image, not to the fixpoint."""
+    graph = Graph(("p", "q"), (Edge("i", destination="p"), Edge("a", "p", "q"), Edge("b", "q", "p")))
+    nodes = {"p": relation_node({1: [("a", 0)]}), "q": relation_node({0: [("b", 0)]})}
+    program = Program(graph, nodes, (0, 1))
+    grew = {}
+    for closure in ("fixpoint", "image"):
+        machine = machine_of(program, closure=closure)
+        explorer = Explorer(machine.initial({"i": [Message(1)]}), machine.steps, depth=10)
+        grew[closure] = any(proposition_8(machine, step) for step in explorer)
+        assert explorer.complete
+    assert grew == {"fixpoint": False, "image": True}
+
+
+def explore_watched(machine, start, depth=5, max_states=150):
+    return Explorer([watch(machine, start)], lambda w: watched_steps(machine, w), depth=depth, max_states=max_states)
+
+
+@pytest.mark.parametrize("inputs", ["fixed", "within clock"])
+def test_proposition_9_what_has_left_clock_never_returns(inputs):
+    """On every behaviour within the bounds, with inputs that never grow or never enlarge Clock."""
+    transitions = 0
+    for rng, machine in sound_machines(13, 600, inputs=inputs):
+        for step in explore_watched(machine, begin(rng, machine)):
+            assert proposition_9(machine, step.after) is None
+            transitions += 1
+    print(f"transitions: {transitions}")
+
+
+@pytest.mark.parametrize("reordering", [False, True])
+@pytest.mark.parametrize("inputs", ["fixed", "within clock"])
+def test_theorem_2_after_a_completion_no_message_at_or_before_it(inputs, reordering):
+    """Once (e, t) is out of Clock no message on e ever has a time at or before t, also where messages overtake."""
+    transitions = notified = 0
+    for rng, machine in sound_machines(14, 600, inputs=inputs, reordering=reordering):
+        for step in explore_watched(machine, begin(rng, machine, 3)):
+            assert theorem_2(machine, step.after) is None
+            transitions += 1
+            notified += isinstance(step.action, Notify)
+    assert notified, "some notifications must have happened"
+    print(f"transitions: {transitions}, of them notifications: {notified}")
+
+
+def test_theorem_2_needs_inputs_that_stay_within_clock():
+    """An environment that adds what it likes brings messages at times already announced complete."""
+    graph = Graph(("p",), (Edge("i", destination="p"),))
+    machine = machine_of(Program(graph, {"p": relation_node(initial_requests={0})}, (0, 1)), inputs="any")
+    (start,) = machine.initial()
+    assert any(theorem_2(machine, step.after) for step in explore_watched(machine, start))
+
+
+def test_theorem_2_needs_condition_1():
+    """A node that requests a notification in the past sends, when told, at a time already complete downstream."""
+    graph = Graph(("p",), (Edge("o", "p"),))
+    node = relation_node(emits={0: [("o", 0)]}, requests={1: {0}}, initial_requests={1})
+    machine = machine_of(Program(graph, {"p": node}, (0, 1)))
+    assert not meets_conditions(machine)
+    assert any(theorem_2(machine, step.after) for step in explore_watched(machine, machine.initial()[0]))
+
+
+def test_theorem_2_on_a_loop_of_ints_to_the_end():
+    """A loop that counts to its bound: explored completely, every time at most once round, nothing after completion."""
+    times = tuple(range(4))
+    graph = Graph(
+        ("head", "back"), (Edge("in", destination="head"), Edge("body", "head", "back"), Edge("next", "back", "head"))
+    )
+    head = relation_node({t: [("body", t)] for t in times}, initial_requests=times)
+    back = relation_node({t: [("next", t + 1)] for t in times[:-1]})
+    machine = machine_of(Program(graph, {"head": head, "back": back}, times))
+    assert meets_conditions(machine)
+    explorer = explore_watched(machine, machine.initial({"in": [Message(0), Message(1)]})[0], 40, 50_000)
+    assert all(theorem_2(machine, step.after) is None for step in explorer)
+    assert explorer.complete
+    print(f"states: {explorer.states}, transitions: {explorer.transitions}")
+
+
+def test_reordering_includes_every_behaviour_of_the_fifo_machine():
+    """Each action in order is also one of the reordering machine, so every visible trace is too; some are new."""
+    more = compared = 0
+    for rng, machine in sound_machines(15, 150):
+        loose = Machine(machine.program, machine.leads, reordering=True)
+        start = begin(rng, machine, 2)
+        strict_traces = visible_traces([start], machine.steps, machine.visible, 3)
+        loose_traces = visible_traces([start], loose.steps, loose.visible, 3)
+        assert strict_traces <= loose_traces
+        more += strict_traces != loose_traces
+        compared += len(strict_traces)
+    assert more
+    print(f"traces: {compared}, programs where overtaking shows: {more}")
+
+
+def test_reordering_lets_only_times_not_at_or_after_be_overtaken():
+    """The messages that may be taken are the minimal ones of the queue seen as a partially ordered multiset."""
+    taken = 0
+    for times in SHAPES.values():
+        graph = Graph(("p",), (Edge("i", destination="p"),))
+        machine = machine_of(Program(graph, {"p": relation_node()}, times), reordering=True)
+        for queue in product(times, repeat=3):
+            bodies = [Message(t, k) for k, t in enumerate(queue)]
+            free = {a.event.message.body for a, _ in machine.receipts(machine.initial({"i": bodies})[0])}
+            assert free == {k for k in range(3) if not any(queue[j] <= queue[k] for j in range(k))}
+            taken += len(free)
+    print(f"messages that may be taken: {taken}")
+
+
+def test_a_declared_relation_that_includes_the_actual_one_is_sound():
+    """An implementation may approximate could-result-in from above: Theorem 2 holds, completions only come later."""
+    transitions = 0
+    for rng, machine in sound_machines(16, 300):
+        extra = [
+            Step(e.source, t, e.name, t) for e in machine.program.graph.edges if e.source for t in machine.program.times
+        ]
+        leads = CouldResultIn(machine.program.graph, machine.program.times, {*machine.leads.steps, *extra})
+        declared = Machine(machine.program, leads)
+        start = begin(rng, machine)
+        for step in explore_watched(declared, start):
+            assert theorem_2(declared, step.after) is None
+            early = machine.clock(step.after.state)
+            assert early & ~declared.clock(step.after.state) == 0
+            transitions += 1
+    print(f"transitions: {transitions}")
+
+
+@pytest.mark.slow
+def test_proposition_8_and_theorem_2_for_every_behaviour_on_the_two_node_loop():
+    """All behaviours without memory on the loop p, q over two times that meet the conditions, all interleavings."""
+    graph = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
+    times = (0, 1)
+    emissions = [{t: [u for k, u in enumerate(times) if mask >> (2 * t + k) & 1] for t in times} for mask in range(16)]
+    requests = [{0: set(r), 1: set(s)} for r in ((), (0,), (1,), (0, 1)) for s in ((), (1,))]
+    programs = transitions = 0
+    for left, right in product(emissions, repeat=2):
+        steps = [Step("p", t, "a", u) for t in times for u in left[t]]
+        steps += [Step("q", t, "b", u) for t in times for u in right[t]]
+        leads = CouldResultIn(graph, times, steps)
+        if condition_2(leads) is not None:
+            continue
+        for asked in product(requests, repeat=2):
+            for starting in ({0}, {1}, {0, 1}):
+                nodes = {
+                    "p": relation_node({t: [("a", u) for u in left[t]] for t in times}, asked[0], starting),
+                    "q": relation_node({t: [("b", u) for u in right[t]] for t in times}, asked[1]),
+                }
+                machine = Machine(Program(graph, nodes, times), leads)
+                for step in explore_watched(machine, machine.initial()[0], depth=8, max_states=200):
+                    assert machine.clock(step.after.state) & ~machine.clock(step.before.state) == 0
+                    assert theorem_2(machine, step.after) is None
+                    transitions += 1
+                programs += 1
+    print(f"programs: {programs}, transitions: {transitions}")
+
+
+def test_a_buffer_node_in_a_program_is_a_relay_between_queues():
+    """Two edges joined by a buffer carry the same messages in the same order."""
+    graph = Graph(("b",), (Edge("i", destination="b"), Edge("o", "b")))
+    machine = machine_of(Program(graph, {"b": buffer("o")}, (0, 1)))
+    (state,) = machine.initial({"i": [Message(1), Message(0)]})
+    for _ in range(2):
+        state = next(after for action, after in machine.steps(state) if isinstance(action, Receive))
+    assert state.queues == ((), (Message(1), Message(0)))

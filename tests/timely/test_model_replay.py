@@ -1,0 +1,281 @@
+"""Replaying a recorded run against the model: every rule caught when broken, machines' own runs allowed (000, 5)."""
+
+import random
+
+import pytest
+
+from timely.model import (
+    SHAPES,
+    Awaited,
+    Completed,
+    CouldResultIn,
+    Dismissed,
+    Edge,
+    Held,
+    Machine,
+    ModelError,
+    Notify,
+    Plan,
+    Pointstamp,
+    Released,
+    Sent,
+    Settled,
+    Taken,
+    condition_1,
+    condition_2,
+    minimal,
+    new_requests,
+    one_steps,
+    random_walk,
+    replay,
+)
+from timely.model.replay import clock
+from timely.model.small import Wild, random_program
+
+LINE = Plan([Edge("in", "source", "sum"), Edge("out", "sum", "sink"), Edge("done", "sink")], initial=[("source", 0)])
+
+
+def rules(plan, record):
+    return [violation.rule for violation in replay(plan, record).violations]
+
+
+A_GOOD_RUN = [
+    Awaited("done", 0),
+    Sent("in", 0),
+    Held("source", 1),
+    Released("source", 0),
+    Settled(),
+    Held("sum", 0),
+    Taken("in", 0),
+    Settled(),
+    Completed("in", 0),
+    Sent("out", 0),
+    Released("sum", 0),
+    Settled(),
+    Taken("out", 0),
+    Completed("done", 0),
+    Settled(),
+    Released("source", 1),
+    Settled(),
+]
+
+
+def test_a_good_run_is_allowed_and_counted():
+    """A day that is sent, summed, held and published once breaks no rule."""
+    result = replay(LINE, A_GOOD_RUN)
+    assert result.ok, result.violations
+    assert (result.events, result.completions, result.settled) == (len(A_GOOD_RUN), 2, 5)
+
+
+def test_a_completion_moved_anywhere_earlier_is_too_early():
+    """The sink's completion, announced at any moment before its last batch is done, is found, with what blocks it."""
+    at = A_GOOD_RUN.index(Completed("done", 0))
+    without = A_GOOD_RUN[:at] + A_GOOD_RUN[at + 1 :]
+    for early in range(at):
+        record = [*without[:early], Completed("done", 0), *without[early:]]
+        found = [v for v in replay(LINE, record).violations if v.rule == "too early"]
+        assert [v.index for v in found] == [early]
+        assert "still pending: 0 at " in found[0].because
+
+
+def test_a_completion_left_out_is_withheld():
+    """Once settled, a wait for a time that is complete must have been answered; a dismissed one need not be."""
+    silent = [event for event in A_GOOD_RUN if event != Completed("done", 0)]
+    assert rules(LINE, silent) == ["withheld", "withheld"]
+    assert rules(LINE, [*silent[:1], Dismissed("done", 0), *silent[1:]]) == []
+
+
+def test_a_message_after_its_completion_is_found():
+    """A batch at a time announced complete on its edge breaks Theorem 2, and nothing pending leads to it."""
+    assert rules(LINE, [*A_GOOD_RUN, Sent("in", 0)]) == ["after completion", "from nothing"]
+
+
+def test_a_capability_from_nothing_is_found():
+    """A hold or batch at a time below everything pending upstream of it is not in Clock."""
+    ahead = [Held("source", 5), Released("source", 0)]
+    assert rules(LINE, [*ahead, Held("sum", 4)]) == ["from nothing"]
+    assert rules(LINE, [*ahead, Sent("out", 4)]) == ["from nothing"]
+    assert rules(LINE, [*ahead, Held("sum", 6)]) == []
+
+
+def test_taking_what_was_never_sent_is_found():
+    """A batch or hold can go only if it came; twice the same needs going twice."""
+    assert rules(LINE, [Taken("in", 0)]) == ["not there"]
+    assert rules(LINE, [Sent("in", 0), Sent("in", 0), Taken("in", 0), Taken("in", 0)]) == []
+    assert rules(LINE, [Released("sum", 0)]) == ["not there"]
+
+
+def test_a_place_the_plan_does_not_have_is_an_error():
+    """A record about another graph is a mistake of the caller, not a violation."""
+    for event in (Sent("nowhere", 0), Awaited("nowhere", 0), Completed("nowhere", 0)):
+        with pytest.raises(KeyError):
+            replay(LINE, [event])
+
+
+def test_a_cycle_that_does_not_advance_is_allowed_but_one_that_goes_back_has_no_clock():
+    """A cycle at equal times closes at once; one that lowers times for ever is refused rather than searched."""
+    edges = [Edge("a", "p", "q"), Edge("b", "q", "p")]
+    assert clock(Plan(edges), [Pointstamp("p", 2)]) == {"p": (2,), "q": (2,), "a": (2,), "b": (2,)}
+    with pytest.raises(ModelError, match="does not advance"):
+        clock(Plan(edges, {"b": lambda t: [t - 1]}), [Pointstamp("p", 2)])
+
+
+def test_clock_of_a_plan_is_the_models_close_up():
+    """On every shape of times the least times of a plan's Clock generate exactly the finite model's Clock."""
+    rng, compared = random.Random(41), 0
+    for times in SHAPES.values():
+        for _ in range(40):
+            program = random_program(rng, times, Wild(past_sends=0.2), nodes=3, edges=4)
+            leads = CouldResultIn(program.graph, times, one_steps(program))
+            compared += compare_clocks(rng, leads)
+    print(f"sets of pointstamps compared: {compared}")
+
+
+def plan_of(leads):
+    """The plan with the same one steps; the closure of the steps makes its functions monotone."""
+
+    def sends(edge):
+        steps = [s for s in leads.steps if s.edge == edge]
+        return lambda t: minimal(s.later for s in steps if t <= s.time)
+
+    used = {end for edge in leads.graph.edges for end in (edge.source, edge.destination)}
+    assert used, "graphs without edges have no plan"
+    return Plan(leads.graph.edges, {edge.name: sends(edge.name) for edge in leads.graph.edges if edge.source})
+
+
+def compare_clocks(rng, leads):
+    plan = plan_of(leads)
+    known = set(plan.graph.locations)
+    stamps = [stamp for stamp in leads.stamps if stamp.location in known]
+    for _ in range(5):
+        pending = rng.sample(stamps, k=min(3, len(stamps)))
+        least = clock(plan, pending)
+        generated = {s for s in stamps if any(t <= s.time for t in least[s.location])}
+        assert generated == leads.unmask(leads.close_up(leads.mask(pending)))
+    return 5
+
+
+def record_of(machine, start, walk):
+    """Write down a behaviour of the machine as a run: requests are holds, and waits at every incoming edge."""
+    graph = machine.program.graph
+    record = []
+    for step in walk:
+        new, gone = changes(machine, step.before, step.after)
+        awaited = [e.name for e in graph.incoming[step.action.node]] if isinstance(step.action, Notify) else []
+        record += [Completed(edge, step.action.event.time) for edge in awaited]
+        record += new + gone
+    return record
+
+
+def changes(machine, before, after):
+    graph = machine.program.graph
+    new, gone = [], []
+    for edge, old, now in zip(graph.edges, before.queues, after.queues, strict=True):
+        for message in set(old) | set(now):
+            difference = now.count(message) - old.count(message)
+            new += [Sent(edge.name, message.time)] * difference
+            gone += [Taken(edge.name, message.time)] * -difference
+    for node, old, now in zip(graph.nodes, before.requests, after.requests, strict=True):
+        new += [Held(node, t) for t in now - old]
+        gone += [Released(node, t) for t in old - now]
+    return new, gone
+
+
+def walks(seed, count):
+    rng = random.Random(seed)
+    made = 0
+    while made < count:
+        for times in SHAPES.values():
+            program = random_program(rng, times, Wild(past_sends=0.1), nodes=2, edges=4)
+            machine = Machine(program, CouldResultIn(program.graph, times, one_steps(program)))
+            ends = {end for edge in program.graph.edges for end in (edge.source, edge.destination)}
+            sound = condition_1(new_requests(program), times) is None and condition_2(machine.leads) is None
+            if sound and set(program.graph.nodes) <= ends:
+                inputs = [e.name for e in program.graph.edges if e.is_input]
+                start = machine.initial({name: rng.choices(program.messages, k=2) for name in inputs})[0]
+                made += 1
+                yield machine, start, list(random_walk(start, machine.steps, 12, rng))
+
+
+def initial_plan(machine, start):
+    plan = plan_of(machine.leads)
+    return Plan(plan.edges, plan.sends, initial=machine.leads.unmask(machine.pending(start)))
+
+
+def counted_initial(machine, start):
+    """What a state holds, message by message: several at one time are several."""
+    graph = machine.program.graph
+    on_edges = [(e.name, m.time) for e, queue in zip(graph.edges, start.queues, strict=True) for m in queue]
+    return on_edges + [(n, t) for n, ts in zip(graph.nodes, start.requests, strict=True) for t in ts]
+
+
+def test_every_run_of_the_machine_is_allowed():
+    """Runs of programs that meet Conditions 1 and 2, recorded and replayed, break no rule."""
+    events = completions = runs = 0
+    for machine, start, walk in walks(42, 300):
+        plan = plan_of(machine.leads)
+        plan = Plan(plan.edges, plan.sends, initial=counted_initial(machine, start))
+        result = replay(plan, record_of(machine, start, walk))
+        assert result.ok, result.violations
+        events, completions, runs = events + result.events, completions + result.completions, runs + 1
+    assert completions
+    print(f"runs: {runs}, events: {events}, completions: {completions}")
+
+
+def test_an_unsound_run_is_noticed():
+    """The same runs with a completion slipped in while its pointstamp is pending are never allowed."""
+    noticed = 0
+    for machine, start, walk in walks(43, 60):
+        initial = counted_initial(machine, start)
+        if not initial:
+            continue
+        plan = plan_of(machine.leads)
+        plan = Plan(plan.edges, plan.sends, initial=initial)
+        record = [Completed(*initial[0]), *record_of(machine, start, walk)]
+        assert replay(plan, record).violations[0].rule == "too early"
+        noticed += 1
+    assert noticed
+    print(f"runs: {noticed}")
+
+
+def test_times_of_any_kind_in_a_loop():
+    """Times need only be hashable and ordered: pairs in a loop, entering at round 0 and leaving without it."""
+    plan = Plan(
+        [
+            Edge("in", "source", "enter"),
+            Edge("first", "enter", "body"),
+            Edge("again", "feedback", "body"),
+            Edge("result", "body", "split"),
+            Edge("back", "split", "feedback"),
+            Edge("left", "split", "sink"),
+            Edge("done", "sink"),
+        ],
+        sends={
+            "first": lambda t: [Round(t, 0)],
+            "again": lambda t: [Round(t.epoch, t.number + 1)],
+            "left": lambda t: [t.epoch],
+        },
+        initial=[("source", 0)],
+    )
+    record = [Sent("first", Round(0, 0)), Held("source", 1), Released("source", 0), Sent("back", Round(0, 0))]
+    record += [Taken("first", Round(0, 0))]
+    assert rules(plan, [*record, Completed("done", 0)]) == ["too early"]
+    assert rules(plan, [*record, Completed("result", Round(0, 0))]) == []
+    assert rules(plan, [*record, Completed("result", Round(0, 1))]) == ["too early"]
+    assert rules(plan, [*record, Taken("back", Round(0, 0)), Completed("done", 0)]) == []
+
+
+class Round:
+    """An epoch and a round of a loop, ordered componentwise."""
+
+    def __init__(self, epoch, number):
+        self.epoch, self.number = epoch, number
+
+    def __le__(self, other):
+        return self.epoch <= other.epoch and self.number <= other.number
+
+    def __eq__(self, other):
+        return (self.epoch, self.number) == (other.epoch, other.number)
+
+    def __hash__(self):
+        return hash((self.epoch, self.number))
