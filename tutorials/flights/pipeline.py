@@ -1,0 +1,44 @@
+"""The whole program: from Spark's rows to a file a day.
+
+What to notice: nothing here says when a day is over. Spark hands the rows over day by day; the run's progress knows
+when no row of a day can come any more; the folds then give their results, and the file appears. Ask for less
+(``days``), and what is upstream stops: Spark's job is cancelled, not read to its end.
+"""
+
+from operator import attrgetter
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+import pullstream as ps
+from adapters import files, spark
+from tutorials.flights.summary import AirlineDay, Flight, airline_day, day_table
+
+
+def daily_delays(flights: ps.Source[Flight], folder: Path) -> ps.Pipeline[list[Path]]:
+    """Write a line an airline into each day's file; the result is the list of the files."""
+    return ps.pipe(
+        flights,
+        ps.reduce_by_key(attrgetter("carrier"), airline_day()),  # one result per airline, when the day is complete
+        ps.reduce_by_key(_the_day, day_table()),  # all of them together
+        ps.flat_map(_lines),
+        files.write_jsonl(f"{_literal(folder)}/{{time}}.jsonl"),  # appears when the day is complete, and not before
+    )
+
+
+def day_by_day(flights: DataFrame, days: int | None = None) -> ps.Source[Flight]:
+    """Read the flights in the order of their days; the first ``days`` of them, or all."""
+    source: ps.Source[Flight] = spark.from_dataframe(flights, time="day")
+    return source if days is None else ps.pipe(source, ps.take_times(days))
+
+
+def _the_day(pair: tuple[str, AirlineDay]) -> object:
+    return pair[1].day
+
+
+def _lines(pair: tuple[object, list[dict[str, object]]]) -> list[dict[str, object]]:
+    return pair[1]
+
+
+def _literal(folder: Path) -> str:
+    return str(folder).replace("{", "{{").replace("}", "}}")
