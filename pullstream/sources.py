@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count as counting
 from itertools import islice
-from typing import Any, ClassVar, cast, overload
+from typing import Any, ClassVar, Final, cast, overload
 
 from typing_extensions import TypeVar, override
 
@@ -14,6 +14,8 @@ from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
+
+_END: Final = object()
 
 
 class Values(Kernel[Any]):
@@ -64,15 +66,15 @@ class Values(Kernel[Any]):
                     value, value_time = self._kept
                     self._kept = []
                 else:
-                    value = next(self._iterator)
+                    value = next(self._iterator, _END)
+                    if value is _END:
+                        break
                     value_time = time_of(value)
                 if values and value_time != time:
                     self._kept = [value, value_time]
                     break
                 time = value_time
                 values.append(value)
-        except StopIteration:
-            pass
         except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
             self._fail(exc, values)
         return Batch(time, values) if values else DONE

@@ -117,7 +117,7 @@ class _Expand(Kernel[Any]):
                     if self._inner is None:
                         return DONE
                 self._extend(values, limit)
-            except Exception as exc:
+            except BaseException as exc:
                 if not values:
                     raise
                 self._failed = exc
