@@ -4,7 +4,7 @@ A decorated function, or kernel class, is a factory of blueprints: it is always 
 """
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, cast, overload
 
@@ -21,6 +21,9 @@ A = TypeVar("A")
 B = TypeVar("B")
 R = TypeVar("R")
 P = ParamSpec("P")
+
+_GIVEN = {"source": 1, "transformer": 2, "sink": 2}
+"""How many arguments a run adds: (ctx) or (upstream, ctx)."""
 
 
 @overload
@@ -95,6 +98,7 @@ def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) ->
         raise CompositionError(f"@sink at {Site.here()} decorates an async function (upstream, ctx, ...), not {made!r}")
 
     def factory(*args: P.args, **kwargs: P.kwargs) -> Sink[A, R]:
+        _accepts(made, _GIVEN["sink"], args, kwargs)
         return Sink(
             (Module(made.__name__, partial(_body, made), args, tuple(cast("dict[str, object]", kwargs).items())),)
         )
@@ -114,8 +118,10 @@ def _generator(made: Callable[..., AsyncGenerator[Any, None]], *args: object, **
 
 
 def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Callable[..., Any]:
+    given = _GIVEN[kind]
     if inspect.isclass(made) and issubclass(made, Kernel):
         make = cast("Callable[..., Kernel[Any]]", made)
+        given = 0
     elif inspect.isasyncgenfunction(made):
         make = partial(_generator, made)
     else:
@@ -123,10 +129,21 @@ def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Calla
             f"@{kind} at {Site.here()} decorates an async generator function or a Kernel class, not {made!r}",
         )
 
+    function = cast("Callable[..., Any]", made)
+
     def factory(*args: Any, **kwargs: Any) -> Any:
+        _accepts(function, given, args, kwargs)
         return blueprint((Module(made.__name__, make, args, tuple(kwargs.items())),))
 
-    return _like(factory, cast("Callable[..., Any]", made))
+    return _like(factory, function)
+
+
+def _accepts(made: Callable[..., Any], given: int, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
+    """Refuse, when composing, arguments that the decorated function would refuse when it is first asked."""
+    try:
+        inspect.signature(made).bind(*[None] * given, *args, **kwargs)
+    except TypeError as exc:
+        raise CompositionError(f"{made.__name__}() at {Site.here()}: {exc}") from None
 
 
 def _like(factory: Callable[P, R], made: Callable[..., Any]) -> Callable[P, R]:
