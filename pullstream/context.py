@@ -41,6 +41,7 @@ class Account:
         self.inputs = inputs
         self.requests: dict[Hashable, Waiter] = {}
         self.delivered: Hashable | None = None
+        self.owed: list[Hashable] = []
         self.limit = run.limit
         self._breath = 0.0
 
@@ -70,6 +71,12 @@ class Account:
         if self.delivered is not None:
             self.seat.drop(self.delivered)
             self.delivered = None
+        self.went_on()
+
+    def went_on(self) -> None:
+        """The module lives: whatever failed inside a `hold` of its own has been dealt with."""
+        while self.owed:
+            self.seat.drop(self.owed.pop())
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time."""
@@ -126,14 +133,19 @@ class Context:
     def hold(self, time: Hashable) -> Generator[None]:
         """Keep the right to answer at `time` and later, until the block is left; in a sink, an effect still owed.
 
+        A block that is left by an exception keeps it until the module takes the next event or batch, or answers.
+
         Raises:
             CapabilityError: nothing held, and no batch just received, gives the right to `time`.
         """
         self._account.take(time)
         try:
             yield
-        finally:
-            self._account.seat.drop(time)
+        except BaseException:
+            # What is owed at `time` was not done: that must look like completion to nobody (DESIGN 4.2).
+            self._account.owed.append(time)
+            raise
+        self._account.seat.drop(time)
 
     def notify_at(self, time: Hashable) -> None:
         """Ask for a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
@@ -170,6 +182,7 @@ class Context:
         """The batches alone, for a module that asks for no notification."""
         while (batch := await upstream.ask(self.limit)) is not DONE:
             yield batch
+            self._account.went_on()
             await self.breathe()
 
     async def breathe(self) -> None:

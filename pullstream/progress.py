@@ -101,6 +101,8 @@ class Seat:
 
     def hold(self, time: Hashable) -> None:
         """Keep the right to speak at `time` and later."""
+        if self._over:
+            return
         count = self._held.get(time, 0)
         if count == 0:
             self._progress.tracker.update(self.output, time, 1)
@@ -108,6 +110,8 @@ class Seat:
 
     def drop(self, time: Hashable) -> None:
         """Give one hold of `time` back."""
+        if self._over:
+            return
         count = self._held.get(time, 0)
         if count == 0:
             raise CapabilityError(f"{self} does not hold {time!r}: it holds {self.held or 'nothing'}")
@@ -117,6 +121,11 @@ class Seat:
             self._progress.stir()
         else:
             self._held[time] = count - 1
+
+    @property
+    def _over(self) -> bool:
+        """Whether the stream has ended here: what it held then is frozen, whatever the module still does."""
+        return self._last is not None or self.ending is not Ending.RUNNING
 
     @property
     def held(self) -> list[Hashable]:
