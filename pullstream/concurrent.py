@@ -9,6 +9,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
+from pullstream.errors import without_cancelled
 from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
@@ -116,13 +117,14 @@ class MapAsync(Kernel[Any]):
     async def _call(self, call: _Call) -> None:
         try:
             call.value = await self._function(call.value)
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - raised in the asker's task, after the results before it
+        except BaseException as exc:
+            rest = without_cancelled(exc)
+            if rest is None:
+                raise
             self._stopped = True
-            call.failure = exc
+            call.failure = rest
             if self._nursery.cancel_scope.cancel_called:
-                self._trouble = exc
+                self._trouble = rest
         call.ended = True
         self._changed.set()
 
@@ -145,8 +147,11 @@ class MapAsync(Kernel[Any]):
         self._changed.set()
 
     @override
-    async def release(self) -> None:
+    def halt(self) -> None:
         self._nursery.cancel_scope.cancel()
+
+    @override
+    async def release(self) -> None:
         await self._quiet.wait()
         if self._trouble is not None:
             raise self._trouble

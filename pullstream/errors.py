@@ -1,5 +1,9 @@
 """The family of errors: each says what happened, in which module, and what to do."""
 
+from typing import cast
+
+import trio
+
 
 class PullstreamError(Exception):
     """The root of every error that is this toolkit's own; a user's exceptions arrive as themselves."""
@@ -27,6 +31,13 @@ class ReleaseTimeout(PullstreamError):
 
 class Abandoned(PullstreamError):
     """What is awaited will not come: the stream was aborted before the time was complete."""
+
+
+def without_cancelled(exc: BaseException) -> BaseException | None:
+    """What is left of an exception when trio's cancellations are taken out of it, of groups too; maybe nothing."""
+    if isinstance(exc, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", exc).split(trio.Cancelled)[1]
+    return None if isinstance(exc, trio.Cancelled) else exc
 
 
 def blame(exc: BaseException, module: str) -> None:

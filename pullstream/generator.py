@@ -7,7 +7,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.context import Account, Context
-from pullstream.errors import ProtocolError
+from pullstream.errors import ProtocolError, without_cancelled
 from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
@@ -26,6 +26,7 @@ class GeneratorKernel(Kernel[Any]):
         self._args = args
         self._kwargs = kwargs
         self._rest: Batch[Any] | None = None
+        self._given = 0
         self._answer: Batch[Any] | Done | BaseException = DONE
         self._scope_of_task = trio.CancelScope()
 
@@ -40,21 +41,34 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        answer: Batch[Any] | Done | BaseException | None = self._rest
-        if answer is None:
-            self._account.limit = limit
-            self._supply = trio.Event()
-            self._demand.set()
-            await self._supply.wait()
-            answer = self._answer
-        self._rest = None
+        if self._rest is not None:
+            return self._part(self._rest, limit)
+        self._account.limit = limit
+        self._supply = trio.Event()
+        self._demand.set()
+        await self._supply.wait()
+        answer = self._answer
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, Batch) and len(answer.values) > limit:
-            # The generator stays suspended at its yield, and so keeps its right to this time, until all is answered.
-            self._rest = Batch(answer.time, answer.values[limit:])
-            return Batch(answer.time, answer.values[:limit])
+            return self._part(answer, limit)
         return answer
+
+    def _part(self, batch: Batch[Any], limit: int) -> Batch[Any]:
+        """The next part of a batch that is longer than what is asked for.
+
+        The generator stays suspended at its yield, and so keeps its right to this time, until all is answered.
+        """
+        values = batch.values[self._given : self._given + limit]
+        self._given += len(values)
+        self._rest = batch
+        if self._given == len(batch.values):
+            self._rest, self._given = None, 0
+        return Batch(batch.time, values)
+
+    @override
+    def halt(self) -> None:
+        self._scope_of_task.cancel()
 
     @override
     async def release(self) -> None:
@@ -75,6 +89,7 @@ class GeneratorKernel(Kernel[Any]):
                     self._supply.set()
                     if not isinstance(self._answer, Batch):
                         break
+                    self._account.went_on()
         finally:
             with trio.CancelScope(shield=True):
                 await self._close(generator)
@@ -85,10 +100,14 @@ class GeneratorKernel(Kernel[Any]):
             answer = await anext(generator)
         except StopAsyncIteration:
             return DONE
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - raised in the asker's task
-            return exc
+        except BaseException as exc:
+            rest = without_cancelled(exc)
+            if rest is None:
+                raise
+            if self._scope_of_task.cancel_called:
+                # It was being let go of, and nobody asks any more: raised by `release`.
+                self._trouble = rest
+            return rest
         if isinstance(answer, Batch):
             batch = cast("Batch[Any]", answer)
             return batch if batch.values else self._empty()

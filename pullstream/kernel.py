@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame
+from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
 from pullstream.progress import Seat, Stamp
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, Reader, State
 
@@ -76,6 +76,12 @@ class Kernel(ABC, Generic[T]):
 
     async def release(self) -> None:
         """Let go of what `acquire` took; called once, after the last `produce`, shielded from cancellation (R6)."""
+
+    def halt(self) -> None:
+        """Cancel what runs in tasks of the module's own; called when its stream ends, before anything upstream does.
+
+        So such a task never takes the end of what is upstream, which is about to follow, for the stream's own end.
+        """
 
     async def dismiss(self, reason: BaseException | None) -> None:
         """End what is upstream; for a module whose upstream is not simply its `inputs`."""
@@ -170,14 +176,23 @@ class Kernel(ABC, Generic[T]):
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Serve an abort, or an error with its reason (R5, R6)."""
+        if self.close(reason):
+            return await self.confirm(reason)
+        if self.__state is State.CLOSING:
+            await self.__closing().wait()
+        return DONE
+
+    def close(self, reason: BaseException | None) -> bool:
+        """Take a termination: from now on no value passes (R5). True for the first, which is to be confirmed."""
         opened = self.__state is State.OPEN
         self.__step(Event.ABORT if reason is None else Event.ERROR)
-        if not opened:
-            if self.__state is State.CLOSING:
-                await self.__closing().wait()
-            return DONE
-        self.__remember(reason)
-        self.seat.freeze()
+        if opened:
+            self.__remember(reason)
+            self.seat.freeze()
+        return opened
+
+    async def confirm(self, reason: BaseException | None) -> Done:
+        """Let go of everything from here up: what confirms the termination that `close` took (R6)."""
         with trio.CancelScope(shield=True):
             self.__interrupt()
             await self.__let_go(reason)
@@ -214,7 +229,8 @@ class Kernel(ABC, Generic[T]):
 
     async def __strike(self, exc: BaseException) -> None:
         """Something was raised while an ask was served (R8), or the ask was cancelled (R10)."""
-        cancelled = isinstance(exc, trio.Cancelled)
+        rest = without_cancelled(exc)
+        cancelled, exc = rest is None, rest or exc
         if self.__state is not State.OPEN:
             if cancelled:
                 raise exc
@@ -245,6 +261,8 @@ class Kernel(ABC, Generic[T]):
 
     async def __let_go(self, reason: BaseException | None) -> None:
         """Terminate every input that has not ended, wait for the code under way, then release (R6)."""
+        if self.__acquired:
+            self.halt()
         try:
             await self.dismiss(reason)
         except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
@@ -286,7 +304,14 @@ class Kernel(ABC, Generic[T]):
             try:
                 await event.wait()
             except trio.Cancelled:
-                self.__queue.remove(event)
+                if event in self.__queue:
+                    self.__queue.remove(event)
+                elif self.__granted is event:
+                    # The turn came in the very step in which the cancellation struck: it goes with the stream.
+                    self.__granted = None
+                    self.__asking = False
+                    if self.__idle is not None:
+                        self.__idle.set()
                 await self.terminate(None)
                 raise
             granted, self.__granted = self.__granted is event, None
@@ -363,12 +388,13 @@ class Kernel(ABC, Generic[T]):
 class Lane(Stamp, Reader[T_co]):
     """A reader of a kernel: one task's end of the edge."""
 
-    __slots__ = ("kernel", "over")
+    __slots__ = ("kernel", "over", "trouble")
 
     def __init__(self, kernel: Kernel[T_co], consumer: Seat) -> None:
         super().__init__(kernel.run.progress, consumer)
         self.kernel = kernel
         self.over = False
+        self.trouble: BaseException | None = None
         kernel.lanes.append(self)
 
     @override
@@ -397,11 +423,22 @@ class Lane(Stamp, Reader[T_co]):
 
     @override
     def abort_nowait(self) -> None:
-        self.kernel.run.spawn(self.terminate, None)
+        self._indicate(None)
 
     @override
     def error_nowait(self, reason: BaseException) -> None:
-        self.kernel.run.spawn(self.terminate, reason)
+        self._indicate(reason)
+
+    def _indicate(self, reason: BaseException | None) -> None:
+        self.live = False
+        if not self.over and self.kernel.close(reason):
+            self.kernel.run.spawn(self._confirm, reason)
+
+    async def _confirm(self, reason: BaseException | None) -> None:
+        try:
+            await self.kernel.confirm(reason)
+        except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for the confirmation after all
+            self.trouble = exc
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Abort or, with a reason, error; nothing is sent after a terminal answer (R9)."""
@@ -409,9 +446,13 @@ class Lane(Stamp, Reader[T_co]):
         if self.over:
             return DONE
         try:
-            return await self.kernel.terminate(reason)
+            await self.kernel.terminate(reason)
         finally:
             self.over = True
+        trouble, self.trouble = self.trouble, None
+        if trouble is not None:
+            raise trouble
+        return DONE
 
     @override
     def ack(self) -> None:

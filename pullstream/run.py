@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Module, Pipeline, Site
 from pullstream.context import Context, SinkAccount
-from pullstream.errors import Abandoned, CompositionError, blame
+from pullstream.errors import Abandoned, CompositionError, blame, without_cancelled
 from pullstream.kernel import Kernel
 from pullstream.progress import Progress
 from pullstream.protocol import Reader
@@ -85,19 +85,21 @@ class Consumer:
         try:
             result = await self._body(self._reader, self._context)
             await self._reader.abort()
-        except trio.Cancelled:
+        except BaseException as given:
             self.seat.freeze()
-            with trio.CancelScope(shield=True):
-                await self._reader.abort()
-            self.seat.abandon()
-            raise
-        except BaseException as exc:
-            self.seat.freeze()
+            exc = without_cancelled(given)
+            if exc is None:
+                with trio.CancelScope(shield=True):
+                    await self._reader.abort()
+                self.seat.abandon()
+                raise
             if exc is not self._reader.kernel.failure:
                 blame(exc, str(self.seat))
             with trio.CancelScope(shield=True):
                 await self._reader.error(exc)
             self.seat.fail(exc)
+            if exc is not given:
+                raise exc from given.__cause__
             raise
         self.seat.complete()
         return result
@@ -184,9 +186,9 @@ class Running(Generic[R]):
         with self._scope:
             try:
                 self._result = cast("R", await consumer.consume())
-            except trio.Cancelled:
-                raise
-            except BaseException as exc:  # noqa: BLE001 - kept as the run's outcome, and raised by whoever asks
+            except BaseException as exc:
+                if without_cancelled(exc) is None:
+                    raise
                 self._failure, self._traceback = exc, exc.__traceback__
         abandoned = self._scope.cancelled_caught
         self.progress.end(self._failure, abandoned=abandoned)

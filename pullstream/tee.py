@@ -6,7 +6,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site
-from pullstream.errors import CompositionError
+from pullstream.errors import CompositionError, without_cancelled
 from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
@@ -94,9 +94,9 @@ class TeeConsumer:
         async def consume(number: int) -> None:
             try:
                 results[number] = await self._consumers[number].consume()
-            except trio.Cancelled:
-                raise
-            except BaseException as exc:  # noqa: BLE001 - raised below, when all have ended
+            except BaseException as exc:
+                if without_cancelled(exc) is None:
+                    raise
                 if all(exc is not failure for failure in failures):
                     failures.append(exc)
 
@@ -105,8 +105,9 @@ class TeeConsumer:
                 nursery.start_soon(self._pump)
                 for number in range(len(self._consumers)):
                     nursery.start_soon(consume, number)
-        except trio.Cancelled:
-            self._seat.abandon()
+        except BaseException as exc:
+            if without_cancelled(exc) is None:
+                self._seat.abandon()
             raise
         if len(failures) > 1:
             raise BaseExceptionGroup("several sinks failed, each in its own way", failures)
