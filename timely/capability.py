@@ -1,0 +1,254 @@
+"""Capabilities: the right to send at a time, held as an object.
+
+Whoever holds a capability for t at an output may send there at t or later; while it is held, t is not complete downstream.
+All are counted by whoever made the output (a tracker, an operator's reports): 0 to n of them, each exactly once.
+
+Checked here and not upstream: the capability belongs to the output it is used for, it is still held, and times only advance.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from timely.antichain import Antichain
+from timely.errors import CapabilityError
+from timely.location import Source
+from timely.order import BEGINNING, less_equal
+from timely.tracker import Tracker
+
+Report = Callable[[Any, int], None]
+"""Told (time, +1 or -1) for every capability that comes or goes."""
+
+
+class Output:
+    """An output for which capabilities are handed out; it starts with one at `initial`.
+
+    >>> reported = []
+    >>> output = Output("numbers", lambda time, delta: reported.append((time, delta)))
+    >>> with output.initial(0) as capability:
+    ...     capability.downgrade(5)
+    >>> reported
+    [(0, 1), (5, 1), (0, -1), (5, -1)]
+    """
+
+    def __init__(self, name: str, report: Report) -> None:
+        self.name = name
+        self._report = report
+        self._held: dict[Any, int] = {}
+
+    @classmethod
+    def at(cls, tracker: Tracker, source: Source) -> Output:
+        """An output whose capabilities are pointstamps of a tracker."""
+        place = tracker.graph.place(source)
+        return cls(tracker.graph.name(source), lambda time, delta: tracker.update(place, time, delta))
+
+    def initial(self, time: Any = BEGINNING) -> Capability:
+        """A capability out of nothing: for the start of a run, before anything was said to be complete."""
+        return Capability(self, time)
+
+    @property
+    def held(self) -> dict[Any, int]:
+        """How many capabilities are held, by time."""
+        return dict(self._held)
+
+    def check(self, time: Any) -> None:
+        """Refuse a message at a time that no held capability covers.
+
+        Raises:
+            CapabilityError: names the output, the times held and the offending time.
+        """
+        if not any(less_equal(held, time) for held in self._held):
+            raise CapabilityError(
+                f"{self.name} may not send at {time!r}: held are {_listed(self._held)}; hold a capability at or before it",
+            )
+
+    def count(self, time: Any, delta: int) -> None:
+        """Note that a capability came or went; for `Capability`."""
+        count = self._held.get(time, 0) + delta
+        if count:
+            self._held[time] = count
+        else:
+            del self._held[time]
+        self._report(time, delta)
+
+
+class Capability:
+    """The right to send at `time` or later at one output. Drop it, or leave its `with` block, to let time go on.
+
+    One that is garbage-collected while held is a bug that would stall everything downstream for ever: it warns, and keeps
+    holding. `Tracker.explain` names the output and the time.
+    """
+
+    __slots__ = ("__weakref__", "_output", "_time")
+
+    def __init__(self, output: Output, time: Any) -> None:
+        self._output = output
+        self._time = time
+        output.count(time, 1)
+
+    @property
+    def time(self) -> Any:
+        """The time held.
+
+        Raises:
+            CapabilityError: it was dropped.
+        """
+        if self._time is None:
+            raise CapabilityError(f"this capability of {self._output.name} was dropped and holds nothing any more")
+        return self._time
+
+    @property
+    def held(self) -> bool:
+        """Is it still held?"""
+        return self._time is not None
+
+    @property
+    def output(self) -> Output:
+        """The output it belongs to."""
+        return self._output
+
+    def delayed(self, time: Any) -> Capability:
+        """A second capability, at `time`; this one stays as it is.
+
+        Raises:
+            CapabilityError: `time` is not at or after the time held.
+        """
+        self._check(time)
+        return Capability(self._output, time)
+
+    def downgrade(self, time: Any) -> None:
+        """Give up every time that is not at or after `time`.
+
+        Raises:
+            CapabilityError: `time` is not at or after the time held; nothing changes.
+        """
+        self._check(time)
+        if time != self._time:
+            self._output.count(time, 1)  # before the old one goes, so that the right never lapses
+            self._output.count(self._time, -1)
+            self._time = time
+
+    def drop(self) -> None:
+        """Give up the right; dropping again does nothing."""
+        if self._time is not None:
+            self._output.count(self._time, -1)
+            self._time = None
+
+    def _check(self, time: Any) -> None:
+        if not less_equal(self.time, time):
+            raise CapabilityError(
+                f"a capability of {self._output.name} at {self._time!r} gives no right to {time!r}: times only advance",
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drop()
+
+    def __repr__(self) -> str:
+        return f"Capability({self._output.name!r}, {self._time!r})" if self.held else "Capability(dropped)"
+
+    def __del__(self) -> None:
+        if getattr(self, "_time", None) is not None:
+            warnings.warn(
+                f"a capability of {self._output.name} at {self._time!r} was forgotten: that time never completes; "
+                "drop it, or use it in a with block",
+                ResourceWarning,
+                stacklevel=2,
+            )
+
+
+class CapabilitySet:
+    """Capabilities of one output, reduced to their minimal times.
+
+    >>> output = Output("numbers", lambda time, delta: None)
+    >>> held = CapabilitySet([output.initial(3), output.initial(5)])
+    >>> held.frontier, output.held
+    (Antichain([3]), {3: 1})
+    >>> held.downgrade([7])
+    >>> output.held
+    {7: 1}
+    >>> held.drop()
+    """
+
+    def __init__(self, capabilities: Iterable[Capability] = ()) -> None:
+        self._capabilities: list[Capability] = []
+        for capability in capabilities:
+            self.insert(capability)
+
+    @property
+    def frontier(self) -> Antichain[Any]:
+        """The minimal times held."""
+        return Antichain(capability.time for capability in self._capabilities)
+
+    def insert(self, capability: Capability) -> None:
+        """Take over a capability; it is dropped at once where another already covers it, as are those it covers.
+
+        Raises:
+            CapabilityError: it belongs to another output than those here, or was dropped.
+        """
+        time = capability.time
+        if self._capabilities and capability.output is not self._capabilities[0].output:
+            raise CapabilityError(f"{capability!r} does not belong to the output of {self._capabilities[0]!r}")
+        if self.frontier.less_equal(time):
+            capability.drop()
+            return
+        for other in self._capabilities:
+            if less_equal(time, other.time):
+                other.drop()
+        self._capabilities = [*(other for other in self._capabilities if other.held), capability]
+
+    def delayed(self, time: Any) -> Capability:
+        """A new capability at `time`, from one that covers it.
+
+        Raises:
+            CapabilityError: none does.
+        """
+        return self._covering(time).delayed(time)
+
+    def downgrade(self, times: Iterable[Any]) -> None:
+        """Hold exactly the minimal of `times` from now on; nothing for an empty collection. All or nothing.
+
+        Raises:
+            CapabilityError: some time is not covered; nothing changes.
+        """
+        sources = [(self._covering(time), time) for time in Antichain(times)]
+        new = [capability.delayed(time) for capability, time in sources]
+        self.drop()
+        self._capabilities = new
+
+    def drop(self) -> None:
+        """Drop all."""
+        for capability in self._capabilities:
+            capability.drop()
+        self._capabilities = []
+
+    def _covering(self, time: Any) -> Capability:
+        for capability in self._capabilities:
+            if less_equal(capability.time, time):
+                return capability
+        raise CapabilityError(f"no capability here covers {time!r}: held are {_listed(c.time for c in self)}")
+
+    def __iter__(self) -> Iterator[Capability]:
+        return iter(tuple(self._capabilities))
+
+    def __len__(self) -> int:
+        return len(self._capabilities)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drop()
+
+
+def _listed(times: Iterable[Any]) -> str:
+    return ", ".join(map(repr, times)) or "none"

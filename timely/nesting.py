@@ -1,0 +1,224 @@
+"""Dataflows within dataflows: one level of operators, and a whole subgraph that is an operator itself (003, 004).
+
+Node 0 of a subgraph's graph is the outside world: its outputs are the subgraph's inputs, its inputs the subgraph's outputs.
+What is reported outward comes from the *inside* alone: echoing the outside's own capability back at it would be true, and
+would stall every loop that leads through the subgraph (003), so a second tracker that knows nothing of the outside does the
+reporting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from timely.antichain import Antichain
+from timely.changes import ChangeBatch
+from timely.counting import differences
+from timely.graph import GraphBuilder
+from timely.location import Source, Target
+from timely.mutable import MutableAntichain
+from timely.operate import Connectivity, Leaf, Operate, Progress, check_contract
+from timely.order import minimal
+from timely.queries import describe, summarize
+from timely.summary import IDENTITY, Summary
+from timely.tracker import Tracker
+
+
+class Operators:
+    """Some operators, the edges between them, and a tracker of what they report: one level of a nested dataflow.
+
+    `step` lets progress flow once through all of them and says whether anything happened; call it until nothing does.
+
+    Raises:
+        GraphError, CycleError: as `GraphBuilder.build`.
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[Operate],
+        edges: Iterable[tuple[Source, Target]],
+        *,
+        outside: bool = False,
+        monotone: bool = True,
+        debug: bool = False,
+    ) -> None:
+        self.operators = tuple(operators)
+        builder = GraphBuilder()
+        initial: list[Sequence[ChangeBatch[Any]]] = []
+        self._connectivity: list[Connectivity] = []
+        for operator in self.operators:
+            connectivity, capabilities = operator.internal_summary()
+            builder.add_node(operator.name, operator.inputs, operator.outputs, connectivity)
+            self._connectivity.append(connectivity)
+            initial.append(capabilities)
+        self._targets: dict[Source, list[Target]] = {}
+        for source, target in edges:
+            builder.add_edge(source, target)
+            self._targets.setdefault(source, []).append(target)
+        self.graph = builder.build()
+        self.tracker = Tracker(self.graph, monotone=monotone, debug=debug)
+        # Where operator 0 is the outside: what the inside alone may still lead to.
+        self.inside = Tracker(self.graph, monotone=False, debug=debug) if outside else None
+        self.left = [ChangeBatch[Any]() for _ in range(self.operators[0].inputs)] if outside else []
+        self._seen: dict[int, Antichain[Any]] = {}
+        self._held: dict[Source, MutableAntichain[Any]] = {}
+        for index, operator in enumerate(self.operators):
+            for i in range(operator.inputs):
+                self.tracker.observe(self.graph.place(Target(index, i)))
+            for o in range(operator.outputs):
+                self._held[Source(index, o)] = MutableAntichain()
+                for time, count in initial[index][o]:
+                    self._held[Source(index, o)].update(time, count)
+                    self.update(Source(index, o), time, count)
+
+    def update(self, location: Source | Target, time: Any, delta: int) -> None:
+        """Change a count at this level."""
+        place = self.graph.place(location)
+        self.tracker.update(place, time, delta)
+        if self.inside is not None and location.node:
+            self.inside.update(place, time, delta)
+
+    def step(self) -> bool:
+        """Collect what every operator did, then tell every operator what changed at its inputs."""
+        active = False
+        for index, operator in enumerate(self.operators):
+            progress = operator.pull_internal_progress()
+            if progress:
+                active = True
+                self._accept(index, progress)
+        self.tracker.propagate()
+        for index, operator in enumerate(self.operators):
+            changes = [self._news(self.graph.place(Target(index, i))) for i in range(operator.inputs)]
+            if any(map(len, changes)):
+                active = True
+                operator.push_external_progress(changes)
+        return active
+
+    def frontier(self, location: Source | Target) -> Antichain[Any]:
+        """The times still possible at a port of this level."""
+        return self.tracker.frontier(self.graph.place(location))
+
+    def _news(self, place: int) -> ChangeBatch[Any]:
+        now = self.tracker.frontier(place)
+        before = self._seen.get(place, Antichain[Any]())
+        self._seen[place] = now
+        return ChangeBatch(differences(before.elements, now.elements))
+
+    def _accept(self, index: int, progress: Progress) -> None:
+        """Check a batch as a whole, then count it."""
+        operator = self.operators[index]
+        held = [self._held[Source(index, o)] for o in range(operator.outputs)]
+        check_contract(operator.name, self._connectivity[index], held, progress)
+        for i, consumed in enumerate(progress.consumed):
+            for time, count in consumed:
+                self.update(Target(index, i), time, -count)
+        for o in range(operator.outputs):
+            changes = sorted(progress.internal[o], key=lambda change: -change[1])  # gains first: no dip below zero
+            for time, delta in changes:
+                held[o].update(time, delta)
+                self.update(Source(index, o), time, delta)
+            for time, count in progress.produced[o]:
+                self.send(Source(index, o), time, count)
+
+    def send(self, source: Source, time: Any, count: int) -> None:
+        """Messages leave an output, to every input it is connected with."""
+        for target in self._targets.get(source, ()):
+            self.deliver(target, time, count)
+
+    def deliver(self, target: Target, time: Any, count: int) -> None:
+        """Messages arrive at an input; at one of the outside's they have left."""
+        if self.inside is not None and target.node == 0:
+            self.left[target.port].update(time, count)
+        else:
+            self.update(target, time, count)
+
+
+class Subgraph:
+    """A graph of operators that is itself an operator.
+
+    Args:
+        name: for messages.
+        inputs: the number of inputs.
+        outputs: the number of outputs.
+        operators: the inner operators; they are nodes 1, 2, ... of the inner graph, the outside is node 0.
+        edges: inner edges; `Source(0, i)` is input i of the subgraph, `Target(0, j)` its output j.
+        enter: how times change on the way in (a loop's `ENTER`; the identity makes a region).
+        leave: how they change on the way out.
+        monotone: whether frontiers that move backwards are an error, as in `Tracker`.
+        debug: whether to check every invariant at every step, as in `Tracker`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: int,
+        outputs: int,
+        operators: Sequence[Operate],
+        edges: Iterable[tuple[Source, Target]],
+        *,
+        enter: Summary = IDENTITY,
+        leave: Summary = IDENTITY,
+        monotone: bool = True,
+        debug: bool = False,
+    ) -> None:
+        self.name, self.inputs, self.outputs = name, inputs, outputs
+        self.enter, self.leave = enter, leave
+        outside = Leaf(f"outside of {name}", outputs, inputs, {})
+        self.inner = Operators([outside, *operators], edges, outside=True, monotone=monotone, debug=debug)
+        self._inside = self.inner.inside or self.inner.tracker
+        self._outs = [self.inner.graph.place(Target(0, j)) for j in range(outputs)]
+        for place in self._outs:
+            self._inside.observe(place)
+        self._reported: list[tuple[Any, ...]] = [()] * outputs
+        self._consumed = [ChangeBatch[Any]() for _ in range(inputs)]
+
+    def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
+        """The inner paths from each input to each output, and the capabilities of the inside as seen at the outputs."""
+        nodes, edges = describe(self.inner.graph)
+        found = summarize(nodes, edges, [Target(0, j) for j in range(self.outputs)])
+        connectivity = {
+            (i, j): tuple(minimal(self.enter.followed_by(path).followed_by(self.leave) for path in paths))
+            for i in range(self.inputs)
+            for j in range(self.outputs)
+            if (paths := found.get((Source(0, i), Target(0, j))))
+        }
+        return connectivity, self._leaving()
+
+    def take(self, port: int, time: Any, count: int = 1) -> None:
+        """Take in messages that wait at an input; from here on they are inside, in front of the inner operators."""
+        self._consumed[port].update(time, count)
+        within = self.enter.results_in(time)
+        if within is not None:
+            self.inner.send(Source(0, port), within, count)
+
+    def push_external_progress(self, changes: Sequence[ChangeBatch[Any]]) -> None:
+        """What the outside may still send in is a capability of node 0."""
+        for i, batch in enumerate(changes):
+            for time, delta in batch:
+                within = self.enter.results_in(time)
+                if within is not None:
+                    self.inner.update(Source(0, i), within, delta)
+
+    def pull_internal_progress(self) -> Progress:
+        """Let progress flow once inside; report what was taken, what left, and what the inside may still send out."""
+        busy = self.inner.step()
+        consumed = tuple(ChangeBatch[Any](batch.drain()) for batch in self._consumed)
+        produced = tuple(
+            ChangeBatch[Any](
+                (outward, count)
+                for time, count in batch.drain()
+                if (outward := self.leave.results_in(time)) is not None
+            )
+            for batch in self.inner.left
+        )
+        return Progress(tuple(self._leaving()), consumed, produced, busy)
+
+    def _leaving(self) -> list[ChangeBatch[Any]]:
+        """How the times that the inside may still send out have changed since the last report."""
+        batches: list[ChangeBatch[Any]] = []
+        for j, place in enumerate(self._outs):
+            outward = [self.leave.results_in(time) for time in self._inside.frontier(place)]
+            now = tuple(minimal(time for time in outward if time is not None))
+            batches.append(ChangeBatch(differences(self._reported[j], now)))
+            self._reported[j] = now
+        return batches

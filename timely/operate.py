@@ -1,0 +1,175 @@
+"""The operator interface of 004: all that surroundings need to know of an operator, and the contract it keeps.
+
+Since 004 the contract reads in full: a capability or message needs a message taken at or before its time, *or a capability
+already held* there. The second phase of set-up, in which the parent described paths back to the child, was found to be
+redundant, and is gone here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from timely.changes import ChangeBatch
+from timely.errors import CapabilityError
+from timely.mutable import MutableAntichain
+from timely.order import less_equal
+from timely.summary import IDENTITY, Summary
+
+Connectivity = Mapping[tuple[int, int], tuple[Summary, ...]]
+
+
+@attrs.frozen
+class Progress:
+    """What an operator did since it was last asked: an atomic batch, of which no half is safe to act on.
+
+    Per output the changes of its capabilities, per input the messages taken, per output the messages sent. `busy` says that
+    there is activity inside which this does not express: ask again before calling the computation done.
+    """
+
+    internal: tuple[ChangeBatch[Any], ...]
+    consumed: tuple[ChangeBatch[Any], ...]
+    produced: tuple[ChangeBatch[Any], ...]
+    busy: bool = False
+
+    @classmethod
+    def none(cls, inputs: int, outputs: int) -> Progress:
+        """A batch in which nothing happened yet."""
+        return cls(_batches(outputs), _batches(inputs), _batches(outputs))
+
+    def __bool__(self) -> bool:
+        return self.busy or any(map(len, (*self.internal, *self.consumed, *self.produced)))
+
+
+class Operate(Protocol):
+    """An operator as its surroundings see it (004)."""
+
+    @property
+    def name(self) -> str:
+        """A readable name."""
+        ...
+
+    @property
+    def inputs(self) -> int:
+        """The number of input ports."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The number of output ports."""
+        ...
+
+    def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
+        """The minimal summaries from inputs to outputs, and the initial capabilities of each output."""
+        ...
+
+    def push_external_progress(self, changes: Sequence[ChangeBatch[Any]]) -> None:
+        """Frontier changes at each input: times that became possible (+1) and that no longer are (-1)."""
+        ...
+
+    def pull_internal_progress(self) -> Progress:
+        """What happened inside since the last call."""
+        ...
+
+
+def check_contract(
+    name: str,
+    connectivity: Connectivity,
+    held: Sequence[MutableAntichain[Any]],
+    progress: Progress,
+) -> None:
+    """Check one batch of an operator: nothing from nothing, on no output.
+
+    Every new capability and every message sent must be at or after a capability held there before, or after what a message
+    taken in the same batch becomes on its way to that output.
+
+    Raises:
+        CapabilityError: names the operator, the output, what it had and the offending time.
+    """
+    for o, own in enumerate(held):
+        gained = [time for time, delta in progress.internal[o] if delta > 0]
+        for time in [*gained, *(time for time, _ in progress.produced[o])]:
+            if own.less_equal(time) or _follows(connectivity, progress.consumed, o, time):
+                continue
+            taken = [list(batch) for batch in progress.consumed]
+            raise CapabilityError(
+                f"{name} claims {time!r} at output {o} from nothing: it held {own.frontier!r} there and took {taken!r}",
+            )
+        for time, delta in progress.internal[o]:
+            if own.count(time) + delta < 0:
+                raise CapabilityError(
+                    f"{name} gives up {-delta} capabilities for {time!r} at output {o}, but held {own.count(time)}",
+                )
+
+
+def _follows(connectivity: Connectivity, consumed: Sequence[ChangeBatch[Any]], o: int, time: Any) -> bool:
+    for i, batch in enumerate(consumed):
+        for summary in connectivity.get((i, o), ()):
+            for taken, _ in batch:
+                result = summary.results_in(taken)
+                if result is not None and less_equal(result, time):
+                    return True
+    return False
+
+
+class Leaf:
+    """An operator driven by hand: every action is called from outside, and reported when asked for.
+
+    By default every input leads to every output unchanged, and one capability is held per output at `initial`.
+
+    >>> leaf = Leaf("count", 1, 1, initial=0)
+    >>> leaf.take(0, 3), leaf.send(0, 3), leaf.change(0, 0, -1)
+    (None, None, None)
+    >>> leaf.pull_internal_progress().consumed
+    (ChangeBatch([(3, 1)]),)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: int,
+        outputs: int,
+        summaries: Connectivity | None = None,
+        *,
+        initial: Any = None,
+    ) -> None:
+        self.name, self.inputs, self.outputs = name, inputs, outputs
+        self._initial = initial
+        everything: Connectivity = {(i, o): (IDENTITY,) for i in range(inputs) for o in range(outputs)}
+        self._summaries: Connectivity = everything if summaries is None else summaries
+        self._progress = Progress.none(inputs, outputs)
+        self.frontiers: list[MutableAntichain[Any]] = [MutableAntichain() for _ in range(inputs)]
+
+    def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
+        """As declared at construction."""
+        initial: list[tuple[Any, int]] = [] if self._initial is None else [(self._initial, 1)]
+        return self._summaries, [ChangeBatch(initial) for _ in range(self.outputs)]
+
+    def push_external_progress(self, changes: Sequence[ChangeBatch[Any]]) -> None:
+        """Keep `frontiers` up to date."""
+        for frontier, batch in zip(self.frontiers, changes, strict=True):
+            for time, delta in sorted(batch, key=lambda change: -change[1]):
+                frontier.update(time, delta)
+
+    def pull_internal_progress(self) -> Progress:
+        """Everything done since the last call."""
+        done, self._progress = self._progress, Progress.none(self.inputs, self.outputs)
+        return done
+
+    def take(self, port: int, time: Any, count: int = 1) -> None:
+        """Take messages from an input."""
+        self._progress.consumed[port].update(time, count)
+
+    def send(self, port: int, time: Any, count: int = 1) -> None:
+        """Send messages from an output."""
+        self._progress.produced[port].update(time, count)
+
+    def change(self, port: int, time: Any, delta: int) -> None:
+        """Gain or give up capabilities of an output."""
+        self._progress.internal[port].update(time, delta)
+
+
+def _batches(number: int) -> tuple[ChangeBatch[Any], ...]:
+    return tuple(ChangeBatch[Any]() for _ in range(number))
