@@ -243,7 +243,7 @@ def test_proposition_8_needs_condition_1():
 def test_proposition_8_with_the_least_fixpoint_does_not_need_condition_2():
     """With Clock closed as the text defines it, it never grows, even where nodes send into the past."""
     wild = Wild(past_sends=0.7)
-    shown, seen, steps = violations_of_8(wild_machines(10, 1000, wild, lacks_only_condition_2))
+    shown, seen, steps = violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2))
     assert shown == 0
     print(f"programs without Condition 2: {seen}, transitions: {steps}, Clock never grew")
 
@@ -251,7 +251,7 @@ def test_proposition_8_with_the_least_fixpoint_does_not_need_condition_2():
 def test_proposition_8_with_the_one_shot_image_needs_condition_2():
     """With Proposition 3's formula in the place of the closure, the same programs make Clock grow."""
     wild = Wild(past_sends=0.7)
-    shown, seen, _ = violations_of_8(wild_machines(10, 1000, wild, lacks_only_condition_2, closure="image"))
+    shown, seen, _ = violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2, closure="image"))
     assert shown > 0
     print(f"programs without Condition 2: {seen}, one-shot Clock grew in {shown}")
 
@@ -278,7 +278,7 @@ def explore_watched(machine, start, depth=5, max_states=150):
 def test_proposition_9_what_has_left_clock_never_returns(inputs):
     """On every behaviour within the bounds, with inputs that never grow or never enlarge Clock."""
     transitions = 0
-    for rng, machine in sound_machines(13, 600, inputs=inputs):
+    for rng, machine in sound_machines(13, 300, inputs=inputs):
         for step in explore_watched(machine, begin(rng, machine)):
             assert proposition_9(machine, step.after) is None
             transitions += 1
@@ -290,7 +290,7 @@ def test_proposition_9_what_has_left_clock_never_returns(inputs):
 def test_theorem_2_after_a_completion_no_message_at_or_before_it(inputs, reordering):
     """Once (e, t) is out of Clock no message on e ever has a time at or before t, also where messages overtake."""
     transitions = notified = 0
-    for rng, machine in sound_machines(14, 600, inputs=inputs, reordering=reordering):
+    for rng, machine in sound_machines(14, 300, inputs=inputs, reordering=reordering):
         for step in explore_watched(machine, begin(rng, machine, 3)):
             assert theorem_2(machine, step.after) is None
             transitions += 1
