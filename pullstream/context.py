@@ -1,6 +1,6 @@
 """What a module written as a function works with: events, holds and notifications (000's g1, DESIGN 3.4)."""
 
-from collections.abc import AsyncIterator, Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from time import monotonic, thread_time
@@ -178,16 +178,35 @@ class Context:
         """
         return Events(self._account, upstream)
 
-    async def batches(self, upstream: Reader[T]) -> AsyncIterator[Batch[T]]:
+    def batches(self, upstream: Reader[T]) -> "Batches[T]":
         """The batches alone, for a module that asks for no notification."""
-        while (batch := await upstream.ask(self.limit)) is not DONE:
-            yield batch
-            self._account.went_on()
-            await self.breathe()
+        return Batches(self._account, upstream)
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time (every few milliseconds)."""
         await self._account.breathe()
+
+
+class Batches(Generic[T]):
+    """The iterator behind `Context.batches`; not a generator, for a loop over one that is left early leaves it open."""
+
+    def __init__(self, account: Account, upstream: Reader[T]) -> None:
+        self._account = account
+        self._upstream = upstream
+        self._first = True
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch[T]:
+        if not self._first:
+            self._account.went_on()
+            await self._account.breathe()
+        self._first = False
+        batch = await self._upstream.ask(self._account.limit)
+        if batch is DONE:
+            raise StopAsyncIteration
+        return batch
 
 
 class Events(Generic[T]):
