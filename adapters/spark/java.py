@@ -24,6 +24,11 @@ LEAST = 17
 """The oldest Java release that Spark 4 runs on."""
 
 VECTOR = "--add-modules=jdk.incubator.vector"
+SECURITY = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+"""Another argument of Spark's: a Java that no longer has this package warns of it at every start."""
+
+SECURITY_GONE = 25
+
 PROBE_SECONDS = 30
 
 REMEDY = (
@@ -119,7 +124,7 @@ def stand_in(java: Java, environ: Mapping[str, str] = os.environ) -> Path:
     """
     if os.name == "nt":
         raise JavaNotFound(f"{java.home} lacks the module jdk.incubator.vector, which Spark asks for. {REMEDY}")
-    text = _script(java.home / "bin" / "java")
+    text = _script(java)
     home = _cache(environ) / f"java-{java.version}"
     try:
         _write(home / "bin" / "java", text)
@@ -138,14 +143,18 @@ def _cache(environ: Mapping[str, str]) -> Path:
     return base / "pullstream"
 
 
-def _script(java: Path) -> str:
+def _script(java: Java) -> str:
+    dropped = [VECTOR, SECURITY] if java.release >= SECURITY_GONE else [VECTOR]
     return f"""#!/bin/sh
-# Runs the real Java without an argument that Spark insists on and this Java refuses.
+# Runs the real Java without the arguments that Spark insists on and this Java cannot take.
 for argument do
     shift
-    [ "$argument" = "{VECTOR}" ] || set -- "$@" "$argument"
+    case "$argument" in
+    {" | ".join(dropped)}) ;;
+    *) set -- "$@" "$argument" ;;
+    esac
 done
-exec {shlex.quote(str(java))} "$@"
+exec {shlex.quote(str(java.home / "bin" / "java"))} "$@"
 """
 
 

@@ -62,8 +62,10 @@ def timed(df: "DataFrame", time: "str | Column") -> TimedFrame:
             f"cannot use time={shown}, which is of type {kind}: a time is a DATE, a TIMESTAMP, a whole number or a "
             f"STRING, so cast it to one, for example with to_date or floor",
         )
+    # Spark looks the columns up by name once more, and stumbles over dots: on the way they go by position.
     # Nulls come first, so that a row without a time is found at the first ask and not at the end of the year.
-    return TimedFrame(frame.sort(sql.col(TIME).asc_nulls_first()), tuple(df.columns), shown)
+    plain = frame.toDF(*(f"c{position}" for position in range(len(df.columns))), TIME)
+    return TimedFrame(plain.sort(sql.col(TIME).asc_nulls_first()), tuple(df.columns), shown)
 
 
 def _check_packages() -> None:

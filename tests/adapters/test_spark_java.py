@@ -101,6 +101,14 @@ class TestStandIn:
         done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
         assert done.stdout.split("\n")[:-1] == ["-Xmx1g", "a b", "", "*"]
 
+    @pytest.mark.parametrize(("version", "passed"), [("21.0.2", [java.SECURITY]), ("25.0.1", [])])
+    def test_a_package_that_is_gone_is_not_asked_for(self, fake, environ, version, passed):
+        """The newest Java would warn at every start of a package it no longer has; older ones need the argument."""
+        environ["JAVA_HOME"] = str(fake("small", version, vector=False))
+        script = java.java_home(environ) / "bin" / "java"
+        done = subprocess.run([script, java.SECURITY, "x"], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [*passed, "x"]
+
     def test_it_is_kept(self, fake, environ):
         """The second call finds the script of the first and leaves it alone."""
         environ["JAVA_HOME"] = str(fake("small", vector=False))

