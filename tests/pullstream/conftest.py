@@ -1,0 +1,148 @@
+"""What the tests of the core share: sources that keep a record, and an edge that a test asks by hand."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+import pullstream as ps
+
+
+@attrs.define
+class Probe:
+    """What happened at a source."""
+
+    acquired: int = 0
+    released: int = 0
+    asked: list[int] = attrs.field(factory=list)
+    reasons: list[BaseException | None] = attrs.field(factory=list)
+    listens: bool = False  # whether `reasons` is kept at all
+    ended: bool = False  # by itself
+
+    @property
+    def balanced(self) -> bool:
+        """Whether whatever was acquired was released, both at most once."""
+        return self.acquired == self.released <= 1
+
+
+@ps.source
+class Counting(ps.Kernel[int]):
+    """Gives 0, 1, ... up to `count`, each at a time of its own if `timed`, `delay` seconds after it was asked for."""
+
+    def __init__(self, probe, count, *, delay=0.0, failure=None, timed=False):
+        self.probe = probe
+        self.count = count
+        self.delay = delay
+        self.end = failure
+        self.timed = timed
+        self.given = 0
+        probe.listens = True
+
+    async def acquire(self):
+        self.probe.acquired += 1
+
+    async def produce(self, limit):
+        self.probe.asked.append(limit)
+        if self.delay:
+            await trio.sleep(self.delay)
+        values = list(range(self.given, min(self.count, self.given + (1 if self.timed else limit))))
+        self.given += len(values)
+        if values:
+            return ps.Batch(values[0] if self.timed else 0, values)
+        self.probe.ended = True
+        if self.end is not None:
+            raise self.end
+        return ps.DONE
+
+    async def dismiss(self, reason):
+        self.probe.reasons.append(reason)
+        await super().dismiss(reason)
+
+    async def release(self):
+        await trio.lowlevel.checkpoint()
+        self.probe.released += 1
+
+
+@ps.source
+async def generated(ctx, probe, count, *, delay=0.0, failure=None, timed=False):
+    """The same, written as a generator."""
+    probe.acquired += 1
+    try:
+        given = 0
+        while given < count:
+            probe.asked.append(ctx.limit)
+            if delay:
+                await trio.sleep(delay)
+            values = list(range(given, min(count, given + (1 if timed else ctx.limit))))
+            given += len(values)
+            yield ps.Batch(values[0] if timed else 0, values)
+        if delay:
+            await trio.sleep(delay)
+        if failure is not None:
+            raise failure
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.lowlevel.checkpoint()
+        probe.released += 1
+
+
+@asynccontextmanager
+async def edge_of(source, *, release_timeout: float = 5.0) -> AsyncIterator[ps.Reader[Any]]:
+    """Open a source under a sink that does nothing, and hand its reader out."""
+    readers: list[ps.Reader[Any]] = []
+    ready, finished = trio.Event(), trio.Event()
+
+    async def held(upstream, ctx):
+        readers.append(upstream)
+        ready.set()
+        await finished.wait()
+
+    pipeline = ps.pipe(source, ps.sink(held)())
+    with trio.fail_after(1000):
+        async with pipeline.open(release_timeout=release_timeout) as running:
+            await ready.wait()
+            yield readers[0]
+            finished.set()
+            await running.result()
+
+
+async def all_values(reader, limit: int = 1024) -> list[Any]:
+    """Ask until the end."""
+    values: list[Any] = []
+    while (batch := await reader.ask(limit)) is not ps.DONE:
+        assert 1 <= len(batch.values) <= limit, "R2"
+        values.extend(batch.values)
+    return values
+
+
+@pytest.fixture
+def probe() -> Probe:
+    return Probe()
+
+
+@pytest.fixture
+def new_probe() -> type[Probe]:
+    return Probe
+
+
+@pytest.fixture
+def counting() -> Callable[..., ps.Source[int]]:
+    return Counting
+
+
+@pytest.fixture
+def generating() -> Callable[..., ps.Source[int]]:
+    return generated
+
+
+@pytest.fixture
+def edge() -> Callable[..., Any]:
+    return edge_of
+
+
+@pytest.fixture
+def drained() -> Callable[..., Any]:
+    return all_values
