@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from timely import Tracker
 from timely.model import (
     SHAPES,
     Awaited,
@@ -21,6 +22,7 @@ from timely.model import (
     Sent,
     Settled,
     Taken,
+    Together,
     condition_1,
     condition_2,
     minimal,
@@ -29,7 +31,7 @@ from timely.model import (
     random_walk,
     replay,
 )
-from timely.model.replay import clock
+from timely.model.record import clock
 from timely.model.small import Wild, random_program
 
 LINE = Plan([Edge("in", "source", "sum"), Edge("out", "sum", "sink"), Edge("done", "sink")], initial=[("source", 0)])
@@ -105,9 +107,18 @@ def test_taking_what_was_never_sent_is_found():
     assert rules(LINE, [Released("sum", 0)]) == ["not there"]
 
 
+def test_several_changes_at_once_may_be_written_in_any_order():
+    """A capability moves on in one change, whichever half is written first; one by one the order matters."""
+    down, up = Released("source", 0), Held("source", 1)
+    assert rules(LINE, [Together([down, up])]) == rules(LINE, [Together([up, down])]) == rules(LINE, [up, down]) == []
+    assert rules(LINE, [down, up]) == ["from nothing"]
+    assert rules(LINE, [Together([Taken("in", 0), Sent("in", 0)])]) == []
+    assert rules(LINE, [Together([Released("source", 0)]), Together([Held("sum", 0)])]) == ["from nothing"]
+
+
 def test_a_place_the_plan_does_not_have_is_an_error():
     """A record about another graph is a mistake of the caller, not a violation."""
-    for event in (Sent("nowhere", 0), Awaited("nowhere", 0), Completed("nowhere", 0)):
+    for event in (Held("nowhere", 0), Sent("nowhere", 0), Awaited("nowhere", 0), Completed("nowhere", 0)):
         with pytest.raises(KeyError):
             replay(LINE, [event])
 
@@ -279,3 +290,70 @@ class Round:
 
     def __hash__(self):
         return hash((self.epoch, self.number))
+
+
+def plan_of_ports(graph, initial):
+    """A tracker's graph as a plan: every port a node, every step of its summaries an edge."""
+    steps = [
+        (str(start), str(end), lambda t, s=summary: [u] if (u := s.results_in(t)) is not None else [])
+        for start, followers in enumerate(graph.successors)
+        for end, summary in followers
+    ]
+    return Plan.of_steps(steps, initial)
+
+
+def watched_run(made, rounds, announced):
+    """Record a tracker following random updates: waits everywhere, and completions as `announced` decides."""
+    graph, record = made.graph, []
+    tracker = Tracker(graph)
+    known = {str(start) for start, steps in enumerate(graph.successors) if steps}
+    known |= {str(end) for steps in graph.successors for end, _ in steps}
+    places = [place for place in range(len(graph)) if str(place) in known]
+    for place in places[::2]:
+        tracker.observe(place)
+    waiting, initial = [], None
+    for changes in rounds:
+        for place, time, delta in changes:
+            tracker.update(place, time, delta)
+        if initial is None:
+            initial = [(str(place), time) for place, time, _ in changes]
+        else:
+            moved = [(Held if d > 0 else Released)(str(p), t) for p, t, d in changes for _ in range(abs(d))]
+            record.append(Together(moved))
+        waiting += [(place, made.time(place)) for place in made.rng.choices(places, k=2)]
+        record += [Awaited(str(place), time) for place, time in waiting[-2:]]
+        tracker.propagate()
+        for place, time in list(waiting):
+            if announced(tracker.frontier(place), time):
+                record.append(Completed(str(place), time))
+                waiting = [(p, t) for p, t in waiting if (p, t) != (place, time)]
+        record.append(Settled())
+    return plan_of_ports(graph, initial), record
+
+
+def test_what_the_tracker_announces_is_what_the_model_allows(random_graph, history):
+    """Random nested graphs, loops and updates: no completion too early, none withheld, at observed places or not."""
+    runs = events = completions = 0
+    for seed in range(150):
+        made = random_graph(seed)
+        plan, record = watched_run(made, history(made, 12), lambda frontier, time: not frontier.less_equal(time))
+        result = replay(plan, record)
+        assert result.ok, (seed, result.violations)
+        runs, events, completions = runs + 1, events + result.events, completions + result.completions
+    assert completions
+    print(f"runs: {runs}, events: {events}, completions: {completions}")
+
+
+def test_a_tracker_that_announced_otherwise_would_be_noticed(random_graph, history):
+    """Off by one in either direction: announcing also what equals a frontier time, or only after the frontier ends."""
+    eager = silent = 0
+    for seed in range(40):
+        made = random_graph(seed, kind="int")
+        plan, record = watched_run(made, history(made, 12), lambda frontier, time: not frontier.less_than(time))
+        eager += any(v.rule == "too early" for v in replay(plan, record).violations)
+        made = random_graph(seed, kind="int")
+        plan, record = watched_run(made, history(made, 12), lambda frontier, _time: not list(frontier))
+        silent += any(v.rule == "withheld" for v in replay(plan, record).violations)
+    assert eager
+    assert silent
+    print(f"runs noticed as too early: {eager}, as withholding: {silent}")

@@ -1,13 +1,20 @@
 """The formal model of timely dataflow, executable: definitions, state machine, properties, explorer, replay (000).
 
 This package is an oracle: it shares no code with the tracker, prefers the text's definitions to speed, and works in
-small finite worlds (`replay` excepted, which takes times of any kind). Read in this order: `times`, `graph`, `nodes`
-(sections 2.1, 2.2); `could_result_in`, `conditions` (3.1 to 3.3); `recursion` (3.4); `machine`, `explore`, `compose`
-(4); `properties` (every proposition and theorem by its name); `small` (the worlds they are tried on); `replay` (a
-recorded run against the model).
+small finite worlds (`record` excepted, which takes times of any kind). Read in this order: `times`, `graph`, `nodes`
+(sections 2.1, 2.2); `could_result_in`, `conditions` (3.1 to 3.3); `recursion` (3.4); `machine`, `explore`,
+`composition` (4); `properties` (every proposition and theorem by its name); `small` (the worlds they are tried on);
+`record` (a recorded run against the model).
 """
 
-from timely.model.compose import Composite, compose, compose_graphs, insert_buffer, local_relations_closed, shared_edges
+from timely.model.composition import (
+    Composite,
+    compose,
+    compose_graphs,
+    insert_buffer,
+    local_relations_closed,
+    shared_edges,
+)
 from timely.model.conditions import (
     Request,
     condition_1,
@@ -34,8 +41,7 @@ from timely.model.nodes import (
     g,
     relation_node,
 )
-from timely.model.recursion import Body, Point, Recursion, StackClass, first_difference, stacks_lead
-from timely.model.replay import (
+from timely.model.record import (
     Awaited,
     Completed,
     Dismissed,
@@ -46,9 +52,11 @@ from timely.model.replay import (
     Sent,
     Settled,
     Taken,
+    Together,
     Violation,
     replay,
 )
+from timely.model.recursion import Body, Point, Recursion, StackClass, first_difference, stacks_lead
 from timely.model.times import SHAPES, Tagged, Time, minimal
 
 __all__ = [
@@ -92,6 +100,7 @@ __all__ = [
     "Tagged",
     "Taken",
     "Time",
+    "Together",
     "Transition",
     "Violation",
     "buffer",

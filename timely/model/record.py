@@ -16,10 +16,12 @@ What the recorder writes down:
 | the run says it is complete                                    | `Completed(location, time)`     |
 | a wait ended otherwise: cancelled, abandoned, failed           | `Dismissed(location, time)`     |
 | nothing more happens until something from outside does         | `Settled()`                     |
+| several of the first four as one change, in any order          | `Together(events)`              |
 
-A change made of several is written additions first: to move a capability from 3 to 4 is `Held(source, 4)`,
+Otherwise a change made of several is written additions first: to move a capability from 3 to 4 is `Held(source, 4)`,
 `Released(source, 3)`. A notification request is a `Held` at the node (if it may answer) and an `Awaited` at each of its
-incoming edges; a node with several inputs and outputs that do different things to times is written as several nodes.
+incoming edges. A node with several inputs and outputs that do different things to times is written as several nodes; a
+run that counts its pointstamps at ports, as `timely`'s graphs do, makes every port a node: `Plan.of_steps`.
 """
 
 from collections import Counter
@@ -38,6 +40,10 @@ Sends: TypeAlias = Callable[[Time], Iterable[Time]]
 def same(time: Time) -> Iterable[Time]:
     """Say that an event at t may send at t and later: what nearly every node does."""
     return (time,)
+
+
+Step: TypeAlias = tuple[str, str, Sends]
+"""From where to where, and what becomes of a time on the way."""
 
 
 @frozen
@@ -62,6 +68,17 @@ class Plan:
         repr=False,
         default=Factory(lambda self: _graph_of(self), takes_self=True),  # noqa: PLW0108 (defined below the class)
     )
+
+    @classmethod
+    def of_steps(cls, steps: Iterable[Step], initial: Iterable[tuple[str, Time]] = ()) -> "Plan":
+        """Make a plan in which every location is a node: a graph of ports and the steps of time between them.
+
+        >>> plan = Plan.of_steps([("a out", "b in", same), ("b in", "b out", lambda t: [t + 1])], [("a out", 3)])
+        >>> clock(plan, [Pointstamp("a out", 3)])["b out"]
+        (4,)
+        """
+        named = [(f"{a} > {b} #{i}", a, b, sends) for i, (a, b, sends) in enumerate(steps)]
+        return cls([Edge(name, a, b) for name, a, b, _ in named], {name: sends for name, _, _, sends in named}, initial)
 
 
 def _graph_of(plan: Plan) -> Graph:
@@ -130,7 +147,17 @@ class Settled:
     """Nothing more will happen by itself: whatever is complete must have been announced to those who wait."""
 
 
-RunEvent: TypeAlias = Sent | Taken | Held | Released | Awaited | Completed | Dismissed | Settled
+Change: TypeAlias = Sent | Taken | Held | Released
+
+
+@frozen
+class Together:
+    """Several changes at once: what comes must have been possible before any of them, whatever their order here."""
+
+    changes: tuple[Change, ...] = field(converter=tuple[Change, ...])
+
+
+RunEvent: TypeAlias = Change | Awaited | Completed | Dismissed | Settled | Together
 
 
 @frozen
@@ -189,8 +216,8 @@ def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
     """Check a recorded run against the model.
 
     The rules, by the names violations carry: `from nothing` (a pointstamp appears that was not in Clock: Prop. 8),
-    `too early` (a completion of a pointstamp still in Clock), `after completion` (a message at or before a time that
-    was complete on that edge: Theorem 2), `withheld` (settled, and a wait is not answered though its time is
+    `too early` (a completion of a pointstamp still in Clock), `after completion` (a message or hold at or before a time
+    that was announced complete there: Theorem 2), `withheld` (settled, and a wait is not answered though its time is
     complete), `not there` (a batch or hold goes that never came).
 
     Raises:
@@ -228,14 +255,10 @@ class _Check:
             self.violations.append(Violation(index, event, rule, because))
 
         match event:
-            case Sent(edge, time):
-                if any(time <= done for done in self.announced[edge]):
-                    wrong("after completion", f"{time} was announced complete on {edge!r} before")
-                self._appear(Pointstamp(edge, time), wrong)
-            case Held(node, time):
-                self._appear(Pointstamp(node, time), wrong)
-            case Taken(place, time) | Released(place, time):
-                self._disappear(Pointstamp(place, time), wrong)
+            case Sent() | Taken() | Held() | Released():
+                self._change((event,), wrong)
+            case Together(changes):
+                self._change(changes, wrong)
             case Awaited(location, time):
                 self.announced[location]  # a location the plan does not have is a KeyError here
                 self.waits[Pointstamp(location, time)] += 1
@@ -257,21 +280,29 @@ class _Check:
     def _in_clock(self, stamp: Pointstamp) -> bool:
         return any(least <= stamp.time for least in self.least[stamp.location])
 
+    def _change(self, changes: Iterable[Change], wrong: Callable[[str, str], None]) -> None:
+        """Let pointstamps come and go; Clock is that from before until all have."""
+        goes: list[Pointstamp] = []
+        for change in changes:
+            match change:
+                case Sent(place, time) | Held(place, time):
+                    self._appear(Pointstamp(place, time), wrong)
+                case Taken(place, time) | Released(place, time):
+                    goes.append(Pointstamp(place, time))
+        for stamp in goes:
+            if stamp in self.pending:
+                self.pending[stamp] -= 1
+                self.pending += Counter()  # drops what has come to nothing
+            else:
+                wrong("not there", f"nothing at {stamp.time} is pending at {stamp.location!r}")
+        self.least = clock(self.plan, self.pending)
+
     def _appear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
+        if any(stamp.time <= done for done in self.announced[stamp.location]):
+            wrong("after completion", f"{stamp.time} was announced complete at {stamp.location!r} before")
         if not self._in_clock(stamp):
             wrong("from nothing", f"nothing pending leads to {stamp.time} at {stamp.location!r}")
         self.pending[stamp] += 1
-        if self.pending[stamp] == 1:
-            self.least = clock(self.plan, self.pending)
-
-    def _disappear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
-        if stamp not in self.pending:
-            wrong("not there", f"nothing at {stamp.time} is pending at {stamp.location!r}")
-            return
-        self.pending[stamp] -= 1
-        if not self.pending[stamp]:
-            del self.pending[stamp]
-            self.least = clock(self.plan, self.pending)
 
     def _because(self, stamp: Pointstamp) -> str:
         blocking = [
