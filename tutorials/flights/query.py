@@ -61,9 +61,10 @@ def flights(session: SparkSession, files: DataFiles) -> DataFrame:
 
 
 def hourly_weather(session: SparkSession, files: DataFiles) -> DataFrame:
-    """Plan one row an airport and hour: the hour that the clocks repeat in November is there twice, its worse half kept.
+    """Plan one row an airport and hour.
 
-    Without that, a flight of such an hour would join twice and be counted twice.
+    The hour that the clocks repeat in November is in the data twice, and the worse one is kept: otherwise a flight of
+    that hour would join twice and be counted twice.
     """
     speed, gust = (_believable(F.col(name)) for name in ("wind_speed", "wind_gust"))
     measured = read(session, files.weather, WEATHER).select(
@@ -92,7 +93,7 @@ def severity(wind_mph: str, rain_in: str, visibility_mi: str) -> Column:
 
 
 def read(session: SparkSession, path: str, schema: str) -> DataFrame:
-    """Plan the reading of a CSV file: missing is empty or NA; a header or a value that is not the schema's is an error."""
+    """Plan the reading of a CSV file. Missing is empty or NA; a header or a value not of the schema is an error."""
     return session.read.csv(path, schema=schema, header=True, nullValue="NA", enforceSchema=False, mode="FAILFAST")
 
 

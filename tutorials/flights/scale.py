@@ -44,12 +44,17 @@ class Axis:
     @property
     def pitch(self) -> float:
         """How far apart columns are."""
-        return min(FIELD / self.columns, 30 if self.weekly else 56)
+        return min(FIELD / self.columns, 60 if self.weekly else 280)
 
     @property
     def cell(self) -> float:
         """How wide a column's mark is."""
         return self.pitch - (2 if self.pitch < 30 else 3)
+
+    @property
+    def height(self) -> float:
+        """How high a day's mark is: square in a full year, and never too high for the eye to take in at once."""
+        return min(self.cell, 24.0 if self.weekly else 52.0)
 
     @property
     def end(self) -> float:

@@ -1,5 +1,6 @@
 """What a day comes to: two folds, first the flights of one airline's day, then the airlines of a day.
 
+>>> from functools import reduce
 >>> flights = [
 ...     Flight(date(2013, 1, 1), "UA", "United Air Lines Inc.", False, delay, "EWR", 5, 0.4, 18.4, 0.0, 10.0)
 ...     for delay in (11, 20, 5, None)
@@ -12,7 +13,6 @@
 
 from collections.abc import Iterable
 from datetime import date
-from functools import reduce
 from statistics import fmean, quantiles
 from typing import NamedTuple
 
@@ -143,9 +143,7 @@ def weather_of(flight: Flight) -> Hour:
     """Give the weather where and when a flight was due to leave."""
     if flight.severity is None:
         return UNRECORDED
-    return Hour(
-        flight.severity, flight.origin, flight.hour, flight.wind_mph, flight.rain_in, flight.visibility_mi
-    )
+    return Hour(flight.severity, flight.origin, flight.hour, flight.wind_mph, flight.rain_in, flight.visibility_mi)
 
 
 def worse(hours: Iterable[Hour]) -> Hour:

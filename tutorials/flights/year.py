@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import groupby
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import attrs
@@ -40,7 +39,7 @@ class Weather:
 
     def __str__(self) -> str:
         parts = [
-            "" if self.wind_mph is None else f"wind {self.wind_mph:.0f} mph",
+            "" if self.wind_mph is None else f"wind {self.wind_mph:.0f} mph" if self.wind_mph >= 1 else "no wind",
             "" if not self.rain_in else f"rain {self.rain_in:.2f} in",
             "" if self.visibility_mi is None else f"visibility {self.visibility_mi:g} mi",
         ]
@@ -59,12 +58,12 @@ class Day:
 
 @attrs.frozen
 class Airline:
-    """An airline over all days; ``usual_p90`` is what nine of its flights in ten stay below on a middling day."""
+    """An airline over all days; ``mean_p90`` is the mean of its days' 90th percentiles, by flights that arrived."""
 
     carrier: str
     name: str
     total: Group
-    usual_p90: float | None
+    mean_p90: float | None
 
 
 @attrs.frozen
@@ -123,10 +122,11 @@ def _weather(line: dict[str, Any]) -> Weather | None:
 
 
 def _airline(lines: list[dict[str, Any]]) -> Airline:
-    tops = [line["p90_arr_delay"] for line in lines if line["p90_arr_delay"] is not None]
+    total = together(map(_group, lines))
+    tops = sum(line["p90_arr_delay"] * line["arrived"] for line in lines if line["arrived"])
     return Airline(
         carrier=lines[0]["carrier"],
         name=lines[0]["airline"],
-        total=together(map(_group, lines)),
-        usual_p90=median(tops) if tops else None,
+        total=total,
+        mean_p90=tops / total.arrived if total.arrived else None,
     )
