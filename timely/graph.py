@@ -92,9 +92,21 @@ class GraphBuilder:
     def __init__(self) -> None:
         self._nodes: list[Node] = []
         self._edges: dict[tuple[Source, Target], None] = {}
+        self._demanded: list[int] = []
 
-    def add_node(self, name: str, inputs: int, outputs: int, summaries: Summaries | None = None) -> int:
+    def add_node(
+        self,
+        name: str,
+        inputs: int,
+        outputs: int,
+        summaries: Summaries | None = None,
+        *,
+        connected: bool = False,
+    ) -> int:
         """Add a node, returning its index; without `summaries` every input leads to every output unchanged.
+
+        `connected` demands that by the time of `build` every port has an edge: for the handle of a loop, whose input is
+        connected last, and forgotten most easily.
 
         Raises:
             GraphError: a summary is given for a port the node does not have, or a count is negative.
@@ -109,6 +121,8 @@ class GraphBuilder:
                 raise GraphError(f"node {name!r} has no path from input {i} to output {o}: {inputs} in, {outputs} out")
             checked[i, o] = (given,) if isinstance(given, Summary) else Antichain(given).elements
         self._nodes.append(Node(name, inputs, outputs, checked))
+        if connected:
+            self._demanded.append(len(self._nodes) - 1)
         return len(self._nodes) - 1
 
     def add_edge(self, source: Source, target: Target) -> None:
@@ -133,12 +147,21 @@ class GraphBuilder:
         """Number the ports and check the whole graph.
 
         Raises:
-            GraphError: loop contexts do not nest.
+            GraphError: loop contexts do not nest, or a port that had to be connected is not.
             CycleError: some cycle does not strictly advance time.
         """
-        return self._number()
+        graph = self._number()
+        for index in self._demanded:
+            for location in graph.locations:
+                place = graph.place(location)
+                steps = graph.predecessors[place] if isinstance(location, Target) else graph.successors[place]
+                if location.node == index and not steps:
+                    raise GraphError(f"{graph.name(place)} is not connected: a loop that is opened must be closed")
+        order = order_of_work(graph.successors, [graph.name(place) for place in range(len(graph))])
+        return attrs.evolve(graph, order=order)
 
     def _number(self) -> Graph:
+        """The ports numbered and the steps between them listed, nothing checked."""
         locations: list[Location] = []
         for index, node in enumerate(self._nodes):
             locations += [Target(index, port) for port in range(node.inputs)]
@@ -157,14 +180,13 @@ class GraphBuilder:
                     connect(Target(index, i), Source(index, o), summary)
         for source, target in self._edges:
             connect(source, target, IDENTITY)
-        names = [port_name(self._nodes, location) for location in locations]
         return Graph(
             tuple(self._nodes),
             tuple(self._edges),
             tuple(locations),
             tuple(map(tuple, successors)),
             tuple(map(tuple, predecessors)),
-            order_of_work(successors, names),
+            Order((), (), ()),
             places,
         )
 

@@ -146,6 +146,11 @@ class LoopSummary(Summary):
     def strict(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.feedback > 0
 
+    @property
+    @override
+    def advances(self) -> bool:
+        return self.leaves == 0 or (self.lexicographic and self.feedback > 0)
+
     @override
     def results_in(self, time: Any) -> Any:
         if time is BEGINNING:

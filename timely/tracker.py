@@ -184,7 +184,7 @@ class Tracker:
                     f"{-delta} taken away at {self.graph.name(place)} for the time {time!r}, where only "
                     f"{counts[place].get(time, 0)} were; held there: {counts[place]!r}",
                 )
-        if self.debug and self._started:
+        if self.debug and self.monotone and self._started:
             check_justified(self, self._buffer)
         came: list[tuple[int, Any, int]] = []
         went: list[tuple[int, Any, int]] = []

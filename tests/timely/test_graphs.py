@@ -1,0 +1,260 @@
+"""Graphs: what is refused, which cycles are sound, and the three queries of 003."""
+
+import itertools
+import random
+
+import pytest
+
+from timely import (
+    ENTER,
+    FEEDBACK,
+    IDENTITY,
+    LEAVE,
+    CycleError,
+    Delay,
+    GraphBuilder,
+    GraphError,
+    LoopSummary,
+    MapTime,
+    Source,
+    Target,
+    find_cycles,
+    frontier,
+    summarize,
+)
+from timely.cycles import components
+from timely.order import less_equal
+from timely.queries import describe
+
+
+def ring(*summaries):
+    """Nodes in a circle with these summaries."""
+    builder = GraphBuilder()
+    for n, summary in enumerate(summaries):
+        builder.add_node(f"n{n}", 1, 1, {(0, 0): summary})
+    for n in range(len(summaries)):
+        builder.add_edge(Source(n), Target((n + 1) % len(summaries)))
+    return builder
+
+
+TOP = MapTime(lambda t: max(t, 7))
+
+
+@pytest.mark.parametrize(
+    "summaries",
+    [
+        (IDENTITY,),
+        (IDENTITY, IDENTITY),
+        (TOP,),
+        (IDENTITY, TOP),
+        (Delay(0), IDENTITY),
+        (LEAVE, ENTER),
+        (LEAVE, IDENTITY, ENTER, FEEDBACK),
+        (LoopSummary.word("eif"),),
+    ],
+)
+def test_cycles_that_do_not_advance_are_refused_by_name(summaries):
+    """The error names the places of a cycle, outermost rule included: feedback further in does not help."""
+    with pytest.raises(CycleError, match="does not strictly advance") as caught:
+        ring(*summaries).build()
+    assert caught.value.cycle
+    assert all(name.startswith("n") for name in caught.value.cycle)
+    assert len(caught.value.cycle) == 2 * len(summaries)
+    nodes, edges = describe(ring(*summaries)._number())
+    assert len(find_cycles(nodes, edges)) == 2 * len(summaries)
+
+
+@pytest.mark.parametrize(
+    "summaries",
+    [
+        (Delay(1),),
+        (Delay(1), Delay(1)),
+        (Delay(1), TOP),
+        (MapTime(lambda t: t + 1, strict=True),),
+        (LEAVE, FEEDBACK, ENTER),
+        (LoopSummary.word("efi"),),
+    ],
+)
+def test_cycles_that_advance_are_accepted(summaries):
+    """One strict step at the outermost level is enough, also where both nodes advance."""
+    graph = ring(*summaries).build()
+    assert find_cycles(*describe(graph)) == set()
+
+
+def test_tails_of_a_cycle_are_not_blamed():
+    """Only steps on an unsound cycle are reported, not those before, behind or between."""
+    builder = ring(IDENTITY, IDENTITY)
+    tail = builder.add_node("tail", 1, 1)
+    builder.add_edge(Source(0), Target(tail))
+    nodes, edges = describe(builder._number())
+    assert find_cycles(nodes, edges) == {
+        (Target(0), Source(0)),
+        (Source(0), Target(1)),
+        (Target(1), Source(1)),
+        (Source(1), Target(0)),
+    }
+
+
+def random_builder(rng):
+    """A small random graph, sound or not, with every kind of summary and consistent depths."""
+    depth = [rng.randrange(3) for _ in range(rng.randrange(2, 5))]
+    builder = GraphBuilder()
+    for level in depth:
+        other = rng.randrange(3)
+        up = rng.randrange(max(0, level - other), level + 1)
+        steps = (rng.randrange(2), *(rng.randrange(2) for _ in range(other - level + up)))
+        builder.add_node(f"n{level}", 1, 1, {(0, 0): LoopSummary(up, steps[0], steps[1:])})
+        depth[depth.index(level)] = level
+    ends = []
+    for n, level in enumerate(depth):
+        path = builder._nodes[n].summaries[0, 0][0]
+        ends.append(level - path.leaves + len(path.enters))
+    for a, b in itertools.product(range(len(depth)), repeat=2):
+        if ends[a] == depth[b] and rng.random() < 0.5:
+            builder.add_edge(Source(a), Target(b))
+    return builder
+
+
+def check_cycle_seed(seed):
+    builder = random_builder(random.Random(seed))
+    unsound = find_cycles(*describe(builder._number()))
+    try:
+        builder.build()
+    except CycleError as error:
+        assert unsound
+        names = {builder._number().name(location) for step in unsound for location in step}
+        assert set(error.cycle) <= names
+        return True
+    assert not unsound
+    return False
+
+
+def test_the_cycle_check_agrees_with_the_query():
+    """On random graphs the peeling check refuses exactly those in which the query finds an unsound cycle."""
+    refused = sum(check_cycle_seed(seed) for seed in range(300))
+    print(refused, "of 300 refused")
+    assert 30 < refused < 270
+
+
+@pytest.mark.slow
+def test_the_cycle_check_agrees_with_the_query_on_20_000_graphs():
+    """The same, at length."""
+    refused = sum(check_cycle_seed(seed) for seed in range(1000, 21_000))
+    print(refused, "of 20,000 refused")
+    assert refused
+
+
+def test_order_of_work_grows_along_every_step(random_graph):
+    """Whatever the step and the time, the visit it leads to comes later in the order of work."""
+    checked = 0
+    for seed in range(60):
+        made = random_graph(seed)
+        for place, steps in enumerate(made.graph.successors):
+            for end, summary in steps:
+                time = made.time(place)
+                later = summary.results_in(time)
+                if later is not None and repr(time) != "BEGINNING":
+                    assert made.graph.order.key(place, time) < made.graph.order.key(end, later)
+                    checked += 1
+    assert checked > 500
+
+
+def test_loop_contexts_must_nest():
+    """Entering without leaving, seen on a second path, is refused."""
+    builder = GraphBuilder()
+    builder.add_node("start", 0, 1)
+    builder.add_node("enter", 1, 1, {(0, 0): ENTER})
+    builder.add_node("end", 1, 0)
+    builder.add_edge(Source(0), Target(1))
+    builder.add_edge(Source(1), Target(2))
+    builder.add_edge(Source(0), Target(2))
+    with pytest.raises(GraphError, match="do not nest"):
+        builder.build()
+
+
+def test_unknown_ports_are_refused():
+    """An edge or a summary to a port that is not there says what is there instead."""
+    builder = GraphBuilder()
+    builder.add_node("a", 1, 1)
+    for source, target in [
+        (Source(0, 1), Target(0)),
+        (Source(1), Target(0)),
+        (Source(0), Target(0, 2)),
+        (Target(0), Source(0)),
+    ]:
+        with pytest.raises(GraphError):
+            builder.add_edge(source, target)
+    with pytest.raises(GraphError, match="no path from input 0 to output 5"):
+        builder.add_node("b", 1, 1, {(0, 5): IDENTITY})
+    with pytest.raises(GraphError, match="-1"):
+        builder.add_node("b", -1, 1)
+    builder.add_node("c", 1, 1)
+    builder.add_edge(Source(0), Target(1))
+    with pytest.raises(GraphError, match="already"):
+        builder.add_edge(Source(0), Target(1))
+    graph = builder.build()
+    with pytest.raises(GraphError, match="no port"):
+        graph.place(Source(7))
+    assert [graph.location(graph.place(location)) for location in graph.locations] == list(graph.locations)
+
+
+def test_unconnected_loop_handles_are_refused():
+    """A node declared to close a loop, and never connected, is named at build time."""
+    builder = GraphBuilder()
+    builder.add_node("feedback", 1, 1, {(0, 0): FEEDBACK}, connected=True)
+    with pytest.raises(GraphError, match="feedback, input"):
+        builder.build()
+
+
+def test_components_come_upstream_first(random_graph):
+    """Strongly connected components partition the places, and no step leads back to an earlier one."""
+    for seed in range(20):
+        graph = random_graph(seed).graph
+        steps = {place: [end for end, _ in out] for place, out in enumerate(graph.successors)}
+        found = components(list(steps), steps)
+        position = {place: n for n, component in enumerate(found) for place in component}
+        assert sorted(position) == sorted(steps)
+        assert all(position[a] <= position[b] for a, out in steps.items() for b in out)
+
+
+def test_summarize_is_the_minimum_over_paths(random_graph):
+    """Every enumerated path is covered by a minimal summary, and every minimal summary acts like some path."""
+    for seed in range(25):
+        made = random_graph(seed, size=2)
+        graph = made.graph
+        end = len(graph) - 1
+        found = summarize(*describe(graph), [graph.location(end)])
+        paths = {end: {IDENTITY}}
+        agenda = [(end, IDENTITY)]
+        for _ in range(300):
+            if not agenda:
+                break
+            place, summary = agenda.pop(0)
+            for previous, step in graph.predecessors[place]:
+                longer = step.followed_by(summary)
+                if longer not in paths.setdefault(previous, set()):
+                    paths[previous].add(longer)
+                    agenda.append((previous, longer))
+        for place, summaries in paths.items():
+            minimal = found[graph.location(place), graph.location(end)]
+            for _ in range(3):
+                time = made.time(place)
+                results = [s.results_in(time) for s in minimal]
+                for summary in summaries:
+                    later = summary.results_in(time)
+                    assert any(less_equal(result, later) for result in results)
+
+
+def test_the_frontier_query_ignores_nothing_and_invents_nothing():
+    """On a line with a delay the frontier is what one computes by hand; several ways give the least."""
+    builder = GraphBuilder()
+    builder.add_node("start", 0, 1)
+    builder.add_node("slow", 1, 1, {(0, 0): Delay(5)})
+    builder.add_node("end", 1, 0)
+    builder.add_edge(Source(0), Target(1))
+    builder.add_edge(Source(1), Target(2))
+    nodes, edges = describe(builder.build())
+    assert frontier(nodes, edges, [(Source(0), 3)])[Target(2)] == {8}
+    builder.add_edge(Source(0), Target(2))
+    nodes, edges = describe(builder.build())
+    assert frontier(nodes, edges, [(Source(0), 3)])[Target(2)] == {3}

@@ -1,0 +1,230 @@
+"""Orders, times and antichains: the laws everything else stands on."""
+
+import itertools
+import pickle
+from datetime import date, datetime, timedelta
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from timely import (
+    BEGINNING,
+    Antichain,
+    ChangeBatch,
+    Lexicographic,
+    LoopTime,
+    MutableAntichain,
+    NaiadTime,
+    NegativeCountError,
+    Product,
+    TimeDomainError,
+    join,
+    less_equal,
+    less_than,
+    sort_key,
+)
+from timely.order import has_sort_key, is_total, minimal
+
+small = st.integers(0, 3)
+pairs = st.tuples(small, small)
+DOMAINS = {
+    "int": st.integers(-3, 3),
+    "str": st.text("ab", max_size=2),
+    "date": st.dates(date(2013, 1, 1), date(2013, 1, 4)),
+    "tuple": pairs,
+    "tuple of sets": st.tuples(st.frozensets(st.sampled_from("ab")), small),
+    "frozenset": st.frozensets(st.sampled_from("abc")),
+    "Product": pairs.map(lambda p: Product(*p)),
+    "Product of sets": st.tuples(st.frozensets(st.sampled_from("ab")), small).map(lambda p: Product(*p)),
+    "Lexicographic": pairs.map(lambda p: Lexicographic(*p)),
+    "LoopTime": st.tuples(small, small, small).map(lambda t: LoopTime(t[0], t[1:])),
+    "NaiadTime": st.tuples(small, small, small).map(lambda t: NaiadTime(t[0], t[1:])),
+}
+every_domain = pytest.mark.parametrize("domain", DOMAINS)
+
+
+@every_domain
+@given(data=st.data())
+def test_times_are_partially_ordered(domain, data):
+    """Every domain, with BEGINNING below it, is reflexive, antisymmetric and transitive, and `<` is strict."""
+    a, b, c = (data.draw(st.one_of(st.just(BEGINNING), DOMAINS[domain])) for _ in range(3))
+    assert less_equal(a, a)
+    assert not (less_equal(a, b) and less_equal(b, a)) or a == b
+    assert not (less_equal(a, b) and less_equal(b, c)) or less_equal(a, c)
+    assert less_than(a, b) == (a < b) == (less_equal(a, b) and a != b)
+    assert a != b or hash(a) == hash(b)
+    assert pickle.loads(pickle.dumps(a)) == a
+
+
+@every_domain
+@given(data=st.data())
+def test_sort_key_extends_the_order(domain, data):
+    """What is before by the partial order is before by the key, and total domains are known to be total."""
+    a, b = data.draw(DOMAINS[domain]), data.draw(DOMAINS[domain])
+    assert has_sort_key(a)
+    assert not less_than(a, b) or sort_key(a) < sort_key(b)
+    assert sort_key(BEGINNING) < sort_key(a)
+    assert not is_total(a) or less_equal(a, b) or less_equal(b, a)
+
+
+@pytest.mark.parametrize("domain", ["int", "date", "frozenset", "Product", "Product of sets", "LoopTime", "NaiadTime"])
+@given(data=st.data())
+def test_join_is_the_least_upper_bound(domain, data):
+    """The join is above both, and below whatever is above both."""
+    a, b, c = (data.draw(DOMAINS[domain]) for _ in range(3))
+    both = join(a, b)
+    assert less_equal(a, both)
+    assert less_equal(b, both)
+    assert not (less_equal(a, c) and less_equal(b, c)) or less_equal(both, c)
+
+
+@pytest.mark.parametrize(
+    "time", [1, 1.5, "a", (1, 2), date(2013, 1, 1), datetime(2013, 1, 1), frozenset(), Product(1, 2)]
+)
+def test_beginning_is_below_everything(time):
+    """Also reflected, in every comparison operator; and it stays one object through pickling."""
+    assert BEGINNING <= time
+    assert BEGINNING < time
+    assert time >= BEGINNING
+    assert time > BEGINNING
+    assert not time <= BEGINNING
+    assert not time < BEGINNING
+    assert not BEGINNING >= time
+    assert BEGINNING != time
+    assert BEGINNING <= BEGINNING
+    assert not BEGINNING < BEGINNING
+    assert pickle.loads(pickle.dumps(BEGINNING)) is BEGINNING
+    assert repr(BEGINNING) == "BEGINNING"
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, "a"), (date(2013, 1, 1), 1), (LoopTime(1, (0,)), 1), (Product(1, 2), (1, 2))])
+def test_unlike_times_are_refused_by_name(a, b):
+    """Comparing two domains names both times, wherever the comparison happens."""
+    for compare in (less_equal, lambda x, y: Antichain([x]).less_equal(y), lambda x, y: Antichain([x, y])):
+        with pytest.raises(TimeDomainError) as caught:
+            compare(a, b)
+        assert repr(a) in str(caught.value)
+        assert repr(b) in str(caught.value)
+    times = MutableAntichain()
+    times.update(a, 1)
+    with pytest.raises(TimeDomainError):
+        times.update(b, 1)
+
+
+@attrs.frozen(order=False)
+class Divides:
+    """A user's own order, without any of the optional hints."""
+
+    n: int
+
+    def __le__(self, other):
+        return other.n % self.n == 0 if isinstance(other, Divides) else NotImplemented
+
+
+def test_a_users_own_order_needs_nothing_but_less_equal():
+    """Divisibility works in antichains of both kinds."""
+    times = MutableAntichain()
+    for n in (12, 4, 6, 3):
+        times.update(Divides(n), 1)
+    assert times.frontier == Antichain([Divides(4), Divides(3)])
+    times.update(Divides(4), -1)
+    times.update(Divides(3), -1)
+    assert times.frontier == Antichain([Divides(6)]).union([Divides(12)])
+
+
+@every_domain
+@given(data=st.data())
+def test_antichains_keep_what_is_minimal(domain, data):
+    """Elements are pairwise incomparable, cover exactly what was given, and order does not matter."""
+    times = data.draw(st.lists(DOMAINS[domain], max_size=5))
+    chain = Antichain(times)
+    assert all(not less_equal(a, b) for a, b in itertools.permutations(chain, 2))
+    assert all(chain.less_equal(time) for time in times)
+    assert set(chain) <= set(times)
+    assert chain == Antichain(reversed(times))
+    assert hash(chain) == hash(Antichain(reversed(times)))
+    grown = Antichain()
+    for time in times:
+        grown = grown.insert(time)
+    assert grown == chain
+    other = data.draw(DOMAINS[domain])
+    assert chain.less_equal(other) == any(less_equal(time, other) for time in times)
+    assert chain.less_than(other) == any(less_than(time, other) for time in times)
+
+
+@given(*[st.lists(DOMAINS["Product"], max_size=3).map(Antichain)] * 3)
+def test_antichains_are_ordered_with_the_end_of_time_on_top(a, b, c):
+    """Frontiers form a partial order; the empty one is the greatest; union is the greatest lower bound."""
+    assert a <= a
+    assert a <= Antichain()
+    assert not (Antichain() <= a) or a == Antichain()
+    assert not (a <= b <= a) or a == b
+    assert not (a <= b <= c) or a <= c
+    both = a.union(b)
+    assert both <= a
+    assert both <= b
+    assert not (c <= a and c <= b) or c <= both
+
+
+@every_domain
+@given(data=st.data())
+def test_mutable_antichain_is_the_minimum_of_what_is_there(domain, data):
+    """After any changes the frontier is that of the positive counts; `update` says whether it moved; no count lingers."""
+    times, there = MutableAntichain(), {}
+    domain_with_bottom = st.one_of(DOMAINS[domain], st.just(BEGINNING))
+    for time, up in data.draw(st.lists(st.tuples(domain_with_bottom, st.booleans()), max_size=25)):
+        before = times.frontier
+        if up:
+            there[time] = there.get(time, 0) + 1
+            moved = times.update(time, 1)
+        elif time in there:
+            there[time] -= 1
+            there = {t: n for t, n in there.items() if n}
+            moved = times.update(time, -1)
+        else:
+            with pytest.raises(NegativeCountError):
+                times.update(time, -1)
+            moved = False
+        assert times.frontier == Antichain(there)
+        assert moved == (times.frontier != before)
+        assert dict(times) == there
+        assert len(times) == len(there)
+
+
+def test_total_orders_forget_dead_heap_entries():
+    """Going up and down at two times for ever takes no more room."""
+    times = MutableAntichain()
+    times.update(0, 1)
+    for _ in range(1000):
+        times.update(5, 1)
+        times.update(5, -1)
+    assert len(times._heap) < 200
+
+
+@given(st.lists(st.tuples(small, st.integers(-2, 2))))
+def test_change_batches_hold_no_zeros(changes):
+    """A batch is the sum by key, without what cancels out."""
+    batch = ChangeBatch(changes)
+    totals = {key: sum(delta for k, delta in changes if k == key) for key, _ in changes}
+    assert dict(batch) == {key: total for key, total in totals.items() if total}
+    assert len(batch) == sum(map(bool, totals.values()))
+    drained = batch.drain()
+    assert not batch
+    assert ChangeBatch(drained) == ChangeBatch(changes)
+
+
+@given(st.lists(DOMAINS["Product"], max_size=6))
+def test_minimal_elements(times):
+    """Exactly those below which nothing else lies, each once."""
+    assert sorted(minimal(times), key=sort_key) == sorted(
+        {t for t in times if not any(less_than(other, t) for other in times)}, key=sort_key
+    )
+
+
+def test_dates_and_times_of_day_are_total():
+    """The usual clocks are recognised, so that they are kept in a heap."""
+    assert all(map(is_total, [date(2013, 1, 1), datetime(2013, 1, 1), timedelta(1), (1, ("a", 2.0)), BEGINNING, True]))
+    assert is_total(Lexicographic(1, "a"))
+    assert not any(map(is_total, [frozenset(), (1, frozenset()), Product(1, 2), LoopTime(1, (0,)), Divides(2)]))

@@ -1,0 +1,282 @@
+"""Path summaries: the monoid of loops over all words to length 7 (002), and the laws of every other summary."""
+
+import itertools
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from timely import (
+    BEGINNING,
+    ENTER,
+    FEEDBACK,
+    IDENTITY,
+    LEAVE,
+    Delay,
+    Lexicographic,
+    LoopSummary,
+    LoopTime,
+    MapTime,
+    NaiadSummary,
+    NaiadTime,
+    Product,
+    SummaryError,
+    compare_words,
+    loop_condition,
+)
+from timely.products import Componentwise
+from timely.summary import Path
+
+LONGEST = 7
+WORDS = ["".join(word) for n in range(LONGEST + 1) for word in itertools.product("eif", repeat=n)]
+
+
+def act(word, counters):
+    """A word applied letter by letter to a vector of counters; `None` where a letter is undefined."""
+    for letter in word:
+        if letter == "i":
+            counters = (*counters, 0)
+        elif not counters:
+            return None
+        elif letter == "e":
+            counters = counters[:-1]
+        else:
+            counters = (*counters[:-1], counters[-1] + 1)
+    return counters
+
+
+def rewrite(word):
+    """The two rules ie = 1 and fe = e, applied until nothing changes."""
+    while "ie" in word or "fe" in word:
+        word = word.replace("ie", "", 1) if "ie" in word else word.replace("fe", "e", 1)
+    return word
+
+
+def letters(summary):
+    return "" if summary == IDENTITY else summary.letters
+
+
+def test_all_words_have_the_normal_form_that_rewriting_gives():
+    """All 3,280 words of length at most 7 reduce to e^k f^a (i f^b)*, and reducing again changes nothing."""
+    for word in WORDS:
+        normal = letters(LoopSummary.word(word))
+        assert normal == rewrite(word)
+        assert letters(LoopSummary.word(normal)) == normal
+    print(len(WORDS), "words")
+    assert len(WORDS) == 3280
+
+
+def test_all_words_act_as_their_letters():
+    """On every vector long enough the normal form does what the letters did one by one."""
+    vectors = [tuple(range(3, 3 + n)) for n in range(LONGEST + 2)]
+    for word in WORDS:
+        summary = LoopSummary.word(word)
+        for vector in vectors[1:]:
+            expected = act(word, (0, *vector))  # a coordinate more: the outer time is never left
+            if expected is not None and len(expected) >= 1 and _within(word, len(vector)):
+                time = LoopTime(0, vector)
+                outer, counters = expected[0], expected[1:]
+                assert summary.results_in(time) == (LoopTime(outer, counters) if counters else outer)
+
+
+def _within(word, depth):
+    """Does the word never leave more loops than there are?"""
+    for letter in word:
+        depth += {"e": -1, "i": 1, "f": 0}[letter]
+        if depth < 0:
+            return False
+    return True
+
+
+def test_composition_is_concatenation():
+    """Composing normal forms is the normal form of the joined words, for all words that fit in length 7."""
+    short = [word for word in WORDS if len(word) <= 4]
+    for a, b in itertools.product(short, short):
+        if len(a) + len(b) <= LONGEST:
+            assert LoopSummary.word(a).followed_by(LoopSummary.word(b)) == LoopSummary.word(a + b)
+
+
+def test_different_normal_forms_act_differently():
+    """The presentation is complete: 247 normal forms of length at most 6, told apart by times long enough."""
+    forms = {rewrite(word) for word in WORDS if len(word) <= 6}
+    vector = tuple(range(10, 17))
+    actions = {(act(form, vector), act(form, vector[::-1])) for form in forms}
+    print(len(forms), "normal forms")
+    assert len(forms) == len(actions) == 247
+
+
+def comparable_pairs(longest):
+    """Normal forms between the same contexts."""
+    forms = sorted({rewrite(word) for word in WORDS if len(word) <= longest})
+    for p, q in itertools.product(forms, forms):
+        if p.count("i") - p.count("e") == q.count("i") - q.count("e"):
+            yield p, q
+
+
+def brute(p, q, below):
+    """Is p at or below q on every vector over {0..5} of just the needed length (plus one)?"""
+    deepest = max(p.count("e"), q.count("e")) + 1
+    return all(below(act(p, v), act(q, v)) for v in itertools.product(range(5), repeat=deepest))
+
+
+def test_comparison_is_pointwise_in_both_orders():
+    """Over all pairs of normal forms to length 4, comparing summaries is comparing what they do to every time."""
+    orders = {
+        LoopSummary: lambda a, b: all(x <= y for x, y in zip(a, b, strict=True)),
+        NaiadSummary: lambda a, b: a <= b,
+    }
+    number = 0
+    for p, q in comparable_pairs(4):
+        for kind, below in orders.items():
+            assert (kind.word(p) <= kind.word(q)) == brute(p, q, below), (kind, p, q)
+            number += 1
+    print(number, "comparisons")
+    assert number > 1000
+
+
+def test_words_decide_where_the_loop_condition_holds():
+    """With 002's strengthened condition, comparing normal forms as words is Naiad's order on paths; it is then total."""
+    checked = 0
+    for p, q in comparable_pairs(6):
+        a, b = (
+            LoopSummary(w.count("e"), len(w.split("i")[0].replace("e", "")), tuple(len(x) for x in w.split("i")[1:]))
+            for w in (p, q)
+        )
+        if not loop_condition(a, b):
+            with pytest.raises(SummaryError, match="loop condition"):
+                compare_words(a, b)
+            continue
+        sign = compare_words(a, b)
+        assert (NaiadSummary.word(p) <= NaiadSummary.word(q)) == (sign <= 0)
+        assert (NaiadSummary.word(q) <= NaiadSummary.word(p)) == (sign >= 0)
+        checked += 1
+    print(checked, "pairs")
+    assert checked > 2000
+
+
+def test_the_smallest_counterexamples():
+    """1 and eif are incomparable, 1 and ei point the wrong way as words, and so does 002's own pair 1 and eeiffi."""
+    one, ei, eif, own = (NaiadSummary.word(word) for word in ("", "ei", "eif", "eeiffi"))
+    assert not one <= eif
+    assert not eif <= one
+    assert ei <= one
+    assert not one <= own
+    assert not own <= one
+    assert act("eeiffi", (5, 5, 0)) == act("eeiffi", (5, 0, 0)) == (5, 2, 0)
+    assert LoopSummary.word("ieeiffieeif") == LoopSummary.word("eif")
+
+
+def test_loops_refuse_what_does_not_fit():
+    """Leaving a loop one is not in, feeding back outside any, and other letters are errors."""
+    with pytest.raises(SummaryError, match="leaves 1 loops"):
+        LEAVE.results_in(3)
+    with pytest.raises(SummaryError, match="outside any loop"):
+        FEEDBACK.results_in(date(2013, 1, 1))
+    with pytest.raises(SummaryError, match="'x'"):
+        LoopSummary.word("x")
+    with pytest.raises(SummaryError, match="negative"):
+        LoopSummary(feedback=-1)
+    assert NaiadSummary.word("if").results_in(NaiadTime(3)) == NaiadTime(3, (1,))
+    assert LEAVE.results_in(ENTER.results_in(date(2013, 1, 1))) == date(2013, 1, 1)
+
+
+INTS = [
+    IDENTITY,
+    Delay(0),
+    Delay(1),
+    Delay(2),
+    Delay(3, limit=6),
+    Delay(1, limit=9),
+    MapTime(lambda t: max(t, 7)),
+    MapTime(lambda t: t + t % 2),
+    MapTime(lambda t: t + 1, strict=True),
+    MapTime(lambda t: t if t < 8 else None),
+]
+INTS += [a.followed_by(b) for a in INTS for b in INTS]
+
+
+def test_summaries_keep_their_promises():
+    """Monotone (also in what they let pass), advancing, BEGINNING fixed, strict where they say so; comparison is sound."""
+    times = range(-2, 12)
+    for summary in INTS:
+        assert summary.results_in(BEGINNING) is BEGINNING
+        results = [summary.results_in(time) for time in times]
+        passing = [result for result in results if result is not None]
+        assert results == passing + [None] * (len(results) - len(passing))
+        assert passing == sorted(passing)
+        assert all(result >= time for time, result in zip(times, passing, strict=False))
+        assert not summary.strict or all(result > time for time, result in zip(times, passing, strict=False))
+    later = 1_000
+    for p, q in itertools.product(INTS, INTS):
+        both = p.followed_by(q)
+        for time in times:
+            middle = p.results_in(time)
+            assert both.results_in(time) == (None if middle is None else q.results_in(middle))
+        if p <= q:
+            pairs = [(p.results_in(t), q.results_in(t)) for t in times]
+            assert all((later if a is None else a) <= (later if b is None else b) for a, b in pairs), (p, q)
+        assert p <= p
+        for r in INTS[:10]:
+            assert p.followed_by(q).followed_by(r).results_in(3) == p.followed_by(q.followed_by(r)).results_in(3)
+
+
+@pytest.mark.parametrize("step", [-1, timedelta(-1), -0.5])
+def test_a_delay_backwards_is_refused(step):
+    """So a +1/-1 cycle cannot even be written down."""
+    with pytest.raises(SummaryError, match="backwards"):
+        Delay(step)
+
+
+def test_a_function_backwards_is_refused_when_it_shows():
+    """A function cannot be judged beforehand, so each answer is."""
+    with pytest.raises(SummaryError, match="backwards"):
+        MapTime(lambda t: t - 1).results_in(3)
+    with pytest.raises(SummaryError, match="strict"):
+        MapTime(lambda t: max(t, 7), strict=True).results_in(8)
+    with pytest.raises(SummaryError, match="domains"):
+        MapTime(str, strict=True, converts=True)
+    assert MapTime(str, converts=True).results_in(3) == "3"
+
+
+def test_overflow_means_the_path_cannot_be_taken():
+    """Past a limit, or past the last date, nothing comes out; nothing wraps or is clamped."""
+    assert Delay(100, limit=255).results_in(200) is None
+    assert Delay(timedelta(1)).results_in(date.max) is None
+    assert Delay(1, limit=5).followed_by(Delay(1, limit=5)).results_in(4) is None
+    assert Delay(1, limit=5).followed_by(Delay(1, limit=5)).results_in(3) == 5
+
+
+@given(st.lists(st.integers(0, 2), min_size=2, max_size=2), st.lists(st.integers(0, 3), min_size=2, max_size=2))
+def test_componentwise_summaries(steps, parts):
+    """Part by part, on products and on lexicographic times; compared part by part."""
+    summary = Componentwise(tuple(map(Delay, steps)))
+    expected = [a + b for a, b in zip(parts, steps, strict=True)]
+    assert summary.results_in(Product(*parts)) == Product(*expected)
+    assert summary.results_in(Lexicographic(*parts)) == Lexicographic(*expected)
+    assert summary.strict == (sum(steps) > 0)
+    assert IDENTITY <= summary
+    assert (summary <= IDENTITY) == (sum(steps) == 0)
+    assert summary.followed_by(summary) == Componentwise(tuple(Delay(2 * step) for step in steps))
+
+
+def test_lexicographic_times_refuse_what_is_not_monotone():
+    """Where different first parts may become equal, the second part could go back."""
+    summary = Componentwise((MapTime(lambda t: max(t, 7)), IDENTITY))
+    assert summary.results_in(Product(1, 5)) == Product(7, 5)
+    with pytest.raises(SummaryError, match="lexicographic"):
+        summary.results_in(Lexicographic(1, 5))
+
+
+def test_detours_may_be_left_out():
+    """Of opaque steps: a path is below the same path with detours, into loops and back too; nothing else is known."""
+    f, g = MapTime(lambda t: t), MapTime(lambda t: t)
+    inside = Path.of(f, ENTER, g, LEAVE, f)
+    assert Path.of(f, f) <= inside
+    assert f <= inside
+    assert not inside <= f
+    assert not g <= Path.of(ENTER, g, LEAVE)
+    assert not Path.of(f, g) <= Path.of(g, f)
+    assert not IDENTITY <= Path.of(LEAVE, g, ENTER)
+    assert inside.up == inside.down == 0
+    assert (Path.of(LEAVE, g, ENTER).up, Path.of(LEAVE, g, ENTER).down) == (1, 1)
