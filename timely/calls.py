@@ -66,7 +66,7 @@ class CallBody:
         (node, stack), (other, target) = earlier, later
         for name in (node, other):
             if name not in self.successors or name in self.calls:
-                raise GraphError(f"{name!r} is not an ordinary node of this body; a call is ('call', c) or ('ret', c)")
+                raise GraphError(f"{name!r} is not an ordinary node of this body")
         if unknown := {*stack, *target} - self.calls:
             raise GraphError(f"{sorted(unknown)!r} are not call nodes of this body")
         common = 0

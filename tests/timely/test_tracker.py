@@ -48,7 +48,10 @@ def check_seed(seed, random_graph, history):
 
 
 def check_arbitrary(seed, random_graph):
-    made = random_graph(seed)
+    follow_arbitrary(random_graph(seed))
+
+
+def follow_arbitrary(made):
     rng, stamps = made.rng, {}
 
     def rounds():
@@ -86,3 +89,250 @@ def test_tracker_agrees_with_the_query_on_thousands_of_graphs(random_graph, hist
     for seed in range(1000, 3000):
         check_seed(seed, random_graph, history)
         check_arbitrary(seed, random_graph)
+
+
+def line(*summaries, names=None):
+    """start -> n0 -> n1 -> ...; the graph and its places in order along the line."""
+    builder = GraphBuilder()
+    builder.add_node("start", 0, 1)
+    for n, summary in enumerate(summaries):
+        builder.add_node(f"n{n}", 1, 1, {(0, 0): summary})
+        builder.add_edge(Source(n), Target(n + 1))
+    graph = builder.build()
+    return graph, list(range(len(graph)))
+
+
+def test_updates_may_come_in_any_order_between_propagations():
+    """A count may dip below zero inside the buffer; only the sum is judged."""
+    graph, places = line(Delay(1))
+    tracker = Tracker(graph, debug=True)
+    tracker.observe(places[-1])
+    tracker.update(places[0], 3, -1)
+    tracker.update(places[0], 3, +2)
+    assert tracker.propagate() == [places[-1]]
+    assert tracker.frontier(places[-1]) == Antichain([4])
+    assert tracker.counts(places[0]) == {3: 1}
+
+
+def test_a_negative_count_is_an_error_that_stays():
+    """It names place, time and what was there; nothing was applied, and the next look fails the same way."""
+    graph, places = line(Delay(1))
+    tracker = Tracker(graph)
+    tracker.observe(places[-1])
+    tracker.update(places[0], 3, 1)
+    tracker.propagate()
+    tracker.update(places[1], 3, 1)
+    tracker.update(places[0], 3, -2)
+    for _ in range(2):
+        with pytest.raises(NegativeCountError, match=r"start, output for the time 3.*only 1"):
+            tracker.propagate()
+    assert tracker.stamps[places[1]] == {}
+
+
+def test_a_frontier_that_moves_back_is_an_error():
+    """A time claimed after it was given up is noticed at the first observed place it reaches."""
+    graph, places = line(Delay(1))
+    tracker = Tracker(graph)
+    tracker.observe(places[-1])
+    tracker.update(places[0], 3, 1)
+    tracker.propagate()
+    tracker.update(places[0], 2, 1)
+    with pytest.raises(RetreatError, match=r"n0, output moved back: 3"):
+        tracker.propagate()
+
+
+def test_the_end_of_time_is_final():
+    """After the empty frontier nothing may come, not even at a great time."""
+    graph, places = line(Delay(1))
+    tracker = Tracker(graph)
+    tracker.observe(places[-1])
+    tracker.update(places[0], 3, 1)
+    tracker.propagate()
+    tracker.update(places[0], 3, -1)
+    assert tracker.propagate() == [places[-1]]
+    assert tracker.frontier(places[-1]) == Antichain()
+    tracker.update(places[0], 99, 1)
+    with pytest.raises(RetreatError):
+        tracker.propagate()
+
+
+def test_what_appears_from_nothing_is_an_error_in_debug_mode():
+    """Also where nobody observes."""
+    graph, places = line(Delay(1), Delay(1))
+    tracker = Tracker(graph, debug=True)
+    tracker.update(places[0], 3, 1)
+    tracker.propagate()
+    tracker.update(places[1], 2, 1)
+    with pytest.raises(CapabilityError, match=r"2 appears from nothing at n0, input"):
+        tracker.propagate()
+
+
+def test_unlike_domains_that_meet_are_named():
+    """A join of dates and numbers fails with both times, not with a bare TypeError."""
+    builder = GraphBuilder()
+    for name in "ab":
+        builder.add_node(name, 0, 1)
+    builder.add_node("join", 1, 0)
+    builder.add_edge(Source(0), Target(2))
+    builder.add_edge(Source(1), Target(2))
+    graph = builder.build()
+    tracker = Tracker(graph)
+    tracker.observe(graph.place(Target(2)))
+    tracker.update(graph.place(Source(0)), 3, 1)
+    tracker.update(graph.place(Source(1)), "monday", 1)
+    with pytest.raises(TimeDomainError, match="'monday'"):
+        tracker.propagate()
+
+
+def test_each_edge_may_have_its_own_domain():
+    """Numbers and words side by side in one graph, as long as they do not meet."""
+    builder = GraphBuilder()
+    for name in ("a", "b"):
+        builder.add_node(name, 0, 1)
+        builder.add_node(name + "'", 1, 0)
+    builder.add_edge(Source(0), Target(1))
+    builder.add_edge(Source(2), Target(3))
+    graph = builder.build()
+    tracker = Tracker(graph, debug=True)
+    ends = [graph.place(Target(1)), graph.place(Target(3))]
+    for end in ends:
+        tracker.observe(end)
+    tracker.update(graph.place(Source(0)), 3, 1)
+    tracker.update(graph.place(Source(2)), "monday", 1)
+    tracker.propagate()
+    assert [tracker.frontier(end) for end in ends] == [Antichain([3]), Antichain(["monday"])]
+
+
+def test_observing_later_on_a_running_tracker(random_graph, history):
+    """A place observed, left or asked about at any moment has the frontier it should; the others are undisturbed."""
+    for seed in range(25):
+        made = random_graph(seed)
+        tracker = Tracker(made.graph, debug=True)
+        for out in history(made, 10):
+            for update in out:
+                tracker.update(*update)
+            place = made.rng.randrange(len(made.graph))
+            made.rng.choice([tracker.observe, tracker.unobserve])(place)
+            tracker.propagate()
+            expected = implied(tracker)
+            for place in range(len(made.graph)):
+                assert tracker.frontier(place) == expected.get(place, Antichain())
+
+
+def test_changes_seen_through_frontier_are_still_reported():
+    """Reading a frontier applies updates, and the next propagation reports them all the same, once."""
+    graph, places = line(Delay(1))
+    tracker = Tracker(graph)
+    tracker.observe(places[-1])
+    tracker.update(places[0], 3, 1)
+    assert tracker.frontier(places[-1]) == Antichain([4])
+    assert tracker.propagate() == [places[-1]]
+    assert tracker.propagate() == []
+
+
+def test_there_and_back_is_no_change():
+    """Coalescing: what was undone before anybody asked is not reported."""
+    graph, places = line(Delay(1))
+    tracker = Tracker(graph, monotone=False)
+    tracker.observe(places[-1])
+    tracker.update(places[0], 3, 1)
+    tracker.propagate()
+    for time in range(4, 10_000):
+        tracker.update(places[0], time, 1)
+        tracker.update(places[0], time, -1)
+    assert len(tracker._buffer) < 5000
+    assert tracker.propagate() == []
+    assert tracker.counts(places[0]) == {3: 1}
+
+
+def test_beginning_passes_loops_and_leaves_them():
+    """A source that knows nothing yet holds a whole loop at BEGINNING; when it knows, the loop does not remember."""
+    builder = GraphBuilder()
+    builder.add_node("start", 0, 1)
+    builder.add_node("body", 1, 1)
+    builder.add_node("back", 1, 1, {(0, 0): Delay(1)})
+    for edge in [(Source(0), Target(1)), (Source(1), Target(2)), (Source(2), Target(1))]:
+        builder.add_edge(*edge)
+    graph = builder.build()
+    tracker = Tracker(graph, debug=True)
+    for place in range(len(graph)):
+        tracker.observe(place)
+    start, body = graph.place(Source(0)), graph.place(Target(1))
+    tracker.update(start, BEGINNING, 1)
+    tracker.propagate()
+    assert tracker.frontier(body) == Antichain([BEGINNING])
+    tracker.update(start, BEGINNING, -1)
+    tracker.update(start, 7, 1)
+    tracker.propagate()
+    assert tracker.frontier(body) == Antichain([7])
+    assert tracker.frontier(graph.place(Source(2))) == Antichain([8])
+    tracker.update(start, 7, -1)
+    tracker.propagate()
+    assert tracker.frontier(body) == Antichain()
+
+
+def test_explain_names_blockers_with_paths_nearest_first():
+    """Every pointstamp that can still lead to the time, by a path of real steps; none when the time is complete."""
+    graph, places = line(Delay(1), Delay(1))
+    tracker = Tracker(graph)
+    tracker.update(places[0], 5, 1)
+    tracker.update(places[0], 6, 1)
+    tracker.update(places[3], 3, 2)
+    tracker.update(places[3], 9, 1)
+    end = places[-1]
+    near, far = tracker.explain(end, 7)
+    assert (near.location, near.time, near.path) == (Target(2), 3, (Target(2), Source(2)))
+    assert (far.location, far.time) == (Source(0), 5)
+    assert far.path == tuple(graph.location(place) for place in places)
+    assert tracker.explain(end, 3) == []
+    assert tracker.explain(end, 4) == [near]
+    tracker.update(places[1], 2, 1)
+    assert [b.time for b in tracker.explain(end, 7, roots=True)] == [2, 5]
+
+
+def test_explain_agrees_with_the_frontier(random_graph, history):
+    """A time has blockers exactly while it is not complete, and every path is one that times can take."""
+    for seed in range(30):
+        made = random_graph(seed)
+        tracker = Tracker(made.graph, debug=True)
+        for out in history(made, 4):
+            for update in out:
+                tracker.update(*update)
+            for place in some_places(made, 0.3):
+                time = made.time(place)
+                found = tracker.explain(place, time)
+                assert bool(found) == tracker.frontier(place).less_equal(time)
+                roots = tracker.explain(place, time, roots=True)
+                assert bool(roots) == bool(found)
+                assert [b for b in found if b in roots] == roots
+                for blocker in found:
+                    assert blocker.time in tracker.counts(made.graph.place(blocker.location))
+                    steps = [made.graph.place(location) for location in blocker.path]
+                    assert steps[-1] == place
+                    for a, b in zip(steps, steps[1:], strict=False):
+                        assert any(end == b for end, _ in made.graph.successors[a])
+
+
+def test_very_wide_joins_and_splits():
+    """A place with a hundred predecessors is counted, with the same answers."""
+    builder = GraphBuilder()
+    width = 100
+    starts = [builder.add_node(f"s{n}", 0, 1) for n in range(width)]
+    join = builder.add_node("join", 1, 1)
+    for start in starts:
+        builder.add_edge(Source(start), Target(join))
+    graph = builder.build()
+    tracker = Tracker(graph, debug=True)
+    for place in range(len(graph)):
+        tracker.observe(place)
+    end = graph.place(Source(join))
+    for n in starts:
+        tracker.update(graph.place(Source(n)), BEGINNING if n == 50 else n, 1)
+    tracker.propagate()
+    assert tracker.frontier(end) == Antichain([BEGINNING])
+    tracker.update(graph.place(Source(50)), BEGINNING, -1)
+    assert tracker.frontier(end) == Antichain([0])
+    for n in starts[:60]:
+        if n != 50:
+            tracker.update(graph.place(Source(n)), n, -1)
+    assert tracker.frontier(end) == Antichain([60])

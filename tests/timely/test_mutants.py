@@ -1,0 +1,115 @@
+"""Would the tests notice? The tracker is broken in one line at a time, and each time the comparison has to fail."""
+
+import importlib.util
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+import timely
+
+MUTANTS = [
+    ("plan", "times += source.front", "times = list(source.front)", "a fan-in loses all but the last predecessor"),
+    (
+        "plan",
+        "if end == spot.place and summary.up == 0:",
+        "if end == spot.place:",
+        "loops that leave a context lose a path",
+    ),
+    (
+        "plan",
+        "for previous, _ in graph.predecessors[place]:",
+        "for previous, _ in graph.predecessors[place][:1]:",
+        "one way in",
+    ),
+    (
+        "counting",
+        "if self._began != (self.beginnings > 0):",
+        "if self.beginnings > 0:",
+        "BEGINNING never leaves a loop",
+    ),
+    ("counting", "return (BEGINNING,) if self._began else", "return", "BEGINNING never enters a loop"),
+    (
+        "counting",
+        "for changed, sign in differences(before, arrivals.elements):",
+        "for changed, sign in []:",
+        "loops forget",
+    ),
+    ("counting", "self.pending[key] += delta", "self.pending[key] = delta", "work for one visit is not added up"),
+    ("tracker", "for end, summary in spot.pushes:", "for end, summary in []:", "nothing enters a loop"),
+    ("tracker", "for follower in spot.followers:", "for follower in []:", "nothing is passed on"),
+    (
+        "tracker",
+        "time = summary.results_in(time)",
+        "summary.results_in(time)",
+        "the way to the next spot changes no time",
+    ),
+    ("tracker", "return came + went", "return came", "what goes is not noticed"),
+    (
+        "mutable",
+        "self._elements = (*rest, *minimal(up))",
+        "self._elements = rest",
+        "what was dominated does not come up",
+    ),
+    ("cycles", "return tuple(key)", "return tuple(key[:1])", "work is not in the order of time"),
+]
+
+
+class Broken:
+    """The package imported anew with one line changed, in place of the real one while in use."""
+
+    def __init__(self, module, line, instead):
+        self.path = Path(timely.__file__).parent
+        self.module, self.line, self.instead = module, line, instead
+
+    def __enter__(self):
+        self.saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "timely"}
+        sys.meta_path.insert(0, self)
+        return self
+
+    def __exit__(self, *_):
+        sys.meta_path.remove(self)
+        for name in [name for name in sys.modules if name.split(".")[0] == "timely"]:
+            del sys.modules[name]
+        sys.modules.update(self.saved)
+
+    def find_spec(self, name, path=None, target=None):
+        if name != f"timely.{self.module}":
+            return None
+        file = self.path / f"{self.module}.py"
+        source = file.read_text()
+        assert source.count(self.line) == 1, f"{self.line!r} occurs {source.count(self.line)} times in {file.name}"
+        self.code = compile(source.replace(self.line, self.instead), str(file), "exec")
+        return importlib.util.spec_from_loader(name, self)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(self.code, module.__dict__)
+
+
+def load(name):
+    """A test file as a fresh module, importing whichever `timely` is in place."""
+    spec = importlib.util.spec_from_file_location(f"{name}_for_mutants", Path(__file__).parent / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def compare(seeds):
+    """The tests' own comparison of tracker and query; raises where they differ."""
+    support, tests = load("conftest"), load("test_tracker")
+    for seed in seeds:
+        tests.follow_arbitrary(support.Maker(random.Random(seed)).make())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "line", "instead", "why"), MUTANTS, ids=[why for *_, why in MUTANTS])
+def test_a_broken_line_is_noticed(module, line, instead, why):
+    """The comparison that passes with the real code fails with the broken one."""
+    compare(range(20))
+    with Broken(module, line, instead), pytest.raises(Exception) as caught:
+        compare(range(150))
+    assert not isinstance(caught.value, SyntaxError | ImportError | NameError), why
