@@ -73,6 +73,19 @@ def sound_machines(seed, count, **options):
                 yield rng, machine
 
 
+def test_init_prop_offers_every_choice_of_initial_states_and_fills_only_input_edges():
+    """One starting state for each combination of the nodes' initial states; internal and output edges are empty."""
+    graph = Graph(("p", "q"), (Edge("i", destination="p"), Edge("a", "p", "q")))
+    starts = frozenset({("new", frozenset()), ("old", frozenset({0}))})
+    node = Node(starts, lambda state, _event: Reaction(state))
+    machine = machine_of(Program(graph, {"p": node, "q": node}, (0,)))
+    states = machine.initial({"i": [Message(0)]})
+    assert len(set(states)) == 4
+    assert all(state.queues == ((Message(0),), ()) for state in states)
+    with pytest.raises(ValueError, match="no input edge"):
+        machine.initial({"a": [Message(0)]})
+
+
 def test_mess_dequeues_the_head_and_reacts_atomically():
     """A node takes only the first message of a queue, and its state, requests and messages change in one step."""
     graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))

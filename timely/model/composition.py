@@ -34,8 +34,9 @@ def _hearing(node: Node, edge: str, name: str) -> Node:
     """Make a node take messages on one edge as if they came on another."""
 
     def react(state: Hashable, event: Event) -> Reaction:
-        renamed = isinstance(event, Received) and event.edge == edge
-        return node.react(state, evolve(event, edge=name) if renamed else event)
+        if isinstance(event, Received) and event.edge == edge:
+            event = Received(name, event.message)
+        return node.react(state, event)
 
     return evolve(node, react=react)
 
@@ -144,7 +145,8 @@ class Composite:
         self, machine: Machine, other: Machine, mine: State, theirs: State
     ) -> Iterator[tuple[Action, tuple[State, State]]]:
         clock = machine.clock(mine) if self.whole is None else self._whole_clock(machine, other, mine, theirs)
-        for action, after in (*machine.receipts(mine), *machine.notifications(mine, clock)):
+        steps: list[tuple[Action, State]] = [*machine.receipts(mine), *machine.notifications(mine, clock)]
+        for action, after in steps:
             mirrored = self._mirror(machine, other, after, theirs)
             if mirrored == theirs or other.is_inp(theirs, mirrored) or other.is_outp(theirs, mirrored):
                 yield action, (after, mirrored)

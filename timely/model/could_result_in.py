@@ -85,6 +85,10 @@ def one_steps(program: Program) -> frozenset[Step]:
     return frozenset(found)
 
 
+def _frozen(steps: Iterable[Step]) -> frozenset[Step]:
+    return frozenset(steps)
+
+
 @frozen(eq=False)
 class CouldResultIn:
     """The relation could-result-in of a graph over a finite set of times (000, Def. 2).
@@ -100,7 +104,7 @@ class CouldResultIn:
 
     graph: Graph
     times: tuple[Time, ...]
-    steps: frozenset[Step] = field(converter=frozenset[Step])
+    steps: frozenset[Step] = field(converter=_frozen)
     stamps: tuple[Pointstamp, ...] = field(init=False, repr=False)
     rows: tuple[int, ...] = field(init=False, repr=False)
     """For each pointstamp, the set of those it could result in, as a bit mask over `stamps`."""
@@ -156,9 +160,10 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def _closed_steps(leads: CouldResultIn, ups: tuple[int, ...]) -> dict[str, list[int]]:
-    """For each edge and each time of its source's event, the times a message may then bear or be raised to.
+    """For each edge and each time of an event at its source, the times a message may then bear or be raised to.
 
-    The clause "there are t' >= t and t'' <= t''' with a step from t' to t''" of Def. 2 is this closure of the steps.
+    Def. 2 also lets the event be later than what arrived at the node. That needs nothing here: a search starts from an
+    upward closed set of times, and every set that arrives anywhere is one again.
     """
     position = {time: i for i, time in enumerate(leads.times)}
     table = {edge.name: [0] * len(leads.times) for edge in leads.graph.edges}
@@ -167,9 +172,7 @@ def _closed_steps(leads: CouldResultIn, ups: tuple[int, ...]) -> dict[str, list[
             raise ModelError(f"{step} uses an edge that does not leave its node")
         if step.time not in position or step.later not in position:
             raise ModelError(f"{step} bears a time that is not among the model's times")
-        for i, up in enumerate(ups):
-            if up >> position[step.time] & 1:
-                table[step.edge][i] |= ups[position[step.later]]
+        table[step.edge][position[step.time]] |= ups[position[step.later]]
     return table
 
 

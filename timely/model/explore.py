@@ -85,7 +85,7 @@ def visible_traces(
     >>> sorted(visible_traces([0], lambda n: [("+1", n + 1)], lambda n: n // 2, depth=3))
     [(0,), (0, 1)]
     """
-    reached = {(state, (visible(state),)) for state in starts}
+    reached: set[tuple[S, tuple[Hashable, ...]]] = {(state, (visible(state),)) for state in starts}
     traces = {trace for _, trace in reached}
     layer = reached
     for _ in range(depth):

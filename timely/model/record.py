@@ -42,7 +42,7 @@ def same(time: Time) -> Iterable[Time]:
     return (time,)
 
 
-Step: TypeAlias = tuple[str, str, Sends]
+PortStep: TypeAlias = tuple[str, str, Sends]
 """From where to where, and what becomes of a time on the way."""
 
 
@@ -70,7 +70,7 @@ class Plan:
     )
 
     @classmethod
-    def of_steps(cls, steps: Iterable[Step], initial: Iterable[tuple[str, Time]] = ()) -> "Plan":
+    def of_steps(cls, steps: Iterable[PortStep], initial: Iterable[tuple[str, Time]] = ()) -> "Plan":
         """Make a plan in which every location is a node: a graph of ports and the steps of time between them.
 
         >>> plan = Plan.of_steps([("a out", "b in", same), ("b in", "b out", lambda t: [t + 1])], [("a out", 3)])
