@@ -1,7 +1,5 @@
 """Dataflow graphs with input, internal and output edges (000, section 2.1)."""
 
-from collections.abc import Iterable
-
 from attrs import field, frozen
 
 
@@ -70,6 +68,7 @@ class Graph:
     edges: tuple[Edge, ...]
     incoming: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, eq=False)
     outgoing: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, eq=False)
+    _successors: dict[str, tuple[str, ...]] = field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         if len(set(self.locations)) != len(self.locations):
@@ -80,6 +79,9 @@ class Graph:
                     raise ModelError(f"edge {edge.name!r} ends at {end!r}, which is no node of this graph")
         object.__setattr__(self, "incoming", _by_end(self, incoming=True))
         object.__setattr__(self, "outgoing", _by_end(self, incoming=False))
+        after = {node: tuple(edge.name for edge in edges) for node, edges in self.outgoing.items()}
+        after |= {edge.name: () if edge.destination is None else (edge.destination,) for edge in self.edges}
+        object.__setattr__(self, "_successors", after)
 
     @property
     def locations(self) -> tuple[str, ...]:
@@ -93,9 +95,6 @@ class Graph:
                 return edge
         raise KeyError(name)
 
-    def successors(self, location: str) -> Iterable[str]:
+    def successors(self, location: str) -> tuple[str, ...]:
         """List the locations one step on: a node's outgoing edges, an edge's destination if it has one."""
-        if location in self.outgoing:
-            return tuple(edge.name for edge in self.outgoing[location])
-        destination = self.edge(location).destination
-        return () if destination is None else (destination,)
+        return self._successors[location]

@@ -282,6 +282,7 @@ class _Check:
 
     def _change(self, changes: Iterable[Change], wrong: Callable[[str, str], None]) -> None:
         """Let pointstamps come and go; Clock is that from before until all have."""
+        before = set(self.pending)
         goes: list[Pointstamp] = []
         for change in changes:
             match change:
@@ -295,7 +296,8 @@ class _Check:
                 self.pending += Counter()  # drops what has come to nothing
             else:
                 wrong("not there", f"nothing at {stamp.time} is pending at {stamp.location!r}")
-        self.least = clock(self.plan, self.pending)
+        if before != set(self.pending):
+            self.least = clock(self.plan, self.pending)
 
     def _appear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
         if any(stamp.time <= done for done in self.announced[stamp.location]):
