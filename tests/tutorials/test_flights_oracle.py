@@ -150,3 +150,20 @@ def test_kill_leaves_whole_files_only(flights_job_stopped, oracle, tmp_path):
     assert 3 <= len(done.days) < 365
     for name in done.days:
         assert_same(done.folder / name, oracle[name])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--master", "local[x]"], "Could not parse Master URL"),
+        (["--data", "/nowhere"], "Path does not exist: file:/nowhere/"),
+    ],
+)
+def test_what_spark_refuses_is_told_in_a_line(flights_job, tmp_path, options, told):
+    """A master that is none, data that are not there: Spark's reason and exit code 1, no traceback, no files."""
+    done = flights_job(tmp_path, *options)
+
+    assert done.code == 1
+    assert told in done.err
+    assert "Traceback" not in done.err
+    assert done.days == []

@@ -1,15 +1,20 @@
 """The job around the pipeline: Spark's session, the run with its progress, Ctrl-C, the page at the end."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from time import monotonic
 
 import attrs
 import trio
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from rich.console import Console
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.failures import job_error, unlogged
 from tutorials.flights import data, page, query
 from tutorials.flights.meter import YEAR_DAYS, Meter, frontier_day
 from tutorials.flights.pipeline import daily_delays, day_by_day
@@ -45,10 +50,12 @@ def perform(job: Job, console: Console) -> None:
     files = data.installed() if job.data is None else data.shared(job.data)
     job.out.mkdir(parents=True, exist_ok=True)
     console.print("Starting Spark ...", style="dim")
-    session = spark.session("flights", master=job.master)
+    with _in_short():
+        session = spark.session("flights", master=job.master)
     try:
         meter = Meter(console, min(job.days or YEAR_DAYS, YEAR_DAYS))
-        flights = meter.counted(day_by_day(query.flights(session, files), job.days))
+        with _in_short():
+            flights = meter.counted(day_by_day(query.flights(session, files), job.days))
         started = monotonic()
         paths = trio.run(_run, daily_delays(flights, job.out), meter)
         seconds = monotonic() - started
@@ -56,7 +63,7 @@ def perform(job: Job, console: Console) -> None:
         session.stop()
     console.print(
         f"{len(paths)} {'day' if len(paths) == 1 else 'days'}, {meter.flights:,} flights in {seconds:.1f} s: "
-        f"{job.out}{'/'}",
+        f"{job.out}/",
         highlight=False,
         soft_wrap=True,
     )
@@ -65,6 +72,16 @@ def perform(job: Job, console: Console) -> None:
     if paths:
         look = page.write(paths, job.out / "index.html")
         console.print(f"Look at it: {look.absolute().as_uri()}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _in_short() -> Generator[None]:
+    """Have Spark's refusals (a master it cannot reach, a file that is not there) in a line instead of a page."""
+    try:
+        with unlogged():
+            yield
+    except (PySparkException, Py4JError) as exc:
+        raise job_error(exc) from exc
 
 
 async def _run(pipeline: ps.Pipeline[list[Path]], meter: Meter) -> list[Path]:
