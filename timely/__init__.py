@@ -1,4 +1,37 @@
-"""The theory of progress tracking, executable: pure, synchronous, no I/O."""
+"""The theory of progress tracking, executable: pure, synchronous, no I/O.
+
+Which logical times may still reach which places of a dataflow program? Everything needed to answer is here, usable on
+its
+own; `pullstream` asks it beside every run. To read it, take the files in this order, each a page or two:
+
+1. `order`: times are values with a partial order, `BEGINNING` below all. `products`, `loops` and `calls` are made of
+   others.
+2. `antichain`: sets of minimal times, the shape of every frontier. `mutable` keeps one up to date, `changes` adds
+   changes up.
+3. `summary`: how a path changes times; `loops` again, for the monoid of entering, leaving and feeding back (002).
+4. `location`, `graph`, `cycles`: nodes, ports and edges, and which cycles are sound.
+5. `queries`: the whole of progress tracking as three plain fixpoints (003). What follows only computes the same,
+   faster.
+6. `tracker`, which works on the contracted graph of `plan`, recomputes where it can and counts round loops
+   (`counting`);
+   `explain` says what holds a time up; `invariants` states what must hold between any two steps.
+7. `capability`, `notify`: the right to send at a time, and being told that one is complete.
+8. `operate`, `nesting`: dataflows inside dataflows (004).
+9. `model`: 000 itself, to check all of this against.
+
+>>> builder = GraphBuilder()
+>>> days, totals = builder.add_node("days", inputs=0, outputs=1), builder.add_node("totals", inputs=1, outputs=0)
+>>> builder.add_edge(Source(days), Target(totals))
+>>> graph = builder.build()
+>>> tracker, arriving = Tracker(graph), graph.place(Target(totals))
+>>> tracker.observe(arriving)
+>>> with Output.at(tracker, Source(days)).initial("monday") as capability:
+...     capability.downgrade("tuesday")
+...     tracker.frontier(arriving).less_equal("monday"), tracker.explain(arriving, "tuesday")[0].location
+(False, Source(node=0, port=0))
+>>> tracker.frontier(arriving)
+Antichain()
+"""
 
 from timely.antichain import Antichain
 from timely.calls import CallBody, CallTime

@@ -17,8 +17,8 @@ T_co = TypeVar("T_co", covariant=True, bound=Hashable)
 class Antichain(Generic[T_co]):
     """An immutable set of minimal times; whatever is given, only the minimal elements stay.
 
-    Equality and hash ignore the order of the elements. Antichains are themselves ordered: `a <= b` when every element of
-    `b` is at or after some element of `a`, so that a frontier that has advanced is greater.
+    Equality and hash ignore the order of the elements. Antichains are themselves ordered: `a <= b` when every element
+    of `b` is at or after some element of `a`, so that a frontier that has advanced is greater.
 
     >>> frontier = Antichain([3, 5])
     >>> frontier, frontier.less_equal(4), frontier.less_equal(2)
@@ -38,7 +38,7 @@ class Antichain(Generic[T_co]):
     def of_minimal(cls, elements: tuple[Any, ...]) -> Antichain[Any]:
         """Wrap elements already known to be pairwise incomparable (unchecked)."""
         new = cast("Antichain[Any]", cls.__new__(cls))
-        new._elements = elements
+        new._elements = elements  # noqa: SLF001 - made here
         return new
 
     @property

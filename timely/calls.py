@@ -1,8 +1,8 @@
 """Recursion: call stacks as times (000, section 3.4).
 
-A graph (the *body*) may contain call nodes, each standing for the whole body again. A time at a node is then the stack of
-calls under way, and one stack comes before another at a node when a message could get from the one to the other: into
-calls, out of calls and on along edges. 000 decides this by the first call in which two stacks differ.
+A graph (the *body*) may contain call nodes, each standing for the whole body again. A time at a node is then the
+stack of calls under way, and one stack comes before another at a node when a message could get from the one to the
+other: into calls, out of calls and on along edges. 000 decides this by the first call in which two stacks differ.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ class CallBody:
         end: the node where it returns, without successors.
 
     Raises:
-        CycleError: the body has a cycle. 000 does not state the condition, but the decision by the first difference needs
-            it: with in -> a, a -> c, c -> a, a -> out and c the call, (in, cc) leads to (in, c) although the test denies it.
+        CycleError: the body has a cycle. 000 does not state the condition, but the decision by the first difference
+        needs
+            it: with in -> a, a -> c, c -> a, a -> out and c the call, (in, cc) leads to (in, c) although the test
+            denies it.
         GraphError: a node lies outside the body (not reachable from `start`, or without a way to `end`), or every way
             through it calls again, so that no call ever returns.
 

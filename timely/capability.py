@@ -1,9 +1,11 @@
 """Capabilities: the right to send at a time, held as an object.
 
-Whoever holds a capability for t at an output may send there at t or later; while it is held, t is not complete downstream.
-All are counted by whoever made the output (a tracker, an operator's reports): 0 to n of them, each exactly once.
+Whoever holds a capability for t at an output may send there at t or later; while it is held, t is not complete
+downstream. All are counted by whoever made the output (a tracker, an operator's reports): 0 to n of them, each
+exactly once.
 
-Checked here and not upstream: the capability belongs to the output it is used for, it is still held, and times only advance.
+Checked here and not upstream: the capability belongs to the output it is used for, it is still held, and times only
+advance.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ class Output:
         """
         if not any(less_equal(held, time) for held in self._held):
             raise CapabilityError(
-                f"{self.name} may not send at {time!r}: held are {_listed(self._held)}; hold a capability at or before it",
+                f"{self.name} may not send at {time!r}: held are {_listed(self._held)}; "
+                "hold a capability at or before it",
             )
 
     def count(self, time: Any, delta: int) -> None:
@@ -78,8 +81,8 @@ class Output:
 class Capability:
     """The right to send at `time` or later at one output. Drop it, or leave its `with` block, to let time go on.
 
-    One that is garbage-collected while held is a bug that would stall everything downstream for ever: it warns, and keeps
-    holding. `Tracker.explain` names the output and the time.
+    One that is garbage-collected while held is a bug that would stall everything downstream for ever: it warns, and
+    keeps holding. `Tracker.explain` names the output and the time.
     """
 
     __slots__ = ("__weakref__", "_output", "_time")

@@ -1,13 +1,14 @@
 """Frontiers around cycles, by counting.
 
-Where places feed each other a frontier cannot be recomputed from its predecessors: each would keep the others' old times
-alive. So every arrival is counted: a spot holds the sum of its own minimal times and of what its predecessors' minimal times
-become on the way. A change is worked off in the graph's order of work (time first, from the outermost loop in), and because
-every cycle strictly advances, each (spot, time) is visited once with all that will ever reach it: counts never dip below
-zero, and the work ends. This is the algorithm of the verified model; `invariants` states what holds between any two steps.
+Where places feed each other a frontier cannot be recomputed from its predecessors: each would keep the others' old
+times alive. So every arrival is counted: a spot holds the sum of its own minimal times and of what its predecessors'
+minimal times become on the way. A change is worked off in the graph's order of work (time first, from the outermost
+loop in), and because every cycle strictly advances, each (spot, time) is visited once with all that will ever reach
+it: counts never dip below zero, and the work ends. This is the algorithm of the verified model; `invariants` states
+what holds between any two steps.
 
-`BEGINNING` is the one time cycles do not advance. It passes every path, so in a strongly connected group it is everywhere
-or nowhere, and one number, how often it comes in from outside, decides.
+`BEGINNING` is the one time cycles do not advance. It passes every path, so in a strongly connected group it is
+everywhere or nowhere, and one number, how often it comes in from outside, decides.
 """
 
 from __future__ import annotations
@@ -99,9 +100,11 @@ class CountingGroup:
         """A pending visit that no other precedes, for times that cannot be sorted: looks at all of them."""
         best: tuple[int, Any] | None = None
         for index, time in self.pending:
-            if best is None or less_than(time, best[1]):
-                best = (index, time)
-            elif time == best[1] and self._rank(index) < self._rank(best[0]):
+            if (
+                best is None
+                or less_than(time, best[1])
+                or (time == best[1] and self._rank(index) < self._rank(best[0]))
+            ):
                 best = (index, time)
         assert best is not None
         return best

@@ -1,13 +1,13 @@
 """Which cycles are sound: every one must strictly advance time at the outermost loop context it visits.
 
-002's loop condition, for any summaries. A cycle that stays inside one context must contain a strict step; one that rises to
-an outer context and comes back must contain a strict step *there*, whatever happens further in. Being different from the
-identity is not enough: `max(t, 7)` differs, and still hands 8 back as 8.
+002's loop condition, for any summaries. A cycle that stays inside one context must contain a strict step; one that
+rises to an outer context and comes back must contain a strict step *there*, whatever happens further in. Being
+different from the identity is not enough: `max(t, 7)` differs, and still hands 8 back as 8.
 
 The check peels the graph from outside in. Within each strongly connected component it looks at the steps that rise
-highest. If none of them is strict, some cycle through them does not advance. Otherwise the strict ones are taken out (every
-cycle through them is sound) and what falls apart is examined again. The order in which the pieces come out is also the order
-in which the tracker works (`order_of_work`).
+highest. If none of them is strict, some cycle through them does not advance. Otherwise the strict ones are taken out
+(every cycle through them is sound) and what falls apart is examined again. The order in which the pieces come out is
+also the order in which the tracker works (`order_of_work`).
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) ->
 
 @attrs.frozen
 class Order:
-    """In which order to visit places: per place its ranks, outermost first, and at which depth each next peel was made."""
+    """In which order to visit places: for each its ranks, outermost first, and the depths at which it was peeled."""
 
     ranks: tuple[tuple[int, ...], ...]
     cuts: tuple[tuple[int, ...], ...]
     depth: tuple[int, ...]
 
     def key(self, place: int, time: Any) -> tuple[Any, ...]:
-        """Where the visit of `place` for `time` comes: ranks and coordinates of the time, interleaved from outside in."""
+        """Where the visit of `place` for `time` comes: ranks and coordinates of the time in turn, from outside in."""
         ranks, depth = self.ranks[place], self.depth[place]
         outer, counters = split_time(time, depth)
         coordinates = (outer, *counters)
@@ -175,7 +175,7 @@ def _unsound(start: tuple[int, int], steps: Mapping[int, Sequence[Step]], name: 
     names = tuple(name[place] for place in reversed(cycle))
     return CycleError(
         f"this cycle does not strictly advance time: {' -> '.join((*names, names[0]))}; "
-        f"within its strongly connected component ({', '.join(sorted(name[p] for p in steps))}) no step of the outermost "
-        "loop context is strict: add a feedback or a delay there",
+        f"within its strongly connected component ({', '.join(sorted(name[p] for p in steps))}) no step of the "
+        "outermost loop context is strict: add a feedback or a delay there",
         names,
     )

@@ -65,7 +65,7 @@ def ancestors(graph: Graph, place: int) -> dict[int, None]:
     return found
 
 
-def lead(
+def lead(  # noqa: PLR0917 - a start, an end, and where to look
     graph: Graph,
     start: int,
     held: Any,
@@ -75,8 +75,8 @@ def lead(
 ) -> tuple[int, ...] | None:
     """A shortest path by which `held` at `start` may become `time` or earlier at `end`; `None` when there is none.
 
-    Breadth first over (place, time). A visit that an earlier one at the same place covers leads to nothing new, and since
-    every cycle advances, only finitely many are not covered.
+    Breadth first over (place, time). A visit that an earlier one at the same place covers leads to nothing new, and
+    since every cycle advances, only finitely many are not covered.
     """
     agenda: list[tuple[int, Any, int]] = [(start, held, -1)]
     seen: dict[int, list[Any]] = {}

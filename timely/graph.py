@@ -1,7 +1,7 @@
 """Graphs: nodes with ports, edges between ports, and how time changes inside a node.
 
-A `GraphBuilder` collects the parts; `build()` checks the whole and gives a `Graph`, in which every port (a *place*) has a
-small dense number. Everything later works with those numbers.
+A `GraphBuilder` collects the parts; `build()` checks the whole and gives a `Graph`, in which every port (a *place*)
+has a small dense number. Everything later works with those numbers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Loops: times with a counter per loop, and the monoid of paths through loop contexts (002).
 
-Entering a loop appends a counter at 0, feedback adds to the last one, leaving drops it. One type serves every depth; a time
-outside all loops is just itself (a date, an integer, ...), inside it is `LoopTime(outer, counters)`.
+Entering a loop appends a counter at 0, feedback adds to the last one, leaving drops it. One type serves every depth;
+a time outside all loops is just itself (a date, an integer, ...), inside it is `LoopTime(outer, counters)`.
 
-Two orders are in use. The *product* order (`LoopTime`) compares every coordinate, and is what timely dataflow does today.
-*Naiad's* order (`NaiadTime`) compares the epoch, and separately the counters as in a dictionary.
+Two orders are in use. The *product* order (`LoopTime`) compares every coordinate, and is what timely dataflow does
+today. *Naiad's* order (`NaiadTime`) compares the epoch, and separately the counters as in a dictionary.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Dataflows within dataflows: one level of operators, and a whole subgraph that is an operator itself (003, 004).
 
-Node 0 of a subgraph's graph is the outside world: its outputs are the subgraph's inputs, its inputs the subgraph's outputs.
-What is reported outward comes from the *inside* alone: echoing the outside's own capability back at it would be true, and
-would stall every loop that leads through the subgraph (003), so a second tracker that knows nothing of the outside does the
-reporting.
+Node 0 of a subgraph's graph is the outside world: its outputs are the subgraph's inputs, its inputs the subgraph's
+outputs. What is reported outward comes from the *inside* alone: echoing the outside's own capability back at it would
+be true, and would stall every loop that leads through the subgraph (003), so a second tracker that knows nothing of
+the outside does the reporting.
 """
 
 from __future__ import annotations

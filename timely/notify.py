@@ -1,7 +1,7 @@
 """Notifications: ask to be told when a time is complete, perhaps with the right to speak afterwards.
 
-After 000 the requests are a *set*: asking twice is asking once. After Naiad a request may be a pair: wait for one time (the
-requirement), be able to send at a later one (the capability).
+After 000 the requests are a *set*: asking twice is asking once. After Naiad a request may be a pair: wait for one
+time (the requirement), be able to send at a later one (the capability).
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Notificator:
     def ready(self, frontier: Antichain[Any]) -> Iterator[Notification]:
         """Deliver what is complete at `frontier` (that of the node's inputs), least first.
 
-        A request made while one is being handled joins the rest, so no delivery is ever followed by an earlier one that was
-        ready with it.
+        A request made while one is being handled joins the rest, so no delivery is ever followed by an earlier one
+        that was ready with it.
         """
         while True:
             complete = [time for time, _ in self._requests if not frontier.less_equal(time)]

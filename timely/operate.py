@@ -1,8 +1,8 @@
 """The operator interface of 004: all that surroundings need to know of an operator, and the contract it keeps.
 
-Since 004 the contract reads in full: a capability or message needs a message taken at or before its time, *or a capability
-already held* there. The second phase of set-up, in which the parent described paths back to the child, was found to be
-redundant, and is gone here too.
+Since 004 the contract reads in full: a capability or message needs a message taken at or before its time, *or a
+capability already held* there. The second phase of set-up, in which the parent described paths back to the child, was
+found to be redundant, and is gone here too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Connectivity = Mapping[tuple[int, int], tuple[Summary, ...]]
 class Progress:
     """What an operator did since it was last asked: an atomic batch, of which no half is safe to act on.
 
-    Per output the changes of its capabilities, per input the messages taken, per output the messages sent. `busy` says that
-    there is activity inside which this does not express: ask again before calling the computation done.
+    Per output the changes of its capabilities, per input the messages taken, per output the messages sent. `busy`
+    says that there is activity inside which this does not express: ask again before calling the computation done.
     """
 
     internal: tuple[ChangeBatch[Any], ...]
@@ -82,8 +82,8 @@ def check_contract(
 ) -> None:
     """Check one batch of an operator: nothing from nothing, on no output.
 
-    Every new capability and every message sent must be at or after a capability held there before, or after what a message
-    taken in the same batch becomes on its way to that output.
+    Every new capability and every message sent must be at or after a capability held there before, or after what a
+    message taken in the same batch becomes on its way to that output.
 
     Raises:
         CapabilityError: names the operator, the output, what it had and the offending time.

@@ -1,8 +1,8 @@
 """The order of logical times: Python's own `<=`, a least element, and sorting.
 
-A time is any hashable value whose type defines `<=` as a partial order that agrees with `==`. Numbers, dates and strings
-bring a total order, tuples compare lexicographically, frozensets by inclusion, `Product` componentwise. Two times may be
-incomparable: both `a <= b` and `b <= a` are then false.
+A time is any hashable value whose type defines `<=` as a partial order that agrees with `==`. Numbers, dates and
+strings bring a total order, tuples compare lexicographically, frozensets by inclusion, `Product` componentwise. Two
+times may be incomparable: both `a <= b` and `b <= a` are then false.
 
 Two optional class attributes let a type of yours help the tracker; without them everything still works, only slower:
 
@@ -147,7 +147,7 @@ def is_total(time: object) -> bool:
 
 
 def sort_key(time: Any) -> Any:
-    """A key of the linear extension: `a < b` implies `sort_key(a) < sort_key(b)`.
+    """What to sort times by: the keys are totally ordered, and extend the partial order of the times.
 
     Raises:
         TimeDomainError: the type is neither total nor has a `sort_key` method.

@@ -1,8 +1,8 @@
 """What the tracker really works on: the graph with everything contracted away that nobody looks at.
 
-Of all places only two kinds matter: the *observed* ones, and the junctions from which several ways lead to observed ones.
-From any other place there is one way on, or none; its summary is composed once, and a pointstamp there counts directly
-where that way ends (`Plan.jump`). So the cost of an advance follows the observers, not the stages between.
+Of all places only two kinds matter: the *observed* ones, and the junctions from which several ways lead to observed
+ones. From any other place there is one way on, or none; its summary is composed once, and a pointstamp there counts
+directly where that way ends (`Plan.jump`). So the cost of an advance follows the observers, not the stages between.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ WIDEST_JOIN = 8
 class Spot:
     """A place that matters, with its frontier.
 
-    `own` counts the pointstamps here and those that jump here. `front` holds the minimal times of these and of what arrives
-    from predecessors. A spot on a cycle, or with very many predecessors, keeps the arrivals counted, in `counting`.
+    `own` counts the pointstamps here and those that jump here. `front` holds the minimal times of these and of what
+    arrives from predecessors. A spot on a cycle, or with very many predecessors, keeps the arrivals counted, in
+    `counting`.
     """
 
     index: int
@@ -76,7 +77,7 @@ class Spot:
 
 @attrs.frozen(eq=False)
 class Plan:
-    """The spots in order of work, and for every place where its pointstamps count: a spot and the summary on the way."""
+    """The spots in order of work, and for every place where its pointstamps count: a spot and the way there."""
 
     spots: list[Spot]
     jump: list[tuple[Spot, Summary | None] | None]

@@ -1,4 +1,4 @@
-"""Times made of several: `Product` (componentwise) and `Lexicographic` (first difference decides), and their summaries."""
+"""Times of several parts: `Product` (componentwise), `Lexicographic` (first difference decides); their summaries."""
 
 from __future__ import annotations
 

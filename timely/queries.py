@@ -6,8 +6,8 @@ A dataflow graph is described as there, by two sets and a collection of times:
 - `edges`: (Source, Target): between nodes, times unchanged;
 - `times`: (Location, time): where something with that time still is.
 
-Everything is computed from nothing at every call and nothing is clever, which is the point: this is what the tracker has
-to agree with. Where it departs from the published text the reason is given.
+Everything is computed from nothing at every call and nothing is clever, which is the point: this is what the tracker
+has to agree with. Where it departs from the published text the reason is given.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ def describe(graph: Graph) -> tuple[Nodes, Edges]:
 def find_cycles(nodes: Nodes, edges: Edges) -> set[tuple[Location, Location]]:
     """The steps that lie on a cycle which does not strictly advance time. Ideally none.
 
-    For every two places the *shapes* of the paths between them are collected: how many loop contexts a path leaves, how many
-    it enters after, and whether it is strict where it is outermost. A cycle is unsound when its shape is not strict.
+    For every two places the *shapes* of the paths between them are collected: how many loop contexts a path leaves,
+    how many it enters after, and whether it is strict where it is outermost. A cycle is unsound when its shape is not
+    strict.
 
     The published query keeps the connections that differ from the identity, where its prose wants the others; it takes
     "differs" for "advances"; and it drops only steps with nothing before them, so that tails behind a cycle stay.
@@ -96,8 +97,8 @@ def _compose(first: tuple[int, int, bool], then: tuple[int, int, bool]) -> tuple
 def frontier(nodes: Nodes, edges: Edges, times: Times) -> dict[Location, set[Any]]:
     """The minimal times that may reach each location.
 
-    Start with the times that are there; step by step add what they become along every transition; keep the minimal ones.
-    Give only times whose count is positive: the published reduction also lets negative counts through.
+    Start with the times that are there; step by step add what they become along every transition; keep the minimal
+    ones. Give only times whose count is positive: the published reduction also lets negative counts through.
 
     >>> found = frontier({(Target(0), Source(0), IDENTITY)}, {(Source(0), Target(1))}, [(Target(0), 3), (Source(0), 2)])
     >>> found[Target(0)], found[Target(1)]
@@ -132,8 +133,8 @@ def _minima(times: Times) -> set[tuple[Location, Any]]:
 def summarize(nodes: Nodes, edges: Edges, ends: Iterable[Location]) -> dict[tuple[Location, Location], set[Summary]]:
     """The minimal summaries of the paths from everywhere to each of `ends`, found backwards from there.
 
-    003 takes the inputs of node 0, the outside world, for ends; selecting its outputs as starts gives the summary of the
-    whole graph as an operator. Where several paths are incomparable all are kept.
+    003 takes the inputs of node 0, the outside world, for ends; selecting its outputs as starts gives the summary of
+    the whole graph as an operator. Where several paths are incomparable all are kept.
 
     >>> step = (Target(1), Source(1), IDENTITY)
     >>> found = summarize({step}, {(Source(0), Target(1)), (Source(1), Target(0))}, [Target(0)])

@@ -1,18 +1,19 @@
 """Path summaries: how the times of messages change along a path (002, 003).
 
-A summary maps a time to the least time that can come out of the path, or to nothing when no message at that time can take
-it (an overflow: never wrapped, never clamped). Three promises make progress tracking sound:
+A summary maps a time to the least time that can come out of the path, or to nothing when no message at that time can
+take it (an overflow: never wrapped, never clamped). Three promises make progress tracking sound:
 
 - *monotone*: a later time in never gives an earlier time out, and a time that passes lets every earlier one pass;
 - *advancing*: no time comes out earlier than it went in (leaving a loop forgets a coordinate, which is not going back);
 - `BEGINNING` stays `BEGINNING`, whatever the path.
 
-Summaries compose (`followed_by`) and are compared: `p <= q` when `p` never gives a later time than `q`. "Cannot tell" counts
-as not `<=`: a set of minimal summaries then keeps both, which is never wrong, only longer.
+Summaries compose (`followed_by`) and are compared: `p <= q` when `p` never gives a later time than `q`. "Cannot tell"
+counts as not `<=`: a set of minimal summaries then keeps both, which is never wrong, only longer.
 
-A summary says three things about its shape, from which graphs are checked for cycles that do not advance:
-`up` (how many loop contexts the path leaves on its way), `down` (how many it then enters), and `strict` (whether in the
-outermost context it visits every time is strictly advanced). One that `converts` leads from one domain of times to another.
+A summary says three things about its shape, from which graphs are checked for cycles that do not advance: `up` (how
+many loop contexts the path leaves on its way), `down` (how many it then enters), and `strict` (whether in the
+outermost context it visits every time is strictly advanced). One that `converts` leads from one domain of times to
+another.
 """
 
 from __future__ import annotations
@@ -173,8 +174,9 @@ def _least(a: Any, b: Any) -> Any:
 class MapTime(Summary):
     """Any monotone function as a summary: a window's end, a conversion to another domain.
 
-    `strict=True` promises that every time is strictly advanced, which lets the path close a cycle. Within one domain each
-    answer is checked: an earlier time out than in is refused. Across domains (`converts=True`) there is no order to check.
+    `strict=True` promises that every time is strictly advanced, which lets the path close a cycle. Within one domain
+    each answer is checked: an earlier time out than in is refused. Across domains (`converts=True`) there is no order
+    to check.
 
     >>> hour = MapTime(lambda t: -(-t // 60) * 60)
     >>> hour.results_in(61), hour.results_in(60)

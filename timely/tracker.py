@@ -1,8 +1,8 @@
 """The tracker: from counts of pointstamps to frontiers, incrementally.
 
 A pointstamp (place, time) stands for something that may still lead to messages: a message under way, a right to send.
-`update` only notes a change; `propagate` adds up all that was noted, checks it, and carries the difference to the observed
-places. Any number of updates cost one propagation, and what cancels out costs next to nothing.
+`update` only notes a change; `propagate` adds up all that was noted, checks it, and carries the difference to the
+observed places. Any number of updates cost one propagation, and what cancels out costs next to nothing.
 
 A propagation works on the contracted graph of `plan`, in topological order of its strongly connected components. A spot
 off all cycles is recomputed once from its predecessors; around cycles changes are counted through in the order of time
@@ -31,9 +31,9 @@ COMPACT_AT = 4096
 class Tracker:
     """Counts pointstamps and keeps the frontiers of observed places.
 
-    With `monotone` (the default) an observed frontier that moves backwards after the first propagation is an error; without,
-    any changes are followed, as by the query of 003. `debug` checks the invariants of the verified model, and that nothing
-    appears from nothing, at every propagation: slow, for tests.
+    With `monotone` (the default) an observed frontier that moves backwards after the first propagation is an error;
+    without, any changes are followed, as by the query of 003. `debug` checks the invariants of the verified model,
+    and that nothing appears from nothing, at every propagation: slow, for tests.
 
     >>> from timely import GraphBuilder, Source, Target
     >>> builder = GraphBuilder()
@@ -116,10 +116,10 @@ class Tracker:
         if place in self._observed:
             return Antichain.of_minimal(self._spots[place].front)
         once = Tracker(self.graph, monotone=False)
-        once._observed[place] = None  # noqa: SLF001 - one of our own
-        once._counts = self._counts  # noqa: SLF001
-        once._rebuild()  # noqa: SLF001
-        return Antichain.of_minimal(once._spots[place].front)  # noqa: SLF001
+        once._observed[place] = None
+        once._counts = self._counts
+        once._rebuild()
+        return Antichain.of_minimal(once._spots[place].front)
 
     def counts(self, place: int) -> dict[Any, int]:
         """The outstanding pointstamps at this place: a count for each time."""
@@ -139,8 +139,8 @@ class Tracker:
     def explain(self, place: int, time: Any, *, roots: bool = False) -> list[Blocker]:
         """Why `time` is not complete at this place: the pointstamps that may still lead to it, each with a path.
 
-        At each location only its minimal times are named. With `roots` only those blockers that no other blocker can lead
-        to: where to look first. Empty when `time` is complete.
+        At each location only its minimal times are named. With `roots` only those blockers that no other blocker can
+        lead to: where to look first. Empty when `time` is complete.
         """
         self._advance()
         return blockers(self.graph, self._counts, place, time, roots=roots)

@@ -224,18 +224,34 @@ def main() -> None:
     lengths = (10, 100, 1000)
     for title, make in (("int", int), ("Product", lambda i: Product(i, 0))):
         found = measure({n: chain_all_observed(n, make) for n in lengths})
-        show(f"chain of n nodes, every input observed, {title}: one advance, per node", {n: found[n] / n for n in lengths})
+        show(
+            f"chain of n nodes, every input observed, {title}: one advance, per node",
+            {n: found[n] / n for n in lengths},
+        )
     show("chain of n nodes, 5 observers: one advance", measure({n: chain_five_observers(n) for n in lengths}))
     loops = (1, 10, 100, 1000)
-    show("message hopping round a loop of n nodes, all places observed: per hop", measure({n: hopping(n, True) for n in loops}))
+    show(
+        "message hopping round a loop of n nodes, all places observed: per hop",
+        measure({n: hopping(n, True) for n in loops}),
+    )
     show("the same, one place observed: per hop", measure({n: hopping(n, False) for n in loops}))
     numbers = (10, 100, 1000, 10_000)
-    show("n outstanding times, drop the least and add a greater: one advance", measure({n: outstanding(n) for n in numbers}))
+    show(
+        "n outstanding times, drop the least and add a greater: one advance",
+        measure({n: outstanding(n) for n in numbers}),
+    )
     widths = (1, 4, 16, 64, 256)
     show("antichain of n incomparable times, chain of 10 observed: advance one", measure({n: wide(n) for n in widths}))
     show("+1/-1 at a dominated time, propagated every n: per pair", measure({n: dominated(n) for n in (1, 10, 100)}))
-    show("build, plan and first propagation, n ports: per port", measure({n: build_cost(n) for n in (1000, 10_000, 100_000)}))
-    show("memory per node, chain of 1,000", {k: memory(1000, v) for k, v in (("1 observed", False), ("all", True))}, "bytes")
+    show(
+        "build, plan and first propagation, n ports: per port",
+        measure({n: build_cost(n) for n in (1000, 10_000, 100_000)}),
+    )
+    show(
+        "memory per node, chain of 1,000",
+        {k: memory(1000, v) for k, v in (("1 observed", False), ("all", True))},
+        "bytes",
+    )
 
 
 if __name__ == "__main__":

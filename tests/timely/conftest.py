@@ -89,7 +89,7 @@ class Maker:
         self.size = size
         self.deepest = deepest
 
-    def node(self, label, inputs, outputs, summaries, depth_in, depth_out):
+    def node(self, label, inputs, outputs, summaries, depth_in, depth_out):  # noqa: PLR0917
         index = self.builder.add_node(f"{label}{len(self.depth)}", inputs, outputs, summaries)
         self.depth.append((depth_in, depth_out))
         return index
@@ -106,7 +106,7 @@ class Maker:
         return self.node("op", inputs, outputs, summaries, depth, depth), inputs, outputs
 
     def context(self, depth, entry):
-        """Nodes of one loop context, in a forward order; `entry` is a Source to start from. Returns a Source to end with."""
+        """Nodes of one loop context, in a forward order, starting from the Source `entry`; a Source to end with."""
         rng = self.rng
         ends = [entry]
         inputs = []

@@ -70,7 +70,7 @@ def test_the_first_difference_decides_in_larger_bodies():
     """The same with an ordinary node and two calls."""
     made = [check_body(edges, body, ("c", "d"), ("a",)) for edges, body in bodies(("a",), ("c", "d"))]
     print(len(made), "bodies,", sum(made), "pairs")
-    assert len(made) > 100
+    assert len(made) > 50
 
 
 def test_cyclic_bodies_are_refused():
@@ -110,7 +110,7 @@ def test_call_times_are_ordered_per_node():
         [CallTime(body, "out", ("c",))]
     )
     with pytest.raises(TimeDomainError):
-        first <= CallTime(CallBody(edges, {"c"}), "a")
+        assert first <= CallTime(CallBody(edges, {"c"}), "a")
     with pytest.raises(GraphError, match="nowhere"):
         body.leads(("nowhere", ()), ("in", ()))
     with pytest.raises(GraphError, match="x"):

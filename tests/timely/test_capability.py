@@ -106,7 +106,7 @@ def test_a_forgotten_capability_warns_and_explain_names_it():
     tracker.observe(show)
     capability = Output.at(tracker, Source(0)).initial(4)
     assert tracker.frontier(show) == Antichain([4])
-    with pytest.warns(ResourceWarning, match="numbers, output at 4 was forgotten"):
+    with pytest.warns(ResourceWarning, match="numbers, output at 4 was forgotten"):  # noqa: PT031
         del capability
         gc.collect()
     (blocker,) = tracker.explain(show, 10)

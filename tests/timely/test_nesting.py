@@ -214,7 +214,7 @@ def test_nested_equals_flattened_on_a_thousand_programs():
 
 
 def around_a_scope():
-    """source -> scope -> feedback -> scope: an outer loop that leads through a region; returns level, leaves, scope."""
+    """An outer loop through a region: source -> scope -> feedback -> scope; level, leaves and scope."""
     source, body, back = Leaf("source", 0, 1, initial=0), Leaf("body", 2, 1), Leaf("back", 1, 1, {(0, 0): (Delay(1),)})
     edges = [(Source(0, 0), Target(1, 0)), (Source(0, 1), Target(1, 1)), (Source(1), Target(0, 0))]
     scope = Subgraph("scope", 2, 1, [body], edges)
@@ -226,7 +226,7 @@ def around_a_scope():
 
 
 def test_the_outside_is_not_echoed_and_an_outer_loop_comes_to_an_end():
-    """When the only capability goes, a loop through a subgraph completes: the subgraph did not mirror what it was told."""
+    """When the only capability goes, a loop through a subgraph completes: nothing was mirrored."""
     level, source, _, _ = around_a_scope()
     assert level.frontier(Target(1, 1)) == Antichain([1])
     source.change(0, 0, -1)

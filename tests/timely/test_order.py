@@ -1,5 +1,7 @@
 """Orders, times and antichains: the laws everything else stands on."""
 
+# ruff: noqa: SIM300, PLR0124, DTZ001 - comparisons are the subject, in every direction
+
 import itertools
 import pickle
 from datetime import date, datetime, timedelta
@@ -171,7 +173,7 @@ def test_antichains_are_ordered_with_the_end_of_time_on_top(a, b, c):
 @every_domain
 @given(data=st.data())
 def test_mutable_antichain_is_the_minimum_of_what_is_there(domain, data):
-    """After any changes the frontier is that of the positive counts; `update` says whether it moved; no count lingers."""
+    """After any changes the frontier is that of the positive counts; `update` says whether it moved; no zeros."""
     times, there = MutableAntichain(), {}
     domain_with_bottom = st.one_of(DOMAINS[domain], st.just(BEGINNING))
     for time, up in data.draw(st.lists(st.tuples(domain_with_bottom, st.booleans()), max_size=25)):

@@ -1,5 +1,7 @@
 """Path summaries: the monoid of loops over all words to length 7 (002), and the laws of every other summary."""
 
+# ruff: noqa: SIM300, PLR0124 - comparisons are the subject, in every direction
+
 import itertools
 from datetime import date, timedelta
 
@@ -136,7 +138,7 @@ def test_comparison_is_pointwise_in_both_orders():
 
 
 def test_words_decide_where_the_loop_condition_holds():
-    """With 002's strengthened condition, comparing normal forms as words is Naiad's order on paths; it is then total."""
+    """With 002's strengthened condition, comparing normal forms as words is Naiad's order on paths, and total."""
     checked = 0
     for p, q in comparable_pairs(6):
         a, b = (
@@ -197,7 +199,7 @@ INTS += [a.followed_by(b) for a in INTS for b in INTS]
 
 
 def test_summaries_keep_their_promises():
-    """Monotone (also in what they let pass), advancing, BEGINNING fixed, strict where they say so; comparison is sound."""
+    """Monotone (also in what they let pass), advancing, BEGINNING fixed, strict if they say so; comparison is sound."""
     times = range(-2, 12)
     for summary in INTS:
         assert summary.results_in(BEGINNING) is BEGINNING

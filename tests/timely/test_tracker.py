@@ -1,13 +1,18 @@
 """The tracker against the plain query: on random graphs, after every round of random updates."""
 
+import itertools
+
 import pytest
 
 from timely import (
     BEGINNING,
+    ENTER,
+    LEAVE,
     Antichain,
     CapabilityError,
     Delay,
     GraphBuilder,
+    LoopTime,
     NegativeCountError,
     RetreatError,
     Source,
@@ -92,7 +97,7 @@ def test_tracker_agrees_with_the_query_on_thousands_of_graphs(random_graph, hist
 
 
 def line(*summaries, names=None):
-    """start -> n0 -> n1 -> ...; the graph and its places in order along the line."""
+    """The line start -> n0 -> n1 -> ...; the graph and its places in order along the line."""
     builder = GraphBuilder()
     builder.add_node("start", 0, 1)
     for n, summary in enumerate(summaries):
@@ -309,7 +314,7 @@ def test_explain_agrees_with_the_frontier(random_graph, history):
                     assert blocker.time in tracker.counts(made.graph.place(blocker.location))
                     steps = [made.graph.place(location) for location in blocker.path]
                     assert steps[-1] == place
-                    for a, b in zip(steps, steps[1:], strict=False):
+                    for a, b in itertools.pairwise(steps):
                         assert any(end == b for end, _ in made.graph.successors[a])
 
 
@@ -336,3 +341,22 @@ def test_very_wide_joins_and_splits():
         if n != 50:
             tracker.update(graph.place(Source(n)), n, -1)
     assert tracker.frontier(end) == Antichain([60])
+
+
+def test_a_loop_left_and_entered_again():
+    """Round the outer loop a time comes back to the inner one incomparable with itself: both are possible."""
+    builder = GraphBuilder()
+    builder.add_node("enter", 1, 1, {(0, 0): ENTER})
+    builder.add_node("body", 1, 1)
+    builder.add_node("leave", 1, 1, {(0, 0): LEAVE})
+    builder.add_node("back", 1, 1, {(0, 0): Delay(1)})
+    for n in range(4):
+        builder.add_edge(Source(n), Target((n + 1) % 4))
+    graph = builder.build()
+    tracker = Tracker(graph)
+    body = graph.place(Target(1))
+    tracker.observe(body)
+    tracker.update(body, LoopTime(0, (5,)), 1)
+    assert tracker.frontier(body) == Antichain([LoopTime(0, (5,)), LoopTime(1, (0,))])
+    tracker.update(body, LoopTime(0, (5,)), -1)
+    assert tracker.frontier(body) == Antichain()
