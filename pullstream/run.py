@@ -112,7 +112,8 @@ class Running(Generic[R]):
         self._pipeline = pipeline
         self._run = Run(limit=limit, release_timeout=release_timeout)
         self._manager = self._open()
-        self._scope = trio.CancelScope()
+        # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
+        self._scope = trio.CancelScope(shield=True)
         self._finished = trio.Event()
         self._failure: BaseException | None = None
         self._traceback: TracebackType | None = None
