@@ -108,3 +108,24 @@ def test_a_failure_in_the_middle_of_a_day_leaves_that_day_out(tmp_path):
         ps.run(daily_delays(ps.values(flights(), time=lambda one: one.day), tmp_path))
 
     assert list(written(tmp_path)) == ["2013-01-01.jsonl"]
+
+
+def test_a_day_s_file_waits_for_its_last_flight_and_for_no_more(tmp_path):
+    """While a flight of a day is still to come its file is not there; it appears while later days still come."""
+    first = tmp_path / "2013-01-01.jsonl"
+    early, late = [], []
+
+    def flights():
+        for delay in (0, 10, 20):
+            early.append(first.exists())
+            yield flight(1, delay=delay)
+        while not first.exists() and len(late) < 1_000_000:
+            late.append(first.exists())
+            yield flight(2)
+        late.append(first.exists())
+
+    ps.run(daily_delays(ps.values(flights(), time=lambda one: one.day), tmp_path), limit=1)
+
+    assert early == [False, False, False]
+    assert late[-1]
+    assert [line["flights"] for line in written(tmp_path)["2013-01-01.jsonl"]] == [3]

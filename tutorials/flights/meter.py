@@ -39,7 +39,9 @@ class Meter:
         with self._bar() as bar:
             task = bar.add_task("", total=self.days, speed="Spark reads, joins and sorts", day="")
             while True:
-                if self.flights:
+                if not self.flights:
+                    started = monotonic()  # the speed is that of the stream, without Spark's sorting before it
+                else:
                     day = frontier_day(progress)
                     bar.update(
                         task,
