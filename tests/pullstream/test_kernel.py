@@ -1,0 +1,749 @@
+"""The rules of an edge, one by one, at the kernel: turns and lanes, terminations, failures, release."""
+
+from itertools import pairwise
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream.protocol import TRANSITIONS, Event, State
+
+
+class Boom(Exception):
+    pass
+
+
+@ps.source
+class Slow(ps.Kernel):
+    """Gives numbers, one a second."""
+
+    def __init__(self, log=None):
+        self.next = 0
+        self.log = [] if log is None else log
+
+    async def produce(self, limit):
+        self.log.append(("produce", limit))
+        await trio.sleep(1)
+        self.next += 1
+        return ps.Batch(0, [self.next - 1])
+
+    async def dismiss(self, reason):
+        self.log.append(("told", reason))
+
+    async def release(self):
+        self.log.append("released")
+
+
+# ---- R1, R4: turns
+
+
+async def test_asks_of_several_lanes_are_answered_in_their_order(edge, autojump_clock):
+    """Whoever asked first is answered first, each ask exactly once, with values nobody else gets (R1, R4)."""
+    answers = []
+
+    async def ask(lane, name):
+        answers.append((name, (await lane.ask()).values[0]))
+
+    async with edge(Slow()) as reader:
+        lanes = [reader, *(reader.lane() for _ in range(4))]
+        async with trio.open_nursery() as nursery:
+            for name, lane in enumerate(lanes):
+                nursery.start_soon(ask, lane, name)
+                await trio.sleep(0.1)
+        assert answers == [(name, name) for name in range(5)]
+
+
+async def test_a_lane_that_asks_again_stands_behind_those_who_wait(edge, autojump_clock):
+    """A quick lane cannot starve a waiting one: its next ask queues behind (R4)."""
+    order = []
+
+    async def ask(lane, name, times):
+        for _ in range(times):
+            await lane.ask()
+            order.append(name)
+
+    async with edge(Slow()) as reader:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, reader, "a", 3)
+            await trio.sleep(0.1)
+            nursery.start_soon(ask, reader.lane(), "b", 3)
+        assert order == ["a", "b"] * 3
+
+
+@pytest.mark.parametrize("above", [0, 1])
+async def test_an_abort_answers_every_waiting_ask_before_it_is_confirmed(edge, autojump_clock, above):
+    """The ask under way and those that wait their turn are answered done, without a value, before the abort (R5)."""
+    log = []
+
+    async def ask(lane):
+        log.append(await lane.ask())
+
+    source = ps.pipe(Slow(log), *[ps.map(lambda value: value)] * above) if above else Slow(log)
+    async with edge(source) as reader, trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(ask, reader.lane())
+        await trio.sleep(0.5)
+        assert await reader.abort() is ps.DONE
+        log.append("confirmed")
+    assert log[-1] == "confirmed"
+    assert log.count(ps.DONE) == 3
+    assert log.count("released") == 1
+
+
+async def test_an_error_fails_every_waiting_ask_with_that_very_object(edge, autojump_clock):
+    """What is sent up with error() is what outstanding and later asks raise, on every lane (R3, R5)."""
+    reason = Boom()
+    raised = []
+
+    async def ask(lane):
+        with pytest.raises(Boom) as caught:
+            await lane.ask()
+        raised.append(caught.value)
+
+    async with edge(Slow()) as reader:
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(ask, reader.lane())
+            await trio.sleep(0.5)
+            assert await reader.error(reason) is ps.DONE
+        await ask(reader)
+        await ask(reader.lane())
+    assert len(raised) == 5
+    assert all(exc is reason for exc in raised)
+
+
+async def test_cancelling_a_queued_ask_aborts_the_stream(edge, autojump_clock):
+    """A cancelled ask is answered by its cancellation, and aborts from there up, wherever it stood (R1, R10)."""
+    log = []
+
+    async def ask(lane):
+        log.append(await lane.ask())
+
+    async with edge(Slow(log)) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(ask, reader)
+        await trio.sleep(0.1)
+        with trio.move_on_after(0.1) as scope:
+            await reader.lane().ask()
+        assert scope.cancelled_caught
+        assert "released" in log
+        assert await reader.lane().ask() is ps.DONE
+    assert ps.DONE in log
+
+
+async def test_a_cancellation_in_the_step_in_which_the_turn_comes_loses_nothing(edge, autojump_clock):
+    """A queued ask that is cancelled just as the one before it is answered takes neither turn nor stream with it."""
+    for _ in range(40):  # trio shuffles the tasks of a step: both orders come up
+        gate = trio.Event()
+
+        @ps.source
+        async def gated(ctx, gate):
+            await gate.wait()
+            yield 1
+            await trio.sleep_forever()
+
+        scope = trio.CancelScope()
+        outcomes = []
+
+        async def queued(lane, scope, outcomes):
+            with scope:
+                outcomes.append(await lane.ask())
+            outcomes.append("left")
+
+        async def first(lane, outcomes):
+            outcomes.append(await lane.ask())
+
+        async with edge(gated(gate)) as reader:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(first, reader, outcomes)
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.start_soon(queued, reader.lane(), scope, outcomes)
+                await trio.testing.wait_all_tasks_blocked()
+                scope.cancel()
+                gate.set()
+            assert "left" in outcomes
+            start = trio.current_time()
+            assert await reader.lane().ask() is ps.DONE
+            assert trio.current_time() - start < 1, "a turn was lost, and the release had to time out"
+
+
+@pytest.mark.parametrize("order", ["cancel first", "answer first"])
+async def test_a_granted_turn_that_is_cancelled_is_passed_on(edge, autojump_clock, order):
+    """When the turn is granted to an ask that is cancelled in the same step, the stream still ends at once."""
+
+    @ps.source
+    class Held(ps.Kernel):
+        async def produce(self, limit):
+            await gate.wait()
+            return ps.Batch(0, [0])
+
+    for _ in range(20):
+        gate = trio.Event()
+        scope = trio.CancelScope()
+
+        async def first(lane, scope):
+            await lane.ask()
+            if order == "answer first":
+                scope.cancel()
+
+        async def second(lane, scope):
+            with scope:
+                await lane.ask()
+
+        async with edge(Held()) as reader:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(first, reader, scope)
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.start_soon(second, reader.lane(), scope)
+                await trio.testing.wait_all_tasks_blocked()
+                if order == "cancel first":
+                    scope.cancel()
+                gate.set()
+            with trio.fail_after(1):
+                await reader.lane().abort()
+
+
+async def test_an_abort_before_the_first_ask_opens_nothing(edge, counting, probe):
+    """What was never opened is not opened to be aborted, and stays shut (R5, R6)."""
+    async with edge(counting(probe, 3)) as reader:
+        assert await reader.abort() is ps.DONE
+        assert await reader.ask() is ps.DONE
+    assert probe.acquired == probe.released == 0
+    assert probe.reasons == [None]
+
+
+async def test_two_aborts_at_once_are_both_confirmed_after_the_release(edge, autojump_clock):
+    """A second termination waits for the first one's confirmation; the release happens once (R6)."""
+    seen = []
+
+    @ps.source
+    class Reluctant(ps.Kernel):
+        async def produce(self, limit):
+            return ps.Batch(0, [0])
+
+        async def release(self):
+            await trio.sleep(1)
+            seen.append("released")
+
+    async def end(lane, reason):
+        await (lane.abort() if reason is None else lane.error(reason))
+        seen.append("confirmed")
+
+    async with edge(Reluctant()) as reader:
+        await reader.ask()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(end, reader, None)
+            nursery.start_soon(end, reader.lane(), Boom())
+            await trio.sleep(0.5)
+            assert seen == []
+    assert seen == ["released", "confirmed", "confirmed"]
+
+
+async def test_asks_while_the_stream_closes_are_answered_once_it_has(edge, autojump_clock):
+    """A request that comes while upstream lets go gets a terminal answer, and no value (R3, R5)."""
+
+    @ps.source
+    class Reluctant(ps.Kernel):
+        async def produce(self, limit):
+            return ps.Batch(0, [0])
+
+        async def release(self):
+            await trio.sleep(1)
+
+    async with edge(Reluctant()) as reader:
+        await reader.ask()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reader.lane().abort)
+            await trio.sleep(0.5)
+            assert await reader.ask() is ps.DONE
+            assert trio.current_time() == pytest.approx(1)
+
+
+# ---- R2: answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (ps.Batch(0, []), "answered 0 values"),
+        (ps.Batch(0, [1, 2, 3]), "answered 3 values to an ask for 1 to 2"),
+        (None, "answers Batch"),
+        (7, "answers Batch"),
+    ],
+)
+async def test_an_answer_that_breaks_the_rules_is_refused(edge, answer, words):
+    """Empty, too long, or not a batch: the module that answers so is named, with the rule (R2)."""
+
+    @ps.source
+    class Odd(ps.Kernel):
+        async def produce(self, limit):
+            return answer
+
+    async with edge(Odd()) as reader:
+        with pytest.raises(ps.ProtocolError, match=f"^R2: Odd, composed at .*test_kernel.py.*{words}"):
+            await reader.ask(2)
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+async def test_an_ask_for_nothing_is_refused_and_ends_nothing(edge, counting, probe, limit):
+    """An ask is for at least one value; a wrong one leaves the stream as it was (R2)."""
+    async with edge(counting(probe, 3)) as reader:
+        with pytest.raises(ValueError, match="at least 1"):
+            await reader.ask(limit)
+        assert (await reader.ask(3)).values == [0, 1, 2]
+
+
+async def test_a_source_that_goes_back_in_time_is_refused(edge):
+    """No batch at a time that is already complete on the edge (R12)."""
+    async with edge(ps.values([2, 1], time=lambda value: value)) as reader:
+        assert (await reader.ask()).time == 2
+        with pytest.raises(ps.CapabilityError, match=r"went back in time.*R12"):
+            await reader.ask()
+
+
+async def test_a_transformer_may_not_answer_at_a_time_it_has_let_go(edge):
+    """Once it has asked again, a module without a hold has no right to the time of the batch before (R12)."""
+
+    @ps.transformer
+    async def late(upstream, ctx):
+        first = await upstream.ask()
+        await upstream.ask()
+        yield first
+
+    async with edge(ps.pipe(ps.values([1, 2], time=lambda value: value), late())) as reader:
+        with pytest.raises(ps.CapabilityError, match=r"late.*answered at 1.*ctx\.hold"):
+            await reader.ask()
+
+
+# ---- R6: release, and its grace
+
+
+async def test_a_hung_callable_does_not_keep_an_abort_from_being_confirmed(edge, autojump_clock):
+    """User code that waits for ever is cancelled, and the abort is confirmed at once (R6)."""
+
+    async def hangs(value):
+        await trio.sleep_forever()
+
+    async with edge(ps.pipe(ps.count(), ps.map_async(hangs, 3))) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(reader.lane().ask, 3)
+        await trio.sleep(1)
+        start = trio.current_time()
+        await reader.abort()
+        assert trio.current_time() == start
+
+
+@pytest.mark.parametrize("kind", ["kernel", "generator", "call"])
+async def test_a_module_that_does_not_let_go_is_named(edge, autojump_clock, kind):
+    """After `release_timeout` seconds the confirmation raises ReleaseTimeout with the module's name and line (R6)."""
+
+    async def stubborn():
+        with trio.CancelScope(shield=True):
+            await trio.sleep(60)
+
+    @ps.source
+    class Kernel(ps.Kernel):
+        async def produce(self, limit):
+            return ps.Batch(0, [0])
+
+        async def release(self):
+            await trio.sleep(60)
+
+    @ps.source
+    async def generator(ctx):
+        try:
+            yield 0
+        finally:
+            await stubborn()
+
+    async def call(value):
+        await stubborn()
+
+    made = {
+        "kernel": Kernel,
+        "generator": generator,
+        "call": lambda: ps.pipe(ps.count(), ps.map_async(call, 1).named("call")),
+    }[kind]
+    async with edge(made(), release_timeout=2.0) as reader:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reader.lane().ask)
+            await trio.sleep(1)
+            with pytest.raises(ps.ReleaseTimeout, match=rf"(?i)^{kind}, composed at .*test_kernel.py:\d+.* 2.0 s"):
+                await reader.abort()
+            assert trio.current_time() == pytest.approx(3)
+        assert await reader.abort() is ps.DONE
+        assert await reader.ask() is ps.DONE
+
+
+async def test_a_generators_cleanup_is_awaited_before_the_confirmation(edge, autojump_clock):
+    """A generator that is let go of at its yield runs its `finally`, waits included, before the abort is confirmed."""
+    seen = []
+
+    @ps.transformer
+    async def careful(upstream, ctx):
+        try:
+            async for batch in ctx.batches(upstream):
+                yield batch
+        finally:
+            await trio.sleep(1)
+            seen.append("cleaned")
+
+    async with edge(ps.pipe(ps.count(), careful())) as reader:
+        await reader.ask()
+        await reader.abort()
+        seen.append("confirmed")
+    assert seen == ["cleaned", "confirmed"]
+
+
+@pytest.mark.parametrize("way", ["abort", "cancel"])
+async def test_an_abort_never_looks_like_the_end_to_a_generator(edge, autojump_clock, way):
+    """A generator that waits for upstream when the stream is aborted does not run what stands after its loop."""
+    seen = []
+
+    @ps.transformer
+    async def publishes_at_the_end(upstream, ctx):
+        async for event in ctx.events(upstream):
+            seen.append(event)
+            ctx.notify_at(event.time)
+            yield event
+        seen.append("published")
+
+    async with edge(ps.pipe(Slow(), publishes_at_the_end())) as reader:
+        await reader.ask()
+        if way == "cancel":
+            with trio.move_on_after(0.5):
+                await reader.ask()
+        else:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(reader.lane().ask)
+                await trio.sleep(0.5)
+                await reader.abort()
+    assert seen == [ps.Batch(0, [0])]
+
+
+async def test_acquiring_is_cut_short_by_an_abort(edge, autojump_clock):
+    """An abort does not wait for a connection that never comes; what was not acquired is not released (R6, R10)."""
+    seen = []
+
+    @ps.source
+    class Dialling(ps.Kernel):
+        async def acquire(self):
+            await trio.sleep_forever()
+
+        async def produce(self, limit):
+            return ps.DONE
+
+        async def release(self):
+            seen.append("released")
+
+    async with edge(Dialling()) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(reader.lane().ask)
+        await trio.sleep(1)
+        await reader.abort()
+        assert trio.current_time() == pytest.approx(1)
+    assert seen == []
+
+
+# ---- R7, R8: endings and failures
+
+
+async def test_take_aborts_and_waits_before_it_says_done(edge, counting, probe):
+    """A module that ends by itself has upstream released before it answers done (R7)."""
+    async with edge(ps.pipe(counting(probe, 9), ps.take(2))) as reader:
+        assert (await reader.ask(9)).values == [0, 1]
+        assert probe.released == 0
+        assert await reader.ask(9) is ps.DONE
+        assert probe.released == 1
+    assert probe.reasons == [None]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (ps.map, "map"),
+        (ps.filter, "filter"),
+        (lambda f: ps.pipe(ps.map(str), ps.filter(f), ps.map(str)), "filter"),
+        (ps.flat_map, "flat_map"),
+        (ps.map_batches, "map_batches"),
+        (lambda f: ps.reduce_by_key(f, ps.Fold(int, max)), "reduce_by_key"),
+    ],
+)
+async def test_a_failure_names_the_module_and_the_line_that_composed_it(edge, module, name):
+    """The user's own object arrives, with one note that says where it was raised (R8)."""
+    boom = Boom()
+
+    def raises(_):
+        raise boom
+
+    composed = module(raises)
+    async with edge(ps.pipe(ps.values([1]), composed, ps.map(str), ps.take(2))) as reader:
+        with pytest.raises(Boom) as caught:
+            await reader.ask(7)
+    assert caught.value is boom
+    (note,) = boom.__notes__
+    assert note.startswith(f"raised in {name}")
+    assert "test_kernel.py:" in note
+
+
+async def test_a_failing_release_raises_its_own_error_with_the_first_as_its_context(edge):
+    """What goes wrong while letting go is not lost, and hides nothing (R8)."""
+    boom, worse = Boom("first"), OSError("while letting go")
+
+    @ps.source
+    class Fragile(ps.Kernel):
+        async def produce(self, limit):
+            raise boom
+
+        async def release(self):
+            raise worse
+
+    async with edge(ps.pipe(Fragile(), ps.map(str))) as reader:
+        for _ in range(2):
+            with pytest.raises(OSError) as caught:
+                await reader.ask()
+            assert caught.value is worse
+            assert caught.value.__context__ is boom
+
+
+@pytest.mark.parametrize("way", ["abort", "nowait", "under way", "end"])
+async def test_what_a_generator_raises_while_it_is_let_go_of_is_raised(edge, autojump_clock, way):
+    """A cleanup that fails, at a yield or in the middle of a wait, is told to whoever ends the stream (R8)."""
+
+    @ps.source
+    async def fragile(ctx):
+        try:
+            yield 0
+            await trio.sleep(0 if way == "end" else 10)
+        finally:
+            raise Boom
+
+    with pytest.raises(Boom):  # noqa: PT012 - the block is left by the failure
+        async with edge(fragile()) as reader:
+            await reader.ask()
+            if way == "end":
+                await reader.ask()
+            elif way == "abort":
+                await reader.abort()
+            elif way == "nowait":
+                reader.abort_nowait()
+                assert await reader.abort() is ps.DONE
+            else:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(reader.lane().ask)
+                    await trio.sleep(1)
+                    with pytest.raises(Boom):
+                        await reader.abort()
+                raise Boom
+
+
+async def test_a_cancelled_nursery_of_the_users_is_a_cancellation(edge, autojump_clock):
+    """Cancellations that come wrapped in a group are never kept as the stream's failure (R3)."""
+
+    @ps.source
+    class Parallel(ps.Kernel):
+        async def produce(self, limit):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                nursery.start_soon(trio.sleep_forever)
+
+    async with edge(Parallel()) as reader:
+        with trio.move_on_after(1) as scope:
+            await reader.ask()
+        assert scope.cancelled_caught
+        assert await reader.ask() is ps.DONE
+
+
+async def test_a_sink_with_a_nursery_is_aborted_like_any_other(autojump_clock):
+    """A sink that is cancelled inside a nursery of its own is abandoned, not failed."""
+
+    @ps.sink
+    async def parallel(upstream, ctx):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            nursery.start_soon(trio.sleep_forever)
+
+    with pytest.raises(ps.Abandoned):  # noqa: PT012 - the block is left by it
+        async with ps.pipe(ps.count(), ps.tee(parallel(), ps.drain())).open() as running:
+            await trio.sleep(1)
+            await running.abort()
+
+
+async def test_of_a_mixed_group_the_failure_is_kept(edge, autojump_clock):
+    """A real failure beside cancellations fails the stream, without them (R3, R8)."""
+
+    @ps.source
+    class Parallel(ps.Kernel):
+        async def produce(self, limit):
+            async def raises():
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    raise Boom
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                nursery.start_soon(raises)
+
+    async with edge(Parallel()) as reader:
+        with trio.move_on_after(1), pytest.raises(ExceptionGroup):
+            await reader.ask()
+        with pytest.raises(ExceptionGroup) as caught:
+            await reader.ask()
+        assert [type(exc) for exc in caught.value.exceptions] == [Boom]
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        lambda stop: ps.pipe(ps.values([1]), ps.map(stop)),
+        lambda stop: ps.pipe(ps.values([1]), ps.filter(stop)),
+        lambda stop: ps.pipe(ps.values([1]), ps.flat_map(stop)),
+        lambda stop: ps.pipe(ps.values([1, 2]), ps.flat_map(lambda n: [n] if n == 1 else stop(n))),
+        lambda stop: ps.pipe(ps.values([1]), ps.map_batches(stop)),
+        lambda stop: ps.pipe(ps.values([1]), ps.map_async(stop, 2)),
+        lambda stop: ps.values([1, 2], time=lambda n: 0 if n == 1 else stop(n)),
+        lambda stop: ps.infinite(lambda: stop(0)),
+        lambda stop: ps.pipe(ps.values([1]), ps.reduce_by_key(stop, ps.Fold(int, max))),
+    ],
+)
+@pytest.mark.parametrize("exception", [StopIteration, StopAsyncIteration])
+def test_a_callable_that_raises_stop_iteration_is_loud(pipeline, exception):
+    """No callable can end a stream by an exception that Python's own loops would take for an end (R8)."""
+
+    def stop(_):
+        raise exception
+
+    with pytest.raises((RuntimeError, StopAsyncIteration)):
+        ps.run(ps.pipe(pipeline(stop), ps.collect()))
+
+
+@pytest.mark.parametrize("sink", [ps.drain, lambda f: ps.reduce(lambda _, n: f(n), 0)])
+def test_a_sinks_callable_that_raises_stop_iteration_is_loud(sink):
+    """The same for sinks."""
+
+    def stop(_):
+        raise StopIteration
+
+    with pytest.raises(RuntimeError):
+        ps.run(ps.pipe(ps.values([1]), sink(stop)))
+
+
+@pytest.mark.parametrize("exception", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
+def test_exceptions_of_every_kind_arrive_as_themselves(exception, probe, counting):
+    """Also what is not an Exception ends the stream in order, releases the source and reaches the caller (R8)."""
+    given = exception()
+
+    def raises(value):
+        if value == 2:
+            raise given
+        return [value]
+
+    seen = []
+    with pytest.raises(exception) as caught:
+        ps.run(ps.pipe(counting(probe, 9), ps.flat_map(raises), ps.drain(seen.append)))
+    assert caught.value is given
+    assert seen == [0, 1]
+    assert probe.balanced
+
+
+# ---- indications
+
+
+@pytest.mark.parametrize("reason", [None, Boom()])
+async def test_an_indication_takes_effect_at_once(edge, counting, probe, autojump_clock, reason):
+    """After an abort or error that is not waited for, no value passes, and everything is released all the same."""
+    answers = []
+
+    async def outstanding(lane):
+        try:
+            answers.append(await lane.ask())
+        except Boom as exc:
+            answers.append(exc)
+
+    async with edge(ps.pipe(counting(probe, 9, delay=1.0), ps.map(str))) as reader:
+        await reader.ask()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(outstanding, reader.lane())
+            await trio.sleep(0.5)
+            if reason is None:
+                reader.abort_nowait()
+                reader.abort_nowait()
+            else:
+                reader.error_nowait(reason)
+            await outstanding(reader)
+        assert len(answers) == 2
+        assert all(answer is (reason or ps.DONE) for answer in answers)
+        await reader.abort()
+        assert probe.balanced
+    assert probe.reasons == [reason]
+
+
+# ---- fairness and cancellation
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        lambda: ps.pipe(ps.count(), ps.filter(lambda _: False), ps.drain()),
+        lambda: ps.pipe(ps.count(), ps.drain()),
+        lambda: ps.pipe(ps.count(), ps.flat_map(lambda _: ()), ps.drain()),
+        lambda: ps.pipe(ps.count(), ps.map_batches(lambda _: ()), ps.drain()),
+        lambda: ps.pipe(ps.count(), ps.tee(ps.drain(), ps.drain())),
+        lambda: ps.pipe(ps.count(), ps.reduce_by_key(lambda n: n % 3, ps.Fold(int, max)), ps.drain()),
+    ],
+)
+async def test_busy_pipelines_stay_cancellable_and_fair(endless):
+    """A pipeline that never waits lets other tasks run many times, and can be cancelled."""
+    turns = 0
+
+    async def other():
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(other)
+            with trio.move_on_after(0.15) as scope:
+                async with endless().open():
+                    await trio.sleep_forever()
+            assert scope.cancelled_caught
+            nursery.cancel_scope.cancel()
+    assert turns > 5
+
+
+def test_a_hundred_thousand_empty_iterables_are_no_deeper_than_one():
+    """flat_map goes through any number of empty results in a loop, not by recursion."""
+    results = ps.run(ps.pipe(ps.values(range(100_000)), ps.flat_map(lambda n: () if n else (n,)), ps.collect()))
+    assert results == [0]
+
+
+# ---- the table
+
+
+def test_the_table_has_every_request_in_every_state():
+    """A request may come at any time (R5), and the end is for ever (R3)."""
+    for state in State:
+        for event in (Event.ASK, Event.ABORT, Event.ERROR):
+            assert (state, event) in TRANSITIONS
+    order = [State.OPEN, State.CLOSING, State.DONE]
+    for earlier, later in pairwise(order):
+        assert not any(target is earlier for (state, _), target in TRANSITIONS.items() if state is later), (
+            "the life of an edge has a loop"
+        )
+    assert all(target is State.FAILED for (state, _), target in TRANSITIONS.items() if state is State.FAILED)
+
+
+async def test_a_run_leaves_no_task_behind(autojump_clock):
+    """When the block is left, everything that was started beside it has ended."""
+    before = trio.lowlevel.current_statistics().tasks_living
+
+    async def half(value):
+        await trio.sleep(1)
+        return value / 2
+
+    pipeline = ps.pipe(ps.count(), ps.map_async(half, 3), ps.tee(ps.drain(), ps.drain()))
+    with pytest.raises(ps.Abandoned):  # noqa: PT012 - the block is left by it
+        async with pipeline.open() as running:
+            await trio.sleep(5)
+            await running.abort()
+    assert trio.lowlevel.current_statistics().tasks_living == before

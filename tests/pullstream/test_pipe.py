@@ -1,0 +1,147 @@
+"""Composing: the table of compositions, what is refused and in which words, blueprints as values."""
+
+import pickle
+
+import pytest
+
+import pullstream as ps
+
+SOURCE, TRANSFORMER, SINK = ps.values([1, 2]), ps.map(str), ps.collect()
+
+
+async def not_a_generator(ctx):
+    return None
+
+
+@ps.transformer
+async def passed_on(upstream, ctx, extra=None):
+    async for batch in ctx.batches(upstream):
+        yield batch
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind"),
+    [
+        ((SOURCE,), ps.Source),
+        ((SOURCE, TRANSFORMER), ps.Source),
+        ((SOURCE, TRANSFORMER, TRANSFORMER), ps.Source),
+        ((TRANSFORMER,), ps.Transformer),
+        ((TRANSFORMER, TRANSFORMER), ps.Transformer),
+        ((TRANSFORMER, SINK), ps.Sink),
+        ((SINK,), ps.Sink),
+        ((SOURCE, SINK), ps.Pipeline),
+        ((SOURCE, TRANSFORMER, SINK), ps.Pipeline),
+        ((ps.pipe(SOURCE, TRANSFORMER), ps.pipe(TRANSFORMER, SINK)), ps.Pipeline),
+    ],
+)
+def test_the_table_of_compositions(parts, kind):
+    """What a composition is follows from its first and last part (001)."""
+    assert type(ps.pipe(*parts)) is kind
+
+
+@pytest.mark.parametrize(
+    ("compose", "words"),
+    [
+        (ps.pipe, r"has nothing to compose"),
+        (lambda: ps.pipe(SINK, TRANSFORMER), r"part 1 .*is a sink, collect\(\): a sink comes last"),
+        (lambda: ps.pipe(SOURCE, SINK, SINK), r"part 2 .*is a sink"),
+        (lambda: ps.pipe(SOURCE, SOURCE), r"part 2 .*is a source, values\(\[1, 2\]\): a source comes first"),
+        (lambda: ps.pipe(TRANSFORMER, SOURCE), r"part 2 .*is a source"),
+        (lambda: ps.pipe(ps.pipe(SOURCE, SINK), SINK), r"part 1 .*is a whole pipeline"),
+        (lambda: ps.pipe(SOURCE, ps.map, SINK), r"part 2 .*a module is called, map\(\)"),
+        (lambda: ps.pipe(SOURCE, passed_on, SINK), r"part 2 .*a module is called, passed_on\(\)"),
+        (lambda: ps.pipe(SOURCE, len, SINK), r"plain function goes into map\(len\)"),
+        (lambda: ps.pipe(SOURCE, None), r"part 2 .*is None, which is not a module$"),
+        (lambda: ps.map(3), r"map\(\) .*needs a callable as its function, and got 3 \(int\)"),
+        (lambda: ps.filter(None), r"filter\(\) .*needs a callable"),
+        (lambda: ps.flat_map("x"), r"flat_map\(\) .*needs a callable"),
+        (lambda: ps.map_batches([]), r"map_batches\(\) .*needs a callable"),
+        (lambda: ps.map_async(1, 2), r"map_async\(\) .*needs a callable"),
+        (lambda: ps.map_async(len, 0), r"needs a whole number of at least 1 as its width, and got 0"),
+        (lambda: ps.take(-1), r"take\(\) .*needs a whole number of at least 0"),
+        (lambda: ps.take(True), r"needs a whole number"),
+        (lambda: ps.take_times(1.5), r"needs a whole number"),
+        (lambda: ps.values(3), r"values\(\) .*needs an iterable, and got 3"),
+        (lambda: ps.values([], time=3), r"needs a callable as its time"),
+        (lambda: ps.fail("x"), r"needs an exception"),
+        (lambda: ps.reduce_by_key(len, max), r"needs a Fold"),
+        (ps.tee, r"at least one sink"),
+        (lambda: ps.tee(SOURCE), r"takes sinks"),
+        (lambda: ps.run(ps.pipe(SOURCE, TRANSFORMER)), r"needs a pipeline, from a source to a sink"),
+        (lambda: ps.source(not_a_generator), r"@source .*decorates an async generator"),
+        (lambda: ps.transformer(3), r"@transformer .*decorates an async generator"),
+        (lambda: ps.sink(len), r"@sink .*decorates an async function"),
+        (lambda: passed_on(1, 2), r"passed_on\(\) .*too many positional arguments"),
+        (lambda: passed_on(wrong=2), r"passed_on\(\) .*unexpected keyword argument 'wrong'"),
+    ],
+)
+def test_what_can_mean_nothing_is_refused_when_composing(compose, words):
+    """The message says what, where (this very file) and what to do instead; it is a TypeError too."""
+    with pytest.raises(ps.CompositionError, match=words) as caught:
+        compose()
+    assert isinstance(caught.value, TypeError)
+    assert __file__ in str(caught.value)
+
+
+def test_an_iterator_is_read_by_one_run():
+    """A second run over a one-shot argument is refused by name, before anything is read."""
+    pipeline = ps.pipe(ps.values(iter([1, 2])), ps.collect())
+    assert ps.run(pipeline) == [1, 2]
+    with pytest.raises(ps.ReuseError, match=r"values\(.*test_pipe.py:\d+, was opened a second time.*compose it anew"):
+        ps.run(pipeline)
+
+
+def test_a_blueprint_is_run_any_number_of_times():
+    """A blueprint keeps nothing of its runs."""
+    pipeline = ps.pipe(ps.values(range(9)), ps.filter(lambda n: n % 2), passed_on(), ps.take(3), ps.collect())
+    assert [ps.run(pipeline) for _ in range(3)] == [[1, 3, 5]] * 3
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        ps.pipe(ps.values([1, 2, 3]), ps.map(str), ps.filter(len), ps.take(2), ps.collect()),
+        ps.pipe(ps.values({"a": 1}), ps.flat_map(range), ps.tee(ps.collect(), ps.reduce(max, 0))),
+        ps.pipe(ps.count(), ps.take(3), ps.map_batches(sorted), ps.collect()),
+        ps.pipe(ps.once(None), ps.map(repr).named("shown"), ps.collect()),
+    ],
+)
+def test_blueprints_of_importable_functions_pickle(pipeline):
+    """What comes back is shown the same, composed at the same line, and gives the same result."""
+    copy = pickle.loads(pickle.dumps(pipeline))
+    assert repr(copy) == repr(pipeline)
+    assert [module.site for module in copy.modules] == [module.site for module in pipeline.modules]
+    assert ps.run(copy) == ps.run(pipeline)
+
+
+def test_blueprints_of_any_function_travel_by_cloudpickle():
+    """Lambdas, closures and decorated modules reach another process."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    offset = 10
+
+    @ps.transformer
+    async def local(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            yield batch
+
+    pipeline = ps.pipe(
+        ps.values([1, 2, 3], time=lambda n: n),
+        ps.map(lambda n: n + offset),
+        local(),
+        ps.take_times(2),
+        ps.reduce_by_key(lambda n: n % 2, ps.Fold(int, lambda total, n: total + n)),
+        ps.collect(),
+    )
+    assert ps.run(pickle.loads(cloudpickle.dumps(pipeline))) == ps.run(pipeline) == [(1, 11), (0, 12)]
+
+
+def test_what_can_be_read_once_refuses_to_be_pickled():
+    """A module over an iterator says why it cannot travel."""
+    with pytest.raises(TypeError, match="cannot be pickled: it can be read only once"):
+        pickle.dumps(ps.values(iter([1])))
+
+
+def test_a_blueprint_is_not_a_collection():
+    """Iterating over a blueprint says how to get at its values."""
+    with pytest.raises(TypeError, match=r"ps\.run\(ps\.pipe\(values\(\[1, 2\]\), ps\.collect\(\)\)\)"):
+        list(SOURCE)
