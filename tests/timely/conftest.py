@@ -4,6 +4,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import settings
 
 from timely import (
     BEGINNING,
@@ -22,6 +23,9 @@ from timely import (
     Target,
 )
 from timely.products import Componentwise
+
+settings.register_profile("timely", deadline=None)  # the machine is shared: a slow example proves nothing
+settings.load_profile("timely")
 
 
 def _even(time):

@@ -1,7 +1,9 @@
 """The tracker against the plain query: on random graphs, after every round of random updates."""
 
 import itertools
+import random
 
+import attrs
 import pytest
 
 from timely import (
@@ -13,6 +15,7 @@ from timely import (
     Delay,
     GraphBuilder,
     LoopTime,
+    MapTime,
     NegativeCountError,
     RetreatError,
     Source,
@@ -360,3 +363,44 @@ def test_a_loop_left_and_entered_again():
     assert tracker.frontier(body) == Antichain([LoopTime(0, (5,)), LoopTime(1, (0,))])
     tracker.update(body, LoopTime(0, (5,)), -1)
     assert tracker.frontier(body) == Antichain()
+
+
+@attrs.frozen(order=False)
+class Divides:
+    """A user's own order that brings no key to sort by: divisibility."""
+
+    n: int
+
+    def __le__(self, other):
+        return other.n % self.n == 0 if isinstance(other, Divides) else NotImplemented
+
+
+def test_times_that_cannot_be_sorted_work_in_loops_too():
+    """Round a loop that doubles, counted in an order found by looking, frontiers are those of the query."""
+    for seed in range(20):
+        rng = random.Random(seed)
+        builder = GraphBuilder()
+        builder.add_node("body", 2, 2)
+        builder.add_node(
+            "double", 1, 1, {(0, 0): MapTime(lambda t: Divides(t.n * 2) if t.n < 500 else None, strict=True)}
+        )
+        builder.add_node(
+            "triple", 1, 1, {(0, 0): MapTime(lambda t: Divides(t.n * 3) if t.n < 500 else None, strict=True)}
+        )
+        for n in (0, 1):
+            builder.add_edge(Source(0, n), Target(1 + n))
+            builder.add_edge(Source(1 + n), Target(0, n))
+        graph = builder.build()
+        tracker = Tracker(graph, monotone=False, debug=True)
+        for place in range(len(graph)):
+            tracker.observe(place)
+        stamps = []
+        for _ in range(10):
+            if stamps and rng.random() < 0.5:
+                tracker.update(*stamps.pop(rng.randrange(len(stamps))), -1)
+            else:
+                stamps.append((rng.randrange(len(graph)), Divides(rng.choice([1, 2, 3, 4, 5, 6, 9, 12]))))
+                tracker.update(*stamps[-1], 1)
+            tracker.propagate()
+            expected = implied(tracker)
+            assert all(tracker.frontier(p) == expected.get(p, Antichain()) for p in range(len(graph)))
