@@ -220,6 +220,8 @@ class Kernel(ABC, Generic[T]):
         self.seat.freeze()
         with trio.CancelScope(shield=True):
             await self.__let_go(None)
+        for lane in self.inputs:
+            lane.kernel.seat.thaw()
         if self.__release_failure is None:
             self.seat.complete()
         else:
@@ -252,7 +254,7 @@ class Kernel(ABC, Generic[T]):
             self.__release_failure.__context__ = exc
             self.__remember(self.__release_failure)
         if self.__failure is None:
-            self.seat.abandon()
+            self.seat.abandon(keep=True)
         else:
             self.seat.fail(self.__failure)
         self.__end()

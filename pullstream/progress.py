@@ -184,22 +184,26 @@ class Seat:
         self._end(Ending.FAILED, failure)
 
     def thaw(self) -> None:
-        """Withdraw what a failure froze here: the module below has taken it over."""
-        if self.ending is Ending.FAILED:
+        """Withdraw what an ending froze here: the module below has taken it over."""
+        if self.ending in (Ending.FAILED, Ending.ABANDONED):
             self._withdraw()
 
-    def abandon(self, failure: BaseException | None = None) -> None:
-        """Nobody below wants more: because of an abort, or of an error that came from there."""
-        self.freeze()
-        self._end(Ending.ABANDONED if failure is None else Ending.FAILED, failure)
+    def abandon(self, failure: BaseException | None = None, *, keep: bool = False) -> None:
+        """Nobody below wants more: because of an abort, or of an error that came from there.
 
-    def _end(self, ending: Ending, failure: BaseException | None) -> None:
+        A cancelled ask unwinds from the source down: with `keep`, what was frozen stands until the module below has
+        frozen it as well.
+        """
+        self.freeze()
+        self._end(Ending.ABANDONED if failure is None else Ending.FAILED, failure, keep=keep)
+
+    def _end(self, ending: Ending, failure: BaseException | None, *, keep: bool = False) -> None:
         if self.ending is not Ending.RUNNING:
             return
         self.ending, self.failure = ending, failure
         if ending is Ending.COMPLETE:
             self._last = None
-        if ending is not Ending.FAILED:
+        if ending is not Ending.FAILED and not keep:
             self._withdraw()
         self._progress.stir()
 
