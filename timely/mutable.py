@@ -26,11 +26,11 @@ class MutableAntichain(Generic[T]):
     Antichain([5])
     """
 
-    __slots__ = ("_counts", "_elements", "_heap", "_total")
+    __slots__ = ("_counts", "_heap", "_total", "elements")
 
     def __init__(self) -> None:
         self._counts: dict[Any, int] = {}
-        self._elements: tuple[Any, ...] = ()
+        self.elements: tuple[T, ...] = ()  # the minimal times; read it, never set it
         self._heap: list[Any] = []
         self._total = True
 
@@ -55,14 +55,9 @@ class MutableAntichain(Generic[T]):
         return self._vanished(time)
 
     @property
-    def elements(self) -> tuple[T, ...]:
-        """The minimal times as a tuple."""
-        return self._elements
-
-    @property
     def frontier(self) -> Antichain[T]:
         """The minimal times."""
-        return cast("Antichain[T]", Antichain.of_minimal(self._elements))
+        return cast("Antichain[T]", Antichain.of_minimal(self.elements))
 
     def count(self, time: T) -> int:
         """How often `time` is there."""
@@ -70,7 +65,7 @@ class MutableAntichain(Generic[T]):
 
     def less_equal(self, time: Any) -> bool:
         """Is some time here at or before `time`?"""
-        return any(less_equal(element, time) for element in self._elements)
+        return any(less_equal(element, time) for element in self.elements)
 
     def __iter__(self) -> Iterator[tuple[T, int]]:
         return iter(tuple(self._counts.items()))
@@ -86,11 +81,11 @@ class MutableAntichain(Generic[T]):
         if self._total and not is_total(time):
             self._total = False
             self._heap.clear()
-        elements = self._elements
+        elements = self.elements
         if not self._total:
             if any(less_equal(element, time) for element in elements):
                 return False
-            self._elements = (*(element for element in elements if not less_equal(time, element)), time)
+            self.elements = (*(element for element in elements if not less_equal(time, element)), time)
             return True
         try:
             heappush(self._heap, time)
@@ -98,21 +93,21 @@ class MutableAntichain(Generic[T]):
                 return False
         except TypeError as error:
             raise unlike(time, elements[0]) from error
-        self._elements = (time,)
+        self.elements = (time,)
         return True
 
     def _vanished(self, time: Any) -> bool:
-        elements = self._elements
+        elements = self.elements
         if not self._total:
             if time not in elements:
                 return False
             rest = tuple(element for element in elements if element != time)
             if len(rest) == len(self._counts):
-                self._elements = rest
+                self.elements = rest
                 return True
             # Only what the lost time alone held down can come up.
             up = [t for t in self._counts if less_equal(time, t) and not any(less_equal(e, t) for e in rest)]
-            self._elements = (*rest, *minimal(up))
+            self.elements = (*rest, *minimal(up))
             return True
         heap, counts = self._heap, self._counts
         if len(heap) > 64 and len(heap) > 2 * len(counts):
@@ -122,5 +117,5 @@ class MutableAntichain(Generic[T]):
             return False
         while heap and heap[0] not in counts:
             heappop(heap)
-        self._elements = (heap[0],) if heap else ()
+        self.elements = (heap[0],) if heap else ()
         return True

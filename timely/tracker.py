@@ -232,7 +232,7 @@ class Tracker:
             group: CountingGroup | None = spot.counting
             if group is None:
                 front = spot.compute()
-                if not same(front, spot.front):
+                if front is not spot.front and not same(front, spot.front):
                     self._move(spot, front)
             else:
                 for member in group.settle():
@@ -246,7 +246,9 @@ class Tracker:
         if spot.observed:
             self._moved[spot.place] = None
             if self._started and self.monotone and spot.settled:
-                self._check_advance(spot, before)
+                one = len(before) == 1 == len(front)
+                if not one or not less_equal(before[0], front[0]):
+                    self._check_advance(spot, before)
         for follower in spot.followers:
             if not follower.dirty:
                 follower.dirty = True
@@ -262,7 +264,7 @@ class Tracker:
                 heappush(self._dirty, group.first.index)
 
     def _check_advance(self, spot: Spot, before: tuple[Any, ...]) -> None:
-        for time in spot.front:
+        for time in set(spot.front).difference(before):
             if not any(less_equal(earlier, time) for earlier in before):
                 raise RetreatError(
                     f"the frontier at {self.graph.name(spot.place)} moved back: {time!r} is possible again after "
