@@ -156,18 +156,18 @@ def wide(width: int) -> Callable[[], float]:
         tracker = Tracker(graph)
         for place in inputs:
             tracker.observe(place)
+        # Far enough apart that an element may advance seven times and stay incomparable with its neighbours.
         for i in range(width):
-            tracker.update(start, Product(i, width - i), 1)
+            tracker.update(start, Product(8 * i, 8 * (width - i)), 1)
         tracker.propagate()
-        times = max(2_000 // width, 3)
 
         def step(i: int) -> None:
-            at, round = i % width, i // width
-            tracker.update(start, Product(at + (round + 1) * width, width - at + (round + 1) * width), 1)
-            tracker.update(start, Product(at + round * width, width - at + round * width), -1)
+            at, turn = i % width, i // width
+            tracker.update(start, Product(8 * at + turn + 1, 8 * (width - at)), 1)
+            tracker.update(start, Product(8 * at + turn, 8 * (width - at)), -1)
             tracker.propagate()
 
-        return per_call(step, min(times, width * 4))
+        return per_call(step, min(7 * width, 100))
 
     return run
 
@@ -192,14 +192,20 @@ def dominated(batch: int) -> Callable[[], float]:
     return run
 
 
-def build_cost(ports: int) -> Callable[[], float]:
+def build_cost(ports: int, *, collecting: bool) -> Callable[[], float]:
+    """Building, planning and the first propagation of a chain, with the garbage collector on or off."""
+
     def run() -> float:
+        if not collecting:
+            gc.disable()
         start = time.perf_counter()
         graph, _, inputs = chain(ports // 2)
         tracker = Tracker(graph)
         tracker.observe(inputs[-1])
         tracker.propagate()
-        return (time.perf_counter() - start) / ports * 1e6
+        figure = (time.perf_counter() - start) / ports * 1e6
+        gc.enable()
+        return figure
 
     return run
 
@@ -243,10 +249,11 @@ def main() -> None:
     widths = (1, 4, 16, 64, 256)
     show("antichain of n incomparable times, chain of 10 observed: advance one", measure({n: wide(n) for n in widths}))
     show("+1/-1 at a dominated time, propagated every n: per pair", measure({n: dominated(n) for n in (1, 10, 100)}))
-    show(
-        "build, plan and first propagation, n ports: per port",
-        measure({n: build_cost(n) for n in (1000, 10_000, 100_000)}),
-    )
+    ports = (1000, 10_000, 100_000)
+    for collecting in (True, False):
+        found = measure({n: build_cost(n, collecting=collecting) for n in ports})
+        switch = "on" if collecting else "off"
+        show(f"build, plan and first propagation, n ports, garbage collector {switch}: per port", found)
     show(
         "memory per node, chain of 1,000",
         {k: memory(1000, v) for k, v in (("1 observed", False), ("all", True))},
