@@ -98,7 +98,6 @@ def test_a_day_is_a_file_of_airlines_in_order_with_the_day_s_weather(tmp_path):
 
 def test_a_failure_in_the_middle_of_a_day_leaves_that_day_out(tmp_path):
     """The day before is there, whole; the day that was under way is not, nor any part of it."""
-
     first = tmp_path / "2013-01-01.jsonl"
 
     def flights():
