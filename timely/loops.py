@@ -87,7 +87,7 @@ class NaiadTime:
         return (sort_key(self.epoch), self.counters)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, order=False)
 class LoopSummary(Summary):
     """A path through loop contexts in its normal form `e^k f^a (i f^b)*`: leave k, feed back a times, enter again.
 
@@ -133,17 +133,17 @@ class LoopSummary(Summary):
 
     @property
     @override
-    def up(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - computed here, constant elsewhere
+    def up(self) -> int:
         return self.leaves
 
     @property
     @override
-    def down(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def down(self) -> int:
         return len(self.enters)
 
     @property
     @override
-    def strict(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def strict(self) -> bool:
         return self.feedback > 0
 
     @property
@@ -210,7 +210,7 @@ class LoopSummary(Summary):
 
 
 @final
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, order=False)
 class NaiadSummary(LoopSummary):
     """The same paths compared by Naiad's order: more of them are comparable, so fewer need keeping.
 

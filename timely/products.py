@@ -120,7 +120,7 @@ def join(a: Any, b: Any) -> Any:
 
 
 @final
-@attrs.frozen
+@attrs.frozen(order=False)
 class Componentwise(Summary):
     """A summary for each part of a `Product` or `Lexicographic`.
 
@@ -129,7 +129,7 @@ class Componentwise(Summary):
     """
 
     parts: tuple[Summary, ...]
-    strict: bool = attrs.field(init=False, repr=False, eq=False)
+    strict: bool = attrs.field(init=False, repr=False, eq=False)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __attrs_post_init__(self) -> None:
         if any(part.up or part.down for part in self.parts):

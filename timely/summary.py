@@ -34,10 +34,25 @@ class Summary(ABC):
 
     __slots__ = ()
 
-    up: int = 0
-    down: int = 0
-    strict: bool = False
-    converts: bool = False
+    @property
+    def up(self) -> int:
+        """How many loop contexts the path leaves on its way."""
+        return 0
+
+    @property
+    def down(self) -> int:
+        """How many it then enters."""
+        return 0
+
+    @property
+    def strict(self) -> bool:
+        """Is every time strictly advanced in the outermost context the path visits?"""
+        return False
+
+    @property
+    def converts(self) -> bool:
+        """Does the path lead to another domain of times?"""
+        return False
 
     @abstractmethod
     def results_in(self, time: Any) -> Any:
@@ -77,7 +92,7 @@ class Summary(ABC):
 
 
 @final
-@attrs.frozen
+@attrs.frozen(order=False)
 class Identity(Summary):
     """The path that leaves times as they are.
 
@@ -102,7 +117,7 @@ IDENTITY: Final = Identity()
 
 
 @final
-@attrs.frozen
+@attrs.frozen(order=False)
 class Delay(Summary):
     """Add a fixed step to the time: `t + step`, or nothing once that passes `limit`.
 
@@ -116,7 +131,7 @@ class Delay(Summary):
 
     step: Any = attrs.field()
     limit: Any = None
-    strict: bool = attrs.field(init=False, repr=False, eq=False)
+    strict: bool = attrs.field(init=False, repr=False, eq=False)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __attrs_post_init__(self) -> None:
         try:
@@ -170,7 +185,7 @@ def _least(a: Any, b: Any) -> Any:
 
 
 @final
-@attrs.frozen
+@attrs.frozen(order=False)
 class MapTime(Summary):
     """Any monotone function as a summary: a window's end, a conversion to another domain.
 
@@ -184,8 +199,8 @@ class MapTime(Summary):
     """
 
     function: Callable[[Any], Any]
-    strict: bool = False
-    converts: bool = False
+    strict: bool = False  # pyright: ignore[reportIncompatibleMethodOverride]
+    converts: bool = False  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __attrs_post_init__(self) -> None:
         if self.strict and self.converts:
@@ -210,7 +225,7 @@ class MapTime(Summary):
 
 
 @final
-@attrs.frozen
+@attrs.frozen(order=False)
 class Path(Summary):
     """Several summaries in a row that have no shorter form."""
 
@@ -245,17 +260,17 @@ class Path(Summary):
 
     @property
     @override
-    def up(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - computed here, constant elsewhere
+    def up(self) -> int:
         return self._shape()[0]
 
     @property
     @override
-    def down(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def down(self) -> int:
         return self._shape()[1]
 
     @property
     @override
-    def strict(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def strict(self) -> bool:
         return self._shape()[2]
 
     def _shape(self) -> tuple[int, int, bool]:
