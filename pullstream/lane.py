@@ -1,0 +1,93 @@
+"""A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypeVar, override
+
+from pullstream.progress import Seat, Stamp
+from pullstream.protocol import DONE, Batch, Done, Reader
+
+if TYPE_CHECKING:
+    from pullstream.kernel import Kernel
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Lane(Stamp, Reader[T_co]):
+    """A reader of a kernel: one task's end of the edge."""
+
+    __slots__ = ("kernel", "over", "trouble")
+
+    def __init__(self, kernel: "Kernel[T_co]", consumer: Seat) -> None:
+        super().__init__(kernel.run.progress, consumer)
+        self.kernel = kernel
+        self.over = False
+        self.trouble: BaseException | None = None
+        kernel.lanes.append(self)
+
+    @override
+    async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+        if limit < 1:
+            raise ValueError(f"an ask is for at least 1 value, not for {limit}")
+        self.live = False
+        if self._progress.waiters:
+            self._progress.stir()
+        try:
+            answer = await self.kernel.ask(self, limit)
+        except BaseException:
+            self.over = True
+            raise
+        if answer is DONE:
+            self.over = True
+        return answer
+
+    @override
+    async def abort(self) -> Done:
+        return await self.terminate(None)
+
+    @override
+    async def error(self, reason: BaseException) -> Done:
+        return await self.terminate(reason)
+
+    @override
+    def abort_nowait(self) -> None:
+        self._indicate(None)
+
+    @override
+    def error_nowait(self, reason: BaseException) -> None:
+        self._indicate(reason)
+
+    def _indicate(self, reason: BaseException | None) -> None:
+        self.live = False
+        if not self.over and self.kernel.close(reason):
+            self.kernel.run.spawn(self._confirm, reason)
+
+    async def _confirm(self, reason: BaseException | None) -> None:
+        try:
+            await self.kernel.confirm(reason)
+        except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for the confirmation after all
+            self.trouble = exc
+
+    async def terminate(self, reason: BaseException | None) -> Done:
+        """Abort or, with a reason, error; nothing is sent after a terminal answer (R9)."""
+        self.live = False
+        if self.over:
+            return DONE
+        try:
+            await self.kernel.terminate(reason)
+        finally:
+            self.over = True
+        trouble, self.trouble = self.trouble, None
+        if trouble is not None:
+            raise trouble
+        return DONE
+
+    @override
+    def ack(self) -> None:
+        self.live = False
+        self.kernel.acknowledged()
+        self._progress.stir()
+
+    @override
+    def lane(self) -> "Lane[T_co]":
+        return Lane(self.kernel, self._consumer)
