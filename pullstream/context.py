@@ -11,7 +11,8 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.errors import CapabilityError
-from pullstream.kernel import BREATH, Lane
+from pullstream.kernel import BREATH
+from pullstream.lane import Lane
 from pullstream.progress import Seat, Waiter
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import less_equal
@@ -54,11 +55,14 @@ class Account:
             )
         self.seat.hold(time)
 
-    def next_completed(self) -> Completed | None:
-        """The least time that was asked for and is complete; the right to it lasts until `give_back`."""
+    def next_completed(self, *, ended: bool) -> Completed | None:
+        """The least time that was asked for and is complete; the right to it lasts until `give_back`.
+
+        When the stream has `ended` all are, though in a branch of a tee what is above may go on without it.
+        """
         progress = self.run.progress
         progress.look()
-        done = [time for time, waiter in self.requests.items() if waiter.settled(progress.tracker)]
+        done = [time for time, waiter in self.requests.items() if ended or waiter.settled(progress.tracker)]
         if not done:
             return None
         least = reduce(lambda a, b: b if less_equal(b, a) else a, done)
@@ -238,7 +242,7 @@ class Events(Generic[T]):
             if self._failure is not None:
                 raise self._failure
             if account.requests and not self._more_of_the_same():
-                completed = account.next_completed()
+                completed = account.next_completed(ended=self._slot is DONE)
                 if completed is not None:
                     return completed
             if self._slot is DONE:
@@ -250,8 +254,11 @@ class Events(Generic[T]):
             await self._wait()
 
     def _more_of_the_same(self) -> bool:
-        """Whether the next batch is at the time of the last: then nothing can have become complete through it."""
-        return isinstance(self._slot, Batch) and self._slot.time == self._last and len(self._account.inputs) == 1
+        """Whether the next batch is at the time of the last, and no other was asked for: then none is complete."""
+        if not isinstance(self._slot, Batch) or self._slot.time != self._last:
+            return False
+        requests = self._account.requests
+        return len(requests) == 1 and self._last in requests
 
     async def _ask(self) -> None:
         if not self._account.requests:

@@ -159,6 +159,9 @@ class Seat:
         """The times that may still leave this module, as of now; after an abort or a failure, as of then."""
         if self._last is not None:
             return self._last
+        if self.ending is Ending.COMPLETE:
+            # A branch of a tee may have ended while what is above it goes on.
+            return Antichain()
         self._progress.look()
         return self._progress.tracker.frontier(self.output)
 
@@ -224,7 +227,7 @@ class Waiter:
 
     def settled(self, tracker: Tracker) -> bool:
         """Whether there is nothing to wait for any more."""
-        if self.seat is not None and self.seat.ending in (Ending.FAILED, Ending.ABANDONED):
+        if self.seat is not None and self.seat.ending is not Ending.RUNNING:
             return True
         return not tracker.frontier(self.place).less_equal(self.time)
 
@@ -289,6 +292,7 @@ class Progress:
         found = {
             (blocker.location, blocker.time): self._blocking(blocker)
             for seat in self._resolve(at)
+            if seat.ending is not Ending.COMPLETE
             for blocker in self.tracker.explain(seat.output, time)
         }
         return list(found.values())
