@@ -203,7 +203,7 @@ class Running(Generic[R]):
     def _report(self, exc: BaseException | None) -> None:
         """Raise the stream's failure when nobody has been told yet; beside another exception, both."""
         failure = self._failure
-        if failure is None or self._told or exc is failure or isinstance(failure, Abandoned):
+        if failure is None or self._told or isinstance(failure, Abandoned) or _contains(exc, failure):
             return
         if exc is None or isinstance(exc, trio.Cancelled):
             raise failure
@@ -215,6 +215,13 @@ class Running(Generic[R]):
                 break
         self.interrupted = True
         await self.abort()
+
+
+def _contains(exc: BaseException | None, failure: BaseException) -> bool:
+    """Whether `failure` is what was raised, or part of it: the block's own nursery wraps what its tasks were told."""
+    if isinstance(exc, BaseExceptionGroup):
+        return any(_contains(part, failure) for part in cast("BaseExceptionGroup[BaseException]", exc).exceptions)
+    return exc is failure
 
 
 def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.0) -> R:
