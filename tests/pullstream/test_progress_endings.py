@@ -1,0 +1,254 @@
+"""How runs end, as the sidecar tells it: complete, failed and abandoned never look alike."""
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+
+
+class Unseen(Exception):
+    """What these tests let fail."""
+
+
+def timed(*times):
+    return ps.values(list(times), time=lambda time: time)
+
+
+def raises_at(bad, failure):
+    def function(value):
+        if value == bad:
+            raise failure
+        return value
+
+    return function
+
+
+async def outcome(progress, time, at=None):
+    """What a waiter learns: "complete", or the exception it gets."""
+    try:
+        await progress.completed(time, at)
+    except Exception as exc:
+        return exc
+    return "complete"
+
+
+def failing(kind, failure):
+    """Pipelines that fail when the first 2 of three comes along, each at another place."""
+    bad = raises_at(2, failure)
+
+    @ps.source
+    async def source(ctx):
+        await trio.sleep(1)
+        yield ps.Batch(1, [1])
+        yield ps.Batch(2, [0])
+        raise failure
+
+    @ps.source
+    async def timed(ctx, *times):
+        await trio.sleep(1)  # so that everybody who wants to wait does
+        for time in times:
+            yield ps.Batch(time, [time])
+
+    @ps.transformer
+    async def generator(upstream, ctx):
+        async for event in ctx.events(upstream):
+            yield ps.Batch(event.time, [bad(value) for value in event.values])
+
+    async def call(value):
+        return bad(value)
+
+    def batches(values):
+        return [bad(value) for value in values]
+
+    return {
+        "source": lambda: ps.pipe(source(), ps.collect()),
+        "map": lambda: ps.pipe(timed(1, 2, 3), ps.map(bad), ps.collect()),
+        "flat_map": lambda: ps.pipe(timed(1, 2, 3), ps.flat_map(lambda n: [bad(n)]), ps.collect()),
+        "map_batches": lambda: ps.pipe(timed(1, 2, 3), ps.map_batches(batches), ps.collect()),
+        "map_async": lambda: ps.pipe(timed(1, 2, 3), ps.map_async(call, 2), ps.collect()),
+        "generator": lambda: ps.pipe(timed(1, 2, 3), generator(), ps.map(str), ps.collect()),
+        "sink": lambda: ps.pipe(timed(1, 2, 3), ps.map(lambda n: n), ps.drain(bad)),
+        "branch": lambda: ps.pipe(timed(1, 2, 3), ps.tee(ps.collect(), ps.drain(bad))),
+    }[kind]()
+
+
+KINDS = ["source", "map", "flat_map", "map_batches", "map_async", "generator", "sink", "branch"]
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_failure_is_never_a_completion(kind, limit, autojump_clock):
+    """The time in whose middle it failed raises that very failure to its waiters; the time before is complete."""
+    failure = Unseen()
+    told = {}
+    with pytest.raises(Unseen) as caught:
+        async with failing(kind, failure).open(limit=limit) as running:
+
+            async def observe(time):
+                told[time] = await outcome(running.progress, time)
+
+            async with trio.open_nursery() as nursery:
+                for time in (0, 1, 2, 3):
+                    nursery.start_soon(observe, time)
+    assert caught.value is failure
+    assert told == {0: "complete", 1: "complete", 2: failure, 3: failure}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_asks_after_a_failure_learns_the_same(kind, autojump_clock):
+    """completed() after the end answers as it would have before."""
+    failure = Unseen()
+    with pytest.raises(Unseen):
+        async with failing(kind, failure).open() as running:
+            await running.result()
+    assert await outcome(running.progress, 1) == "complete"
+    assert await outcome(running.progress, 2) is failure
+    assert running.progress.frontier().less_equal(2)
+
+
+async def test_take_completes_below_and_abandons_above(autojump_clock):
+    """take(n) ends the stream: below it every time is complete, above it nobody will ever know."""
+    pipeline = ps.pipe(timed(1, 2, 2, 3, 4), ps.map(lambda n: n), ps.take(2), ps.collect())
+    async with pipeline.open(limit=1) as running:
+        progress = running.progress
+        assert await running.result() == [1, 2]
+        assert await outcome(progress, 2) == "complete"
+        assert await outcome(progress, 4, at="take") == "complete"
+        for name in ("map", "values"):
+            assert await outcome(progress, 1, at=name) == "complete"
+            assert isinstance(await outcome(progress, 2, at=name), ps.Abandoned)
+
+
+async def test_take_times_takes_whole_times(autojump_clock):
+    """All values of the first times, at any limit, and complete above as well as below."""
+    for limit in (1, 2, 4096):
+        pipeline = ps.pipe(timed(1, 1, 2, 2, 2, 3, 4), ps.take_times(2), ps.collect())
+        async with pipeline.open(limit=limit) as running:
+            assert await running.result() == [1, 1, 2, 2, 2]
+            assert await outcome(running.progress, 2, at="values") == "complete"
+            assert isinstance(await outcome(running.progress, 4, at="values"), ps.Abandoned)
+
+
+async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
+    """running.abort(): waiters get Abandoned, times that were complete before stay so, and so does the result."""
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, [1])
+        yield ps.Batch(2, [2])
+        await trio.sleep_forever()
+
+    with pytest.raises(ps.Abandoned):
+        async with ps.pipe(source(), ps.map(str), ps.collect()).open() as running:
+            told = {}
+
+            async def observe(time):
+                told[time] = await outcome(running.progress, time)
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(observe, 1)
+                nursery.start_soon(observe, 2)
+                await trio.sleep(1)
+                await running.abort()
+            assert told[1] == "complete"
+            assert isinstance(told[2], ps.Abandoned)
+            for name in ("source", "map", "collect"):
+                assert isinstance(await outcome(running.progress, 3, at=name), ps.Abandoned)
+            await running.result()
+
+
+async def test_a_cancellation_from_outside_abandons(autojump_clock):
+    """Cancelling the block cancels the pipeline, releases everything, and completes nothing."""
+    released = []
+
+    @ps.source
+    async def source(ctx):
+        try:
+            yield ps.Batch(1, [1])
+            await trio.sleep_forever()
+        finally:
+            released.append(True)
+
+    with trio.move_on_after(5) as scope:
+        async with ps.pipe(source(), ps.collect()).open() as running:
+            await running.progress.completed(1)
+    assert scope.cancelled_caught
+    assert released == [True]
+    assert isinstance(await outcome(running.progress, 1), ps.Abandoned)
+
+
+async def test_an_exception_in_the_block_abandons(autojump_clock):
+    """The block's exception comes out as itself; the stream was aborted in order."""
+    with pytest.raises(Unseen):
+        async with ps.pipe(timed(*range(10)), ps.map_async(trio.sleep, 1), ps.collect()).open(limit=1) as running:
+            await running.progress.completed(2)
+            raise Unseen
+    assert await outcome(running.progress, 2) == "complete"
+    assert isinstance(await outcome(running.progress, 9), ps.Abandoned)
+
+
+async def test_the_same_failure_in_the_blocks_own_nursery_is_not_told_twice(autojump_clock):
+    """Observers in a nursery get the failure; what leaves is that nursery's group, and nothing around it."""
+    failure = Unseen()
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with failing("map", failure).open() as running, trio.open_nursery() as nursery:
+            nursery.start_soon(running.progress.completed, 2)
+    assert caught.value.exceptions == (failure,)
+
+
+async def test_completed_is_every_sink_of_a_tee(autojump_clock):
+    """A slow branch delays completed(); at= asks one alone."""
+
+    @ps.sink
+    async def slow(upstream, ctx):
+        async for _ in ctx.batches(upstream):
+            await trio.sleep(10)
+
+    pipeline = ps.pipe(timed(1, 2), ps.tee(ps.collect(), slow()))
+    async with pipeline.open() as running:
+        start = trio.current_time()
+        await running.progress.completed(1)
+        assert trio.current_time() - start == pytest.approx(10)
+        await running.progress.completed(2)
+        assert trio.current_time() - start == pytest.approx(20)
+
+
+async def test_a_branch_that_leaves_early_holds_nobody_up(autojump_clock):
+    """Its own times are complete when it has left, and the other branch's as they come."""
+    gate = trio.Event()
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, [1])
+        yield ps.Batch(2, [2])
+        await gate.wait()
+
+    short = ps.pipe(ps.take(1), ps.drain().named("short"))
+    async with ps.pipe(source(), ps.tee(short, ps.drain().named("long"))).open(limit=1) as running:
+        await running.progress.completed(1)
+        await running.progress.completed(2, at="short")
+        assert running.progress.frontier(at="short") == type(running.progress.frontier())()
+        assert running.progress.explain(2, at="short") == []
+        assert running.progress.frontier(at="long").elements == (2,)
+        gate.set()
+        await running.progress.completed(2)
+
+
+async def test_results_owed_below_an_early_end_in_a_branch_are_delivered(autojump_clock):
+    """take in one branch ends its times though the other branch goes on: what was owed at them comes out."""
+    gate = trio.Event()
+    got = []
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, [1])
+        yield ps.Batch(1, [2])
+        await gate.wait()
+
+    count = ps.reduce_by_key(lambda _: "n", ps.Fold(int, lambda n, _: n + 1))
+    short = ps.pipe(ps.take(1), count, ps.drain(got.append).named("short"))
+    async with ps.pipe(source(), ps.tee(short, ps.drain())).open(limit=1) as running:
+        await running.progress.completed(1, at="short")
+        assert got == [("n", 1)]
+        gate.set()
