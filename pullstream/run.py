@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Module, Pipeline, Site
 from pullstream.context import Context, SinkAccount
-from pullstream.errors import Abandoned, CompositionError, blame, without_cancelled
+from pullstream.errors import Abandoned, CompositionError, PullstreamError, ReuseError, blame, without_cancelled
 from pullstream.kernel import Kernel
 from pullstream.progress import Progress
 from pullstream.protocol import Reader
@@ -119,6 +119,8 @@ class Running(Generic[R]):
         self._traceback: TracebackType | None = None
         self._result: R
         self._told = False
+        self._entered = False
+        self._aborted = False
         self.interrupted = False
 
     @property
@@ -133,22 +135,35 @@ class Running(Generic[R]):
             Abandoned: the run was aborted.
             BaseException: the stream's failure, as itself.
         """
-        await self._finished.wait()
+        await self.wait()
         if self._failure is not None:
             self._told = True
             raise self._failure.with_traceback(self._traceback)
         return self._result
 
-    async def abort(self) -> None:
-        """Stop now, in order: everything is released, nothing is completed; returns when it is confirmed."""
-        self._scope.cancel()
+    async def wait(self) -> None:
+        """Wait for the end, whichever it is; `result` then tells."""
+        if not self._entered:
+            raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
         await self._finished.wait()
+
+    async def abort(self) -> None:
+        """Stop now, in order: everything is released, nothing is completed; returns when it is confirmed.
+
+        The block may then be left quietly: only `result`, and `progress.completed`, raise `Abandoned`.
+        """
+        self._aborted = True
+        self._scope.cancel()
+        await self.wait()
 
     def abort_on_interrupt(self) -> None:
         """Have the first Ctrl-C abort in order; from then on another one raises, as without this."""
         self._run.spawn(self._watch_interrupts)
 
     async def __aenter__(self) -> Self:
+        if self._entered:
+            raise ReuseError(f"{self._pipeline!r} is open already: call open() again for another run of it")
+        self._entered = True
         await self._manager.__aenter__()
         return self
 
@@ -169,7 +184,7 @@ class Running(Generic[R]):
                 run.spawn(self._consume, consumer)
                 try:
                     yield
-                    await self.result()
+                    await (self.wait() if self._aborted else self.result())
                 except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery, so that none wraps it
                     outcome = exc
                 with trio.CancelScope(shield=True):

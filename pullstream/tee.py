@@ -36,24 +36,34 @@ class Branch(Kernel[Any]):
     def __init__(self, tee: "TeeConsumer") -> None:
         self._tee = tee
         self.wanted = 0
-        self.answer: Batch[Any] | Done | BaseException | None = None
-        self.answered = trio.Event()
+        self._answer: Batch[Any] | None = None
+        self._ending: Done | BaseException | None = None
+        self._answered = trio.Event()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        self.wanted = limit
-        self.answered = trio.Event()
-        self._tee.changed.set()
-        await self.answered.wait()
-        if isinstance(self.answer, BaseException):
-            raise self.answer
-        return self.answer or DONE
+        if self._ending is None:
+            self._answered = trio.Event()
+            self.wanted = limit
+            self._tee.changed.set()
+            await self._answered.wait()
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            return answer
+        if isinstance(self._ending, BaseException):
+            raise self._ending
+        return DONE
 
-    def give(self, answer: Batch[Any] | Done | BaseException) -> None:
+    def give(self, answer: Batch[Any]) -> None:
         """Answer the branch's ask."""
         self.wanted = 0
-        self.answer = answer
-        self.answered.set()
+        self._answer = answer
+        self._answered.set()
+
+    def end(self, ending: Done | BaseException) -> None:
+        """Answer the ask that waits, if one does, and every later one."""
+        self._ending = ending
+        self._answered.set()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -61,7 +71,7 @@ class Branch(Kernel[Any]):
 
     @override
     def relayed(self, exc: BaseException) -> bool:
-        return exc is self.answer
+        return exc is self._ending
 
 
 class TeeConsumer:
@@ -119,11 +129,13 @@ class TeeConsumer:
         """A branch has ended: by an abort, or by an error, which ends all."""
         if branch in self._branches:
             self._branches.remove(branch)
-        if reason is not None or not self._branches:
-            await self._reader.terminate(reason)
-        if reason is not None:
-            self._give_all(reason)
-        self.changed.set()
+        try:
+            if reason is not None or not self._branches:
+                await self._reader.terminate(reason)
+        finally:
+            if reason is not None:
+                self._end_all(reason)
+            self.changed.set()
 
     async def _pump(self) -> None:
         while self._branches:
@@ -138,19 +150,19 @@ class TeeConsumer:
                 raise
             except BaseException as exc:  # noqa: BLE001 - every branch raises it, to its own sink
                 self._seat.fail(exc)
-                self._give_all(exc)
+                self._end_all(exc)
                 return
             if answer is DONE:
-                self._give_all(DONE)
+                self._end_all(DONE)
                 self._seat.complete()
                 return
             for branch in self._branches:
                 branch.give(answer)
 
-    def _give_all(self, answer: Done | BaseException) -> None:
+    def _end_all(self, ending: Done | BaseException) -> None:
         branches, self._branches = self._branches, []
         for branch in branches:
-            branch.give(answer)
+            branch.end(ending)
 
 
 @overload

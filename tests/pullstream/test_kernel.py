@@ -515,7 +515,7 @@ async def test_what_a_generator_raises_while_it_is_let_go_of_is_raised(edge, aut
         finally:
             raise Boom
 
-    with pytest.raises(Boom):  # noqa: PT012 - the block is left by the failure
+    with pytest.raises(Boom):
         async with edge(fragile()) as reader:
             await reader.ask()
             if way == "end":
@@ -560,10 +560,11 @@ async def test_a_sink_with_a_nursery_is_aborted_like_any_other(autojump_clock):
             nursery.start_soon(trio.sleep_forever)
             nursery.start_soon(trio.sleep_forever)
 
-    with pytest.raises(ps.Abandoned):  # noqa: PT012 - the block is left by it
-        async with ps.pipe(ps.count(), ps.tee(parallel(), ps.drain())).open() as running:
-            await trio.sleep(1)
-            await running.abort()
+    async with ps.pipe(ps.count(), ps.tee(parallel(), ps.drain())).open() as running:
+        await trio.sleep(1)
+        await running.abort()
+        with pytest.raises(ps.Abandoned):
+            await running.result()
 
 
 async def test_of_a_mixed_group_the_failure_is_kept(edge, autojump_clock):
@@ -742,8 +743,7 @@ async def test_a_run_leaves_no_task_behind(autojump_clock):
         return value / 2
 
     pipeline = ps.pipe(ps.count(), ps.map_async(half, 3), ps.tee(ps.drain(), ps.drain()))
-    with pytest.raises(ps.Abandoned):  # noqa: PT012 - the block is left by it
-        async with pipeline.open() as running:
-            await trio.sleep(5)
-            await running.abort()
+    async with pipeline.open() as running:
+        await trio.sleep(5)
+        await running.abort()
     assert trio.lowlevel.current_statistics().tasks_living == before

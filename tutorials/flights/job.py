@@ -87,12 +87,12 @@ def _in_short() -> Generator[None]:
 async def _run(pipeline: ps.Pipeline[list[Path]], meter: Meter) -> list[Path]:
     running = pipeline.open()
     try:
-        async with running, trio.open_nursery() as nursery:
+        async with running:
             running.abort_on_interrupt()
-            nursery.start_soon(meter.show, running.progress)
-            paths = await running.result()
-            nursery.cancel_scope.cancel()
-            return paths
-    except* ps.Abandoned:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(meter.show, running.progress)
+                await running.wait()
+                nursery.cancel_scope.cancel()
+            return await running.result()
+    except ps.Abandoned:
         raise Interrupted(frontier_day(running.progress)) from None
-    raise AssertionError("unreachable: the block returns or raises")
