@@ -181,6 +181,14 @@ def callable_argument(module: str, name: str, value: object) -> None:
         )
 
 
+def sync_argument(module: str, name: str, value: object, instead: str) -> None:
+    """Refuse, when composing, an argument that cannot be called, or only with `await`."""
+    callable_argument(module, name, value)
+    if inspect.iscoroutinefunction(value):
+        shown = shown_callable(value)
+        raise CompositionError(f"{module}() at {Site.here()} got the async function {shown}: {instead}")
+
+
 def count_argument(module: str, name: str, value: object, least: int = 0) -> None:
     """Refuse, when composing, an argument that is not a whole number of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:

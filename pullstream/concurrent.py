@@ -116,7 +116,10 @@ class MapAsync(Kernel[Any]):
 
     async def _call(self, call: _Call) -> None:
         try:
-            call.value = await self._function(call.value)
+            awaitable = self._function(call.value)
+            if not hasattr(awaitable, "__await__"):
+                raise TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")  # noqa: TRY301
+            call.value = await awaitable
         except BaseException as exc:
             rest = without_cancelled(exc)
             if rest is None:

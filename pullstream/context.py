@@ -101,15 +101,19 @@ class SinkAccount(Account):
     def __init__(self, run: "Run", seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
         super().__init__(run, seat, inputs)
         self.limit = min(run.limit, FIRST_LIMIT)
-        self._worked = thread_time()
+        self._worked = 0.0
+        self._blocked = 0.0
 
     @override
     async def breathe(self) -> None:
         await super().breathe()
         most = self.run.limit
         if most > 1:
-            now = thread_time()
-            spent, self._worked = now - self._worked, now
+            # Processor time misses functions that sleep or wait for a disk, which the modules above add up; the
+            # wall clock would count waiting for a slow source, which keeps nobody else waiting.
+            worked, blocked = thread_time(), self.run.blocked
+            spent = max(worked - self._worked, blocked - self._blocked)
+            self._worked, self._blocked = worked, blocked
             if spent < BREATH / 2:
                 self.limit = min(most, self.limit * 2)
             elif spent > BREATH:
@@ -185,6 +189,10 @@ class Context:
     def batches(self, upstream: Reader[T]) -> "Batches[T]":
         """The batches alone, for a module that asks for no notification."""
         return Batches(self._account, upstream)
+
+    def worked(self, seconds: float) -> None:
+        """Say that a user's function has just kept everything else waiting for so long; a sink sets its pace by it."""
+        self._account.run.blocked += seconds
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time (every few milliseconds)."""

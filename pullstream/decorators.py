@@ -126,7 +126,8 @@ def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Calla
         make = partial(_generator, made)
     else:
         raise CompositionError(
-            f"@{kind} at {Site.here()} decorates an async generator function or a Kernel class, not {made!r}",
+            f"@{kind} at {Site.here()} decorates an async generator function (one with a yield) or a Kernel "
+            f"class, not {made!r}",
         )
 
     function = cast("Callable[..., Any]", made)

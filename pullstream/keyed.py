@@ -1,7 +1,7 @@
 """Results per key and time: `reduce_by_key`, and the folds it applies."""
 
 from collections.abc import AsyncIterator, Callable, Hashable
-from typing import Any, Generic
+from typing import Any, Generic, overload
 
 import attrs
 from typing_extensions import TypeVar
@@ -24,7 +24,7 @@ def _same(state: Any) -> Any:
     return state
 
 
-@attrs.frozen
+@attrs.frozen(init=False)
 class Fold(Generic[A_contra, R_co]):
     """A fold of values: a fresh state, how a value changes it, and the result made of it at the end.
 
@@ -38,11 +38,21 @@ class Fold(Generic[A_contra, R_co]):
 
     initial: Callable[[], Any]
     step: Callable[[Any, A_contra], Any]
-    finish: Callable[[Any], R_co] = _same
+    finish: Callable[[Any], R_co]
 
-    def __attrs_post_init__(self) -> None:
-        for name in ("initial", "step", "finish"):
-            callable_argument("Fold", name, getattr(self, name))
+    # Written out because the state's type ties the three together, and shows in none of the fields.
+    @overload
+    def __init__(self: "Fold[A, S]", initial: Callable[[], S], step: Callable[[S, A], S]) -> None: ...
+    @overload
+    def __init__(
+        self: "Fold[A, R]", initial: Callable[[], S], step: Callable[[S, A], S], finish: Callable[[S], R]
+    ) -> None: ...
+    def __init__(
+        self, initial: Callable[[], Any], step: Callable[[Any, Any], Any], finish: Callable[[Any], Any] = _same
+    ) -> None:
+        for name, given in (("initial", initial), ("step", step), ("finish", finish)):
+            callable_argument("Fold", name, given)
+        self.__attrs_init__(initial, step, finish)  # type: ignore[attr-defined]  # made by attrs
 
 
 @transformer

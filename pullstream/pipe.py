@@ -342,7 +342,9 @@ def _fits(part: object, number: int, count: int, site: Site) -> None:
     place = f"part {number + 1} of pipe() at {site}"
     if not isinstance(part, Blueprint):
         hint = ""
-        if callable(part):
+        if isinstance(part, (list, tuple)):
+            hint = "; give the parts one by one: pipe(*parts)"
+        elif callable(part):
             name = getattr(part, "__name__", repr(part))
             hint = f"; a module is called, {name}(), and a plain function goes into map({name})"
         raise CompositionError(f"{place} is {part!r}, which is not a module{hint}")

@@ -19,7 +19,7 @@ import trio
 
 from pullstream.blueprint import Site
 from pullstream.errors import Abandoned, CapabilityError
-from timely import BEGINNING, Antichain, Blocker, GraphBuilder, Source, Target, Tracker
+from timely import BEGINNING, Antichain, Blocker, GraphBuilder, Source, Target, Tracker, less_equal
 
 
 class _Nothing(Enum):
@@ -141,7 +141,7 @@ class Seat:
         capability = self._capability
         if capability is time or capability == time:
             return
-        if capability <= time:  # type: ignore[operator]  # the time domain's own order
+        if less_equal(capability, time):
             self.hold(time)
             self.drop(capability)
             self._capability = time

@@ -33,6 +33,8 @@ class Run:
             raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
         self.limit = limit
         self.release_timeout = release_timeout
+        self.blocked = 0.0
+        """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
         self.progress = Progress()
         self.nursery: trio.Nursery
 
@@ -256,7 +258,19 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
         raise CompositionError(
             f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}"
         )
+    if _inside_trio():
+        raise PullstreamError(
+            "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
+        )
     return trio.run(_run, pipeline, limit, release_timeout)
+
+
+def _inside_trio() -> bool:
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float) -> R:

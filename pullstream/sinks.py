@@ -2,7 +2,8 @@
 
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Any
+from time import monotonic
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
 
@@ -14,21 +15,29 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
-def collect() -> Sink[A, list[A]]:
-    """Keep every value in a list.
+@overload
+def collect() -> Sink[A, list[A]]: ...
+@overload
+def collect(*, timed: Literal[False]) -> Sink[A, list[A]]: ...
+@overload
+def collect(*, timed: Literal[True]) -> Sink[A, list[tuple[Any, A]]]: ...
+def collect(*, timed: bool = False) -> Sink[Any, list[Any]]:
+    """Keep every value in a list; with `timed`, every (time, value) pair.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.collect()))
     ['a', 'b', 'c']
+    >>> ps.run(ps.pipe(ps.values("abc", time=ord), ps.collect(timed=True)))
+    [(97, 'a'), (98, 'b'), (99, 'c')]
     """
-    return Sink((Module("collect", _collect),))
+    return Sink((Module("collect", _collect, (), (("timed", True),) if timed else ()),))
 
 
-def _collect() -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
+def _collect(*, timed: bool = False) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
     async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
         values: list[Any] = []
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
-            values.extend(batch.values)
+            values.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
             await ctx.breathe()
         return values
 
@@ -53,8 +62,10 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
     async def body(upstream: Reader[Any], ctx: Context) -> None:
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             if function is not None:
+                began = monotonic()
                 for value in batch.values:
                     function(value)
+                ctx.worked(monotonic() - began)
             await ctx.breathe()
 
     return body

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count as counting
 from itertools import islice
+from time import monotonic
 from typing import Any, ClassVar, Final, cast, overload
 
 from typing_extensions import TypeVar, override
@@ -42,15 +43,21 @@ class Values(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._failed is not None:
             raise self._failed
-        return self._untimed(limit) if self._time is None else self._timed(limit, self._time)
+        if self._sequence is not None and self._time is None:
+            return self._slice(self._sequence, limit)
+        began = monotonic()
+        try:
+            return self._untimed(limit) if self._time is None else self._timed(limit, self._time)
+        finally:
+            self.run.blocked += monotonic() - began
+
+    def _slice(self, sequence: Sequence[Any], limit: int) -> Batch[Any] | Done:
+        values = sequence[self._next : self._next + limit]
+        self._next += len(values)
+        return Batch(0, values) if values else DONE
 
     def _untimed(self, limit: int) -> Batch[Any] | Done:
-        values: Sequence[Any]
-        if self._sequence is not None:
-            values = self._sequence[self._next : self._next + limit]
-            self._next += len(values)
-            return Batch(0, values) if values else DONE
-        values = []
+        values: list[Any] = []
         try:
             values.extend(islice(self._iterator, limit))
         except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
@@ -70,6 +77,8 @@ class Values(Kernel[Any]):
                     if value is _END:
                         break
                     value_time = time_of(value)
+                    if value_time is None:
+                        raise TypeError(f"{value!r} has no time: what was given as time= returned None")  # noqa: TRY301
                 if values and value_time != time:
                     self._kept = [value, value_time]
                     break
@@ -106,7 +115,10 @@ def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None
     `ReuseError`. A generator is closed when the stream ends, however it ends.
     """
     if not isinstance(iterable, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}")
+        hint = (
+            "; what is awaited goes into a function decorated with @ps.source" if hasattr(iterable, "__aiter__") else ""
+        )
+        raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}{hint}")
     if time is not None:
         callable_argument("values", "time", time)
     given: object = OneShot(iterable) if isinstance(iterable, Iterator) else iterable

@@ -9,13 +9,14 @@ it are answered now, and the failure comes with the next ask (DESIGN 3.2).
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cache
+from time import monotonic
 from types import CodeType
 from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, callable_argument
+from pullstream.blueprint import Module, Transformer, sync_argument
 from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
@@ -81,10 +82,12 @@ class Segment(Kernel[Any]):
             if batch is DONE:
                 return DONE
             values: list[Any] = []
+            began = monotonic()
             try:
                 self._loop(self._functions, batch.values, values)
             except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
                 self._failed = exc
+            self.run.blocked += monotonic() - began
             if values:
                 return Batch(batch.time, values)
             await self.breathe()
@@ -114,7 +117,7 @@ def map(function: Callable[[A], B]) -> Transformer[A, B]:
     Times are kept. If the function raises, the values before are delivered, the source is told, and the exception
     arrives at the sink (R8).
     """
-    callable_argument("map", "function", function)
+    sync_argument("map", "function", function, "map_async(function, width) awaits its results")
     return Transformer((Module("map", _map, (function,)),))
 
 
@@ -131,7 +134,7 @@ def filter(test: Callable[[A], object]) -> Transformer[A, A]:
 
     Times are kept. If the test raises, see `map`.
     """
-    callable_argument("filter", "test", test)
+    sync_argument("filter", "test", test, "a test answers at once; map_async the values first, and filter the results")
     return Transformer((Module("filter", _filter, (test,)),))
 
 

@@ -1,7 +1,9 @@
 """Transformers that keep something between asks: `take`, `take_times`, `flat_map`, `map_batches`."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
 from itertools import islice
+from time import monotonic
 from typing import Any, ClassVar
 
 from typing_extensions import TypeVar, override
@@ -101,9 +103,9 @@ class _Expand(Kernel[Any]):
         self._time: Hashable = None
         self._failed: BaseException | None = None
 
+    @abstractmethod
     async def next_inner(self, limit: int) -> Iterator[Any] | None:
         """The next iterator, or None at the end; sets `_time`."""
-        raise NotImplementedError
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -116,7 +118,11 @@ class _Expand(Kernel[Any]):
                     self._inner = await self.next_inner(limit)
                     if self._inner is None:
                         return DONE
-                self._extend(values, limit)
+                began = monotonic()
+                try:
+                    self._extend(values, limit)
+                finally:
+                    self.run.blocked += monotonic() - began
             except BaseException as exc:
                 if not values:
                     raise

@@ -56,7 +56,15 @@ async def _write_jsonl(upstream: ps.Reader[Any], ctx: ps.Context, template: str)
 
 
 def _lines(values: Iterable[Any]) -> bytes:
-    return "".join(f"{_ENCODER.encode(_plain(value))}\n" for value in values).encode()
+    return "".join(f"{_line(value)}\n" for value in values).encode()
+
+
+def _line(value: Any) -> str:
+    try:
+        return _ENCODER.encode(_plain(value))
+    except (TypeError, ValueError) as exc:
+        exc.add_note(f"writing {value!r} as JSON; ps.map it to something that has a form there")
+        raise
 
 
 def _plain(value: Any) -> Any:
@@ -67,7 +75,7 @@ def _plain(value: Any) -> Any:
 def _default(value: Any) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
-    raise TypeError(f"{value!r} ({type(value).__name__}) has no form in JSON; ps.map it to one that has")
+    raise TypeError(f"{value!r} ({type(value).__name__}) has no form in JSON")
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_default)

@@ -1,0 +1,136 @@
+"""What a slip of the pen is answered with: the module, what was wrong, and what to write instead."""
+
+import time
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+async def half(n):
+    return n / 2
+
+
+def refused(compose):
+    with pytest.raises(ps.PullstreamError) as caught:
+        compose()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("compose", "words"),
+    [
+        (lambda: ps.map(half), ["map() at", __file__, "half", "map_async"]),
+        (lambda: ps.filter(half), ["filter() at", "half", "map_async"]),
+        (lambda: ps.values(half(1).__await__ and 5), ["values() at", "needs an iterable", "5"]),
+        (lambda: ps.pipe([ps.values([1]), ps.collect()]), ["part 1 of pipe() at", "pipe(*parts)"]),
+        (lambda: ps.source(half), ["@source", "one with a yield"]),
+        (lambda: ps.run(ps.values([1])), ["run() at", "from a source to a sink"]),
+        (lambda: ps.Fold(3, half), ["Fold() at", "initial", "3"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine 'half' was never awaited")
+def test_composition(compose, words):
+    """A wrong composition is refused when composing, with a hint."""
+    message = refused(compose)
+
+    assert [word for word in words if word not in message] == []
+
+
+def test_async_iterables_are_sent_to_the_decorator():
+    """An async generator is no iterable, and the error says where it goes."""
+
+    async def numbers():
+        yield 1
+
+    assert "@ps.source" in refused(lambda: ps.values(numbers()))
+
+
+def test_a_value_without_a_time_is_refused():
+    """None is no time: it compares with nothing."""
+    with pytest.raises(TypeError, match="'b' has no time") as caught:
+        ps.run(ps.pipe(ps.values("ab", time={"a": 1}.get), ps.collect()))
+
+    assert "raised in values" in caught.value.__notes__[0]
+
+
+def test_times_that_cannot_be_compared_are_named():
+    """Times of two domains in one stream are an error that shows both."""
+    with pytest.raises(Exception, match="1.*'x'|'x'.*1"):
+        ps.run(ps.pipe(ps.values([1, "x"], time=lambda value: value), ps.collect()))
+
+
+def test_map_async_says_what_it_got():
+    """A function that returns something that cannot be awaited belongs into map."""
+    with pytest.raises(TypeError, match="use map"):
+        ps.run(ps.pipe(ps.values([1]), ps.map_async(str, 2), ps.collect()))
+
+
+async def test_run_inside_trio():
+    """run() starts a trio program; inside one the error says what to write."""
+    with pytest.raises(ps.PullstreamError, match="async with"):
+        ps.run(ps.pipe(ps.empty(), ps.collect()))
+
+
+async def test_a_pipeline_that_is_not_open_says_so():
+    """Waiting for a run that was never begun would wait for ever."""
+    running = ps.pipe(ps.empty(), ps.collect()).open()
+
+    with pytest.raises(ps.PullstreamError, match="async with"):
+        await running.result()
+
+
+async def test_a_running_is_entered_once():
+    """Another run is another open()."""
+    async with ps.pipe(ps.values([1]), ps.collect()).open() as running:
+        with pytest.raises(ps.ReuseError, match="open"):
+            await running.__aenter__()
+        assert await running.result() == [1]
+
+
+def test_collect_timed():
+    """`timed` gives every value with its time."""
+    assert ps.run(ps.pipe(ps.values([5, 12], time=lambda n: n // 10), ps.collect(timed=True))) == [(0, 5), (1, 12)]
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        ps.map(lambda _: time.sleep(0.006)),
+        ps.filter(lambda _: not time.sleep(0.006)),
+        ps.flat_map(lambda n: time.sleep(0.006) or [n]),
+    ],
+    ids=["map", "filter", "flat_map"],
+)
+def test_slow_functions_are_given_few_values_at_a_time(slow):
+    """However slow a user's function is, nobody else waits for more than a few of its calls."""
+    asked = []
+
+    @ps.source
+    class Numbers(ps.Kernel):
+        async def produce(self, limit):
+            asked.append(limit)
+            return ps.Batch(0, [1] * min(limit, 30 - sum(asked[:-1]))) if sum(asked[:-1]) < 30 else ps.DONE
+
+    ps.run(ps.pipe(Numbers(), slow, ps.drain()))
+
+    assert max(asked) <= 16
+    assert asked[2] <= 2
+
+
+async def test_cheap_functions_are_given_many_values_at_a_time():
+    """The pace grows to the run's limit while batches are cheap."""
+    asked = []
+
+    @ps.source
+    class Numbers(ps.Kernel):
+        async def produce(self, limit):
+            asked.append(limit)
+            return ps.Batch(0, [1] * limit) if len(asked) < 20 else ps.DONE
+
+    async with ps.pipe(Numbers(), ps.map(abs), ps.drain()).open(limit=500) as running:
+        with trio.fail_after(30):
+            await running.result()
+
+    assert max(asked) == 500
