@@ -16,8 +16,6 @@ A = TypeVar("A")
 S = TypeVar("S")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
-A_contra = TypeVar("A_contra", contravariant=True)
 
 
 def _same(state: Any) -> Any:
@@ -25,7 +23,7 @@ def _same(state: Any) -> Any:
 
 
 @attrs.frozen(init=False)
-class Fold(Generic[A_contra, R_co]):
+class Fold(Generic[A, R]):
     """A fold of values: a fresh state, how a value changes it, and the result made of it at the end.
 
     `initial` is a factory, called once for each state; `step` gives the next state, and may change the one it was
@@ -37,16 +35,14 @@ class Fold(Generic[A_contra, R_co]):
     """
 
     initial: Callable[[], Any]
-    step: Callable[[Any, A_contra], Any]
-    finish: Callable[[Any], R_co]
+    step: Callable[[Any, A], Any]
+    finish: Callable[[Any], R]
 
     # Written out because the state's type ties the three together, and shows in none of the fields.
     @overload
-    def __init__(self: "Fold[A, S]", initial: Callable[[], S], step: Callable[[S, A], S]) -> None: ...
+    def __init__(self, initial: Callable[[], R], step: Callable[[R, A], R]) -> None: ...
     @overload
-    def __init__(
-        self: "Fold[A, R]", initial: Callable[[], S], step: Callable[[S, A], S], finish: Callable[[S], R]
-    ) -> None: ...
+    def __init__(self, initial: Callable[[], S], step: Callable[[S, A], S], finish: Callable[[S], R]) -> None: ...
     def __init__(
         self, initial: Callable[[], Any], step: Callable[[Any, Any], Any], finish: Callable[[Any], Any] = _same
     ) -> None:

@@ -23,6 +23,12 @@ def inferred() -> None:
     assert_type(ps.run(ps.pipe(words, ps.flat_map(lambda word: word.split()), ps.take(2), ps.collect())), list[str])
     assert_type(ps.pipe(ps.map(length), ps.take(1)), ps.Transformer[str, int])
     assert_type(ps.pipe(ps.map(length), ps.reduce(max, 0)), ps.Sink[str, int])
+    sizes: ps.Fold[str, int] = ps.Fold(int, lambda total, word: total + len(word))
+    assert_type(
+        ps.pipe(words, ps.reduce_by_key(lambda word: word[0], sizes), ps.collect()), ps.Pipeline[list[tuple[str, int]]]
+    )
+    firsts = ps.reduce_by_key(length, ps.Fold(list[str], lambda seen, word: [*seen, word], lambda seen: seen[0]))
+    assert_type(ps.pipe(words, firsts, ps.collect(timed=True)), ps.Pipeline[list[tuple[Any, tuple[int, str]]]])
     both = ps.tee(ps.pipe(ps.map(length), ps.collect()), ps.drain())
     assert_type(ps.run(ps.pipe(words, both)), tuple[list[int], None])
 
