@@ -13,6 +13,15 @@ class FileTargetError(PullstreamError):
     """A file cannot be written where it was meant to go."""
 
 
+def _fields(template: str) -> set[str]:
+    """The names of a template's fields, those inside a field's format too."""
+    fields: set[str] = set()
+    for _, name, spec, _ in Formatter().parse(template):
+        if name is not None:
+            fields |= {name} | _fields(spec or "")
+    return fields
+
+
 class Target:
     """A path with `{time}` in it: the place of each time's file."""
 
@@ -21,7 +30,7 @@ class Target:
         self._module = module
         self._taken: dict[Path, Hashable] = {}
         try:
-            fields = {name for _, name, _, _ in Formatter().parse(self._template) if name is not None}
+            fields = _fields(self._template)
         except ValueError as exc:
             raise CompositionError(f"{module}({self._template!r}): {exc}; write {{{{ for a brace itself") from None
         if fields != {"time"}:
