@@ -151,6 +151,8 @@ class MapAsync(Kernel[Any]):
 
     @override
     def halt(self) -> None:
+        # An ask that was woken in this very step still runs once more, and must start nothing.
+        self._stopped = True
         self._nursery.cancel_scope.cancel()
 
     @override

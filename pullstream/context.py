@@ -4,7 +4,7 @@ from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import Any, Generic, Self
 
 import attrs
 import trio
@@ -15,10 +15,8 @@ from pullstream.kernel import BREATH
 from pullstream.lane import Lane
 from pullstream.progress import Seat, Waiter
 from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.shared import Run
 from timely import less_equal
-
-if TYPE_CHECKING:
-    from pullstream.run import Run
 
 T = TypeVar("T")
 
@@ -36,7 +34,7 @@ class Completed:
 class Account:
     """What a function module holds and has asked for, shared by its `Context`, its `Events` and its kernel."""
 
-    def __init__(self, run: "Run", seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
+    def __init__(self, run: Run, seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
         self.run = run
         self.seat = seat
         self.inputs = inputs
@@ -98,7 +96,7 @@ class SinkAccount(Account):
     user's functions are, and cancellation, Ctrl-C and other tasks wait no longer than that.
     """
 
-    def __init__(self, run: "Run", seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
+    def __init__(self, run: Run, seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
         super().__init__(run, seat, inputs)
         self.limit = min(run.limit, FIRST_LIMIT)
         self._worked = 0.0

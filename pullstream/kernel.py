@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Hashable
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import ClassVar, Generic
 
 import trio
 from typing_extensions import TypeVar
@@ -24,9 +24,7 @@ from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, bl
 from pullstream.lane import Lane
 from pullstream.progress import Seat
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
-
-if TYPE_CHECKING:
-    from pullstream.run import Run
+from pullstream.shared import Run
 
 T = TypeVar("T")
 
@@ -55,7 +53,7 @@ class Kernel(ABC, Generic[T]):
     trusted: ClassVar[bool] = False
     """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
 
-    run: "Run"
+    run: Run
     seat: Seat
     upstream: "Lane[object]"
 
@@ -96,7 +94,7 @@ class Kernel(ABC, Generic[T]):
 
     # ---- wiring, by the run
 
-    def connect(self, run: "Run", seat: Seat, upstream: "Kernel[object] | None") -> None:
+    def connect(self, run: Run, seat: Seat, upstream: "Kernel[object] | None") -> None:
         """Put the module into a run: above it `upstream`, beside it its `seat` in the sidecar."""
         self.run = run
         self.seat = seat

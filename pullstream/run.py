@@ -1,110 +1,23 @@
-"""Opening a blueprint: building its kernels and its graph, running its sinks, ending in order."""
+"""Running a pipeline: opening it, waiting for it, ending it in order."""
 
 import signal
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from itertools import groupby
 from types import TracebackType
-from typing import Any, Generic, Self, cast
+from typing import Generic, Self, cast
 
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Module, Pipeline, Site
-from pullstream.context import Context, SinkAccount
-from pullstream.errors import Abandoned, CompositionError, PullstreamError, ReuseError, blame, without_cancelled
-from pullstream.kernel import Kernel
+from pullstream.assembly import Consumer, assemble_sink
+from pullstream.blueprint import Pipeline, Site
+from pullstream.errors import Abandoned, CompositionError, PullstreamError, ReuseError, without_cancelled
 from pullstream.progress import Progress
-from pullstream.protocol import Reader
-from pullstream.stateless import Segment, Stage
-from pullstream.tee import Tee, TeeConsumer
+from pullstream.shared import Run
+from pullstream.tee import TeeConsumer
 
 R = TypeVar("R")
-
-Body = Callable[[Reader[Any], Context], Awaitable[Any]]
-
-
-class Run:
-    """What the modules of one run share: its settings, its tasks and its sidecar."""
-
-    def __init__(self, *, limit: int, release_timeout: float) -> None:
-        if limit < 1:
-            raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
-        self.limit = limit
-        self.release_timeout = release_timeout
-        self.blocked = 0.0
-        """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
-        self.progress = Progress()
-        self.nursery: trio.Nursery
-
-    def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
-        """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""
-        self.nursery.start_soon(task, *args)
-
-    def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-        """Build the kernels of a source's or transformer's modules; neighbouring stateless ones become one."""
-        kernel = upstream
-        made = [(module, module.made()) for module in modules]
-        for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
-            row = list(group)
-            if is_stage:
-                stages, names = [stage for _, stage in row], [module for module, _ in row]
-                kernel = self._place(Segment(stages, names), names, kernel)
-            else:
-                for module, it in row:
-                    kernel = self._place(it, [module], kernel)
-        assert kernel is not None, "a stream has at least one module"
-        return kernel
-
-    def sink(self, sink: Blueprint, upstream: Kernel[Any] | None) -> "Consumer | TeeConsumer":
-        """Build a sink with everything above it, from `upstream` on."""
-        *modules, last = sink.modules
-        kernel = self.stream(modules, upstream) if modules or upstream is None else upstream
-        made: object = last.made()
-        if isinstance(made, Tee):
-            return TeeConsumer(self, last, made, kernel)
-        return Consumer(self, last, cast("Body", made), kernel)
-
-    def _place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-        names = [module.label or module.name for module in modules]
-        seat = self.progress.seat(names, modules[-1].site, None if upstream is None else upstream.seat)
-        kernel.connect(self, seat, upstream)
-        return kernel
-
-
-class Consumer:
-    """A sink at run time: its body, its reader, and how it ended."""
-
-    def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
-        self.seat = run.progress.seat([module.label or module.name], module.site, upstream.seat, sink=True)
-        self._reader = upstream.reader(self.seat)
-        self._context = Context(SinkAccount(run, self.seat, [self._reader]))
-        self._body = body
-
-    async def consume(self) -> Any:
-        """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
-        try:
-            result = await self._body(self._reader, self._context)
-            await self._reader.abort()
-        except BaseException as given:
-            self.seat.freeze()
-            exc = without_cancelled(given)
-            if exc is None:
-                with trio.CancelScope(shield=True):
-                    await self._reader.abort()
-                self.seat.abandon()
-                raise
-            if exc is not self._reader.kernel.failure:
-                blame(exc, str(self.seat))
-            with trio.CancelScope(shield=True):
-                await self._reader.error(exc)
-            self.seat.fail(exc)
-            if exc is not given:
-                raise exc from given.__cause__
-            raise
-        self.seat.complete()
-        return result
 
 
 class Running(Generic[R]):
@@ -177,7 +90,7 @@ class Running(Generic[R]):
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None, None]:
         run = self._run
-        consumer = run.sink(self._pipeline, None)
+        consumer = assemble_sink(run, self._pipeline, None)
         run.progress.start()
         outcome: BaseException | None = None
         try:

@@ -1,6 +1,6 @@
 """`tee`: several sinks over one stream, in lockstep."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import Any, ClassVar, Protocol, overload
 
 import trio
 from typing_extensions import TypeVar, override
@@ -9,9 +9,7 @@ from pullstream.blueprint import Blueprint, Module, Sink, Site
 from pullstream.errors import CompositionError, without_cancelled
 from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
-
-if TYPE_CHECKING:
-    from pullstream.run import Consumer, Run
+from pullstream.shared import Run
 
 A = TypeVar("A")
 R1 = TypeVar("R1")
@@ -74,6 +72,13 @@ class Branch(Kernel[Any]):
         return exc is self._ending
 
 
+class Consuming(Protocol):
+    """A sink at run time."""
+
+    async def consume(self) -> Any:
+        """Run the sink to its end."""
+
+
 class TeeConsumer:
     """A tee at run time: it asks upstream when every branch has asked, and gives each the same answer.
 
@@ -81,29 +86,28 @@ class TeeConsumer:
     goes upstream at once, and fails the others (R6).
     """
 
-    def __init__(self, run: "Run", module: Module, tee: Tee, upstream: Kernel[Any]) -> None:
+    def __init__(self, run: Run, module: Module, branches: int, upstream: Kernel[Any]) -> None:
         name = module.label or module.name
         seat = run.progress.seat([name], module.site, upstream.seat)
         self._reader = upstream.reader(seat)
         self._seat = seat
-        self._branches: list[Branch] = []
-        self._consumers: list[Consumer | TeeConsumer] = []
         self.changed = trio.Event()
-        for number, sink in enumerate(tee.sinks):
+        self.consumers: list[Consuming] = []
+        self.branches: list[Branch] = []
+        for number in range(branches):
             branch = Branch(self)
             branch.connect(run, run.progress.seat([f"{name}[{number}]"], module.site, seat), None)
             branch.origin = False
-            self._branches.append(branch)
-            self._consumers.append(run.sink(sink, branch))
+            self.branches.append(branch)
 
     async def consume(self) -> tuple[Any, ...]:
         """Run every sink to its end."""
-        results: list[Any] = [None] * len(self._consumers)
+        results: list[Any] = [None] * len(self.consumers)
         failures: list[BaseException] = []
 
         async def consume(number: int) -> None:
             try:
-                results[number] = await self._consumers[number].consume()
+                results[number] = await self.consumers[number].consume()
             except BaseException as exc:
                 if without_cancelled(exc) is None:
                     raise
@@ -113,7 +117,7 @@ class TeeConsumer:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._pump)
-                for number in range(len(self._consumers)):
+                for number in range(len(self.consumers)):
                     nursery.start_soon(consume, number)
         except BaseException as exc:
             if without_cancelled(exc) is None:
@@ -127,10 +131,10 @@ class TeeConsumer:
 
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:
         """A branch has ended: by an abort, or by an error, which ends all."""
-        if branch in self._branches:
-            self._branches.remove(branch)
+        if branch in self.branches:
+            self.branches.remove(branch)
         try:
-            if reason is not None or not self._branches:
+            if reason is not None or not self.branches:
                 await self._reader.terminate(reason)
         finally:
             if reason is not None:
@@ -138,12 +142,12 @@ class TeeConsumer:
             self.changed.set()
 
     async def _pump(self) -> None:
-        while self._branches:
-            if not all(branch.wanted for branch in self._branches):
+        while self.branches:
+            if not all(branch.wanted for branch in self.branches):
                 await self.changed.wait()
                 self.changed = trio.Event()
                 continue
-            limit = min(branch.wanted for branch in self._branches)
+            limit = min(branch.wanted for branch in self.branches)
             try:
                 answer = await self._reader.ask(limit)
             except trio.Cancelled:
@@ -156,11 +160,11 @@ class TeeConsumer:
                 self._end_all(DONE)
                 self._seat.complete()
                 return
-            for branch in self._branches:
+            for branch in self.branches:
                 branch.give(answer)
 
     def _end_all(self, ending: Done | BaseException) -> None:
-        branches, self._branches = self._branches, []
+        branches, self.branches = self.branches, []
         for branch in branches:
             branch.end(ending)
 
