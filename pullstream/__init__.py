@@ -2,7 +2,7 @@
 
 Users compose modules with `pipe` and `run` them. Authors of modules read `protocol` (what passes over an edge),
 `context` (what a function module may do) and `kernel` (what keeps the rules). The data flows through the source tree as
-it does through a pipeline: `blueprint` -> `run` -> `kernel` -> `progress`.
+it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
 """
 
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
