@@ -252,3 +252,35 @@ async def test_results_owed_below_an_early_end_in_a_branch_are_delivered(autojum
         await running.progress.completed(1, at="short")
         assert got == [("n", 1)]
         gate.set()
+
+
+@pytest.mark.parametrize("owes", [False, True])
+async def test_an_abort_while_the_sink_works_completes_nothing(owes, autojump_clock):
+    """The sink is struck between asks, with or without an effect it owes: its time is abandoned."""
+
+    @ps.sink
+    async def works(upstream, ctx):
+        batch = await upstream.ask(1)
+        with ctx.hold(batch.time):
+            if owes:
+                await upstream.ask(1)
+            await trio.sleep_forever()
+
+    with pytest.raises(ps.Abandoned):
+        async with ps.pipe(timed(1, 2, 3), ps.map_async(same, 2), works()).open() as running:
+            told = []
+
+            async def observe():
+                told.append(await outcome(running.progress, 1))
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(observe)
+                await trio.sleep(1)
+                await running.abort()
+            assert isinstance(told[0], ps.Abandoned)
+            await running.result()
+
+
+async def same(value):
+    await trio.lowlevel.checkpoint()
+    return value

@@ -1,0 +1,202 @@
+"""What a function module may say and when, and the order in which it hears of completions."""
+
+import datetime as dt
+from collections import deque
+
+import pytest
+import trio
+
+import pullstream as ps
+import timely
+
+
+@ps.source
+async def batches(ctx, *given):
+    for batch in given:
+        yield batch
+
+
+@ps.sink
+async def note(upstream, ctx, log):
+    """Notes every event; asks to be told of every time."""
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            ctx.notify_at(event.time)
+            log.append(("batch", event.time))
+        else:
+            log.append(("complete", event.time))
+
+
+DOMAINS = {
+    "dates": [dt.date(2013, 1, 1), dt.date(2013, 1, 2), dt.date(2013, 2, 1)],
+    "text": ["a", "ab", "b"],
+    "tuples": [(1, 1), (1, 2), (2, 0)],
+    "sets": [frozenset(), frozenset("a"), frozenset("ab")],
+    "products": [timely.Product(0, 0), timely.Product(0, 1), timely.Product(1, 1)],
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_any_ordered_times_complete_before_the_batch_that_passes_them(domain):
+    """Completions come before the batch that caused them, whatever the times are made of."""
+    log = []
+    times = DOMAINS[domain]
+    ps.run(ps.pipe(batches(*(ps.Batch(time, ["x"]) for time in times)), note(log)))
+    a, b, c = times
+    assert log == [
+        ("batch", a),
+        ("complete", a),
+        ("batch", b),
+        ("complete", b),
+        ("batch", c),
+        ("complete", c),
+    ]
+
+
+def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
+    """A source may hold several incomparable times; each completes when it is given back."""
+    a, b, both = frozenset("a"), frozenset("b"), frozenset("ab")
+    log = []
+
+    @ps.source
+    async def partial(ctx):
+        with ctx.hold(a), ctx.hold(b):
+            yield ps.Batch(a, [1])
+            yield ps.Batch(b, [2])
+            yield ps.Batch(a, [3])
+        yield ps.Batch(both, [4])
+
+    ps.run(ps.pipe(partial(), note(log)))
+    first = log.index(("complete", a)), log.index(("complete", b))
+    assert min(first) > 2
+    assert max(first) < log.index(("batch", both))
+    assert log[-1] == ("complete", both)
+
+
+def test_several_completions_come_least_first():
+    """At one advance several times complete: the least is told first, whatever the order of asking."""
+    log = []
+
+    @ps.sink
+    async def backwards(upstream, ctx):
+        async for event in ctx.events(upstream):
+            if isinstance(event, ps.Batch):
+                for time in (3, 1, 2):
+                    ctx.notify_at(time)
+            else:
+                log.append(event.time)
+
+    ps.run(ps.pipe(ps.once("x"), backwards()))
+    assert log == [1, 2, 3]
+
+
+async def test_an_advance_wakes_a_module_that_waits_for_more(autojump_clock):
+    """Completed arrives while the ask is outstanding and the source sleeps."""
+    heard = []
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, ["a"])
+        ctx.advance(2)
+        await trio.sleep(10)
+        yield ps.Batch(2, ["b"])
+
+    @ps.transformer
+    async def tell(upstream, ctx):
+        async for event in ctx.events(upstream):
+            if isinstance(event, ps.Batch):
+                ctx.notify_at(event.time)
+            else:
+                heard.append((event.time, trio.current_time()))
+                yield ps.Batch(event.time, ["told"])
+
+    start = trio.current_time()
+    async with ps.pipe(source(), tell(), ps.collect()).open() as running:
+        assert await running.result() == ["told", "told"]
+    assert heard == [(1, start), (2, pytest.approx(start + 10))]
+
+
+def test_a_time_held_above_is_told_while_another_keeps_coming():
+    """Completed(1) is not lost behind an endless row of batches at 2."""
+
+    @ps.transformer
+    async def keeps_one(upstream, ctx):
+        batch = await upstream.ask(1)
+        with ctx.hold(batch.time):
+            yield batch
+            for _ in range(3):
+                yield await upstream.ask(1)
+        while (batch := await upstream.ask(1)) is not ps.DONE:
+            yield batch
+
+    log = deque()
+    source = ps.values([1] + [2] * 1000, time=lambda time: time)
+    ps.run(ps.pipe(source, keeps_one(), note(log)), limit=1)
+    assert list(log).index(("complete", 1)) < 12
+
+
+def test_asking_to_be_told_too_late_is_refused():
+    """notify_at a time that nothing held covers any more says what to do instead."""
+
+    @ps.sink
+    async def late(upstream, ctx):
+        async for event in ctx.events(upstream):
+            if event.time == 2:
+                ctx.notify_at(1)
+
+    with pytest.raises(ps.CapabilityError, match=r"late.*1.*holds nothing.*while a batch at that time") as caught:
+        ps.run(ps.pipe(ps.values([1, 2], time=lambda time: time), late()))
+    assert any("late" in line for line in caught.value.__notes__)
+
+
+def test_answering_at_a_time_not_held_is_refused():
+    """A transformer that speaks at a time it has acknowledged is told to hold it."""
+
+    @ps.transformer
+    async def looks_back(upstream, ctx):
+        async for event in ctx.batches(upstream):
+            yield ps.Batch(event.time - 1, event.values)
+
+    with pytest.raises(ps.CapabilityError, match=r"looks_back.*answered at 0.*ctx\.hold"):
+        ps.run(ps.pipe(ps.values([1], time=lambda time: time), looks_back(), ps.collect()))
+
+
+def test_a_source_that_goes_back_in_time_is_refused():
+    """R12: what came before is delivered, then the error names the source and both times."""
+    seen = []
+    with pytest.raises(ps.CapabilityError, match=r"values.*back in time.*1.*2.*R12"):
+        ps.run(ps.pipe(ps.values([2, 1], time=lambda time: time), ps.drain(seen.append)))
+    assert seen == [2]
+
+
+def test_a_failed_stream_tells_no_completions():
+    """At a failure nothing is told: what was owed is not published."""
+    log = []
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, ["a"])
+        yield ps.Batch(2, ["b"])
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        ps.run(ps.pipe(source(), note(log)))
+    assert log == [("batch", 1), ("complete", 1), ("batch", 2)]
+
+
+async def test_nothing_is_held_after_many_times(autojump_clock):
+    """After 2,000 times every seat and the tracker are empty, and stay small on the way."""
+    count = ps.reduce_by_key(lambda _: "n", ps.Fold(int, lambda n, _: n + 1))
+    source = ps.values(range(4000), time=lambda n: n // 2)
+    most = 0
+    async with ps.pipe(source, count, ps.map(str), ps.flat_map(lambda text: [text]), ps.collect()).open() as running:
+        progress = running.progress
+        for time in range(0, 2000, 100):
+            await progress.completed(time)
+            most = max(most, sum(map(len, progress.tracker.stamps)))
+        assert len(await running.result()) == 2000
+    progress.look()
+    assert most < 30
+    assert sum(map(len, progress.tracker.stamps)) == 0
+    assert [seat.held for seat in progress._seats] == [[]] * len(progress._seats)
+    assert not progress.waiters
