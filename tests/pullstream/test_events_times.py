@@ -122,10 +122,13 @@ def test_a_time_held_above_is_told_while_another_keeps_coming():
     @ps.transformer
     async def keeps_one(upstream, ctx):
         batch = await upstream.ask(1)
-        with ctx.hold(batch.time):
+        one = batch.time
+        with ctx.hold(one):
             yield batch
             for _ in range(3):
                 yield await upstream.ask(1)
+            yield ps.Batch(one, ["late"])
+            yield await upstream.ask(1)
         while (batch := await upstream.ask(1)) is not ps.DONE:
             yield batch
 

@@ -1,0 +1,156 @@
+"""run() and open(): results, exceptions as themselves, leaving early, running twice, Ctrl-C."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Unseen(Exception):
+    """What these tests let fail."""
+
+
+def broken(_):
+    raise Unseen
+
+
+@ps.source
+async def endless(ctx, released):
+    try:
+        yield ps.Batch(0, [1])
+        await trio.sleep_forever()
+    finally:
+        released.append(True)
+
+
+def test_a_tee_gives_a_tuple():
+    """run gives each sink's result, in the order of the sinks, nested as they are."""
+    inner = ps.tee(ps.collect(), ps.reduce(max, 0))
+    assert ps.run(ps.pipe(ps.values([1, 3, 2]), ps.tee(inner, ps.drain()))) == (([1, 3, 2], 3), None)
+
+
+@pytest.mark.parametrize("parts", [[ps.map(broken), ps.collect()], [ps.drain(broken)]])
+def test_an_exception_arrives_as_itself(parts):
+    """No group is around it, and one note names the module and the line that composed it."""
+    with pytest.raises(Unseen) as caught:
+        ps.run(ps.pipe(ps.once(1), *parts))
+    assert len(caught.value.__notes__) == 1
+    assert __file__ in caught.value.__notes__[0]
+
+
+async def test_leaving_the_block_waits_for_the_end(autojump_clock):
+    """A block that is left early does not cut the stream short."""
+    got = []
+    async with ps.pipe(ps.values([1, 2]), ps.map_async(trio.sleep, 1), ps.drain(got.append)).open():
+        pass
+    assert got == [None, None]
+
+
+async def test_result_can_be_asked_for_again(autojump_clock):
+    """In the block and after it, the same object each time."""
+    async with ps.pipe(ps.values([1, 2]), ps.collect()).open() as running:
+        first = await running.result()
+    assert await running.result() is first == [1, 2]
+
+
+async def test_a_failure_is_the_same_object_each_time(autojump_clock):
+    """A failure that was handled in the block is not raised at its end, and stays the result."""
+    async with ps.pipe(ps.once(1), ps.map(broken), ps.collect()).open() as running:
+        with pytest.raises(Unseen) as first:
+            await running.result()
+    with pytest.raises(Unseen) as second:
+        await running.result()
+    assert first.value is second.value
+
+
+async def test_a_failure_cancels_a_block_that_sleeps(autojump_clock):
+    """The block has nothing left to wait for: it is cancelled, and the failure raised, at once."""
+    start = trio.current_time()
+    with pytest.raises(Unseen):
+        async with ps.pipe(ps.once(1), ps.map(broken), ps.collect()).open():
+            await trio.sleep(1000)
+    assert trio.current_time() == start
+
+
+async def test_an_exception_in_the_block_ends_the_stream(autojump_clock):
+    """It comes out as itself, after everything was released."""
+    released = []
+    with pytest.raises(KeyError):
+        async with ps.pipe(endless(released), ps.collect()).open():
+            await trio.sleep(1)
+            raise KeyError
+    assert released == [True]
+
+
+async def test_a_cancellation_is_in_order(autojump_clock):
+    """Cancelled from outside, the stream is released before the block is left, and the cancellation goes on."""
+    released = []
+    with trio.move_on_after(3) as scope:
+        async with ps.pipe(endless(released), ps.collect()).open() as running:
+            await running.result()
+    assert scope.cancelled_caught
+    assert released == [True]
+
+
+async def test_one_blueprint_runs_any_number_of_times_at_once(autojump_clock):
+    """Runs share nothing: not their values, not their progress."""
+    count = ps.reduce_by_key(lambda n: n % 2, ps.Fold(int, lambda n, _: n + 1))
+    pipeline = ps.pipe(ps.values(range(10)), ps.take(7), count, ps.collect())
+    results = []
+
+    async def one(limit):
+        async with pipeline.open(limit=limit) as running:
+            await running.progress.completed(0)
+            results.append(await running.result())
+
+    async with trio.open_nursery() as nursery:
+        for limit in (1, 2, 3, 4096):
+            nursery.start_soon(one, limit)
+    assert results == [[(0, 4), (1, 3)]] * 4
+
+
+PROGRAM = """
+import sys, trio
+import pullstream as ps
+from adapters import files
+
+@ps.source
+async def source(ctx):
+    try:
+        yield ps.Batch(1, [1])
+        yield ps.Batch(2, [2])
+        ctx.advance(3)
+        await trio.sleep(0.2)
+        print("waiting", flush=True)
+        await trio.sleep_forever()
+    finally:
+        print("releasing", flush=True)
+        with trio.CancelScope(shield=True):
+            await trio.sleep(0.5)
+        print("released", flush=True)
+
+try:
+    ps.run(ps.pipe(source(), files.write_jsonl(sys.argv[1] + "/{time}.jsonl")), release_timeout=2)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_ctrl_c(twice, tmp_path):
+    """An abort in order, then KeyboardInterrupt; a second one during the release leaves no half file either."""
+    arguments = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "releasing\n"
+        if twice:
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert out.splitlines()[-1] == "interrupted", err
+    assert "released" in out
+    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["1.jsonl", "2.jsonl"]
