@@ -254,15 +254,17 @@ async def test_results_owed_below_an_early_end_in_a_branch_are_delivered(autojum
         gate.set()
 
 
-@pytest.mark.parametrize("owes", [False, True])
+@pytest.mark.parametrize("owes", ["nothing", "this batch", "the one before"])
 async def test_an_abort_while_the_sink_works_completes_nothing(owes, autojump_clock):
     """The sink is struck between asks, with or without an effect it owes: its time is abandoned."""
 
     @ps.sink
     async def works(upstream, ctx):
         batch = await upstream.ask(1)
+        if owes == "nothing":
+            await trio.sleep_forever()
         with ctx.hold(batch.time):
-            if owes:
+            if owes == "the one before":
                 await upstream.ask(1)
             await trio.sleep_forever()
 
