@@ -91,7 +91,11 @@ class Reader(ABC, Generic[T_co]):
 
     @abstractmethod
     def ack(self) -> None:
-        """Acknowledge what this lane has received without asking for more (R11)."""
+        """Acknowledge what this lane has received without asking for more (R11).
+
+        A module above that may keep a part of it back (`flat_map`, a generator) acknowledges its own input only when
+        it is asked again.
+        """
 
     @abstractmethod
     def lane(self) -> "Reader[T_co]":

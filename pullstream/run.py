@@ -157,8 +157,8 @@ def _contains(exc: BaseException | None, failure: BaseException) -> bool:
 def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.0) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
-    Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one raises at
-    once. `limit` and `release_timeout` are those of `Pipeline.open`.
+    Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
+    wait for the order, only for code that shields itself from cancellation. `limit` and `release_timeout` are those of `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))

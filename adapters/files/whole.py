@@ -74,6 +74,12 @@ class WholeFile:
         os.fsync(self._file.fileno())
         self._file.close()
         self._part.replace(self.path)
+        # The name, too, must survive a power cut.
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def discard(self) -> None:
         """Leave nothing behind."""
