@@ -67,6 +67,8 @@ class Consumer:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
         try:
             result = await self._body(self._reader, self._context)
+            # Until upstream has let go, and without trouble, nothing that was left out looks complete.
+            self.seat.freeze()
             await self._reader.abort()
         except BaseException as given:
             self.seat.freeze()

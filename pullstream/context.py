@@ -162,6 +162,8 @@ class Context:
             CapabilityError: as `hold`.
         """
         account = self._account
+        if not account.inputs:
+            raise CapabilityError(f"{account.seat} is a source: it has no input on which a time could complete")
         if time not in account.requests:
             account.take(time)
             account.requests[time] = Waiter(account.seat.input, time, None, trio.Event())

@@ -16,7 +16,7 @@ class GeneratorKernel(Kernel[Any]):
     """Runs a source's or transformer's generator.
 
     The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the
-    cancel scopes it opens. It runs only while an ask is outstanding; between asks it is suspended at its `yield`.
+    cancel scopes it opens. Its code runs only while an ask is outstanding; between asks it is suspended at its `yield`.
     """
 
     waits: ClassVar[bool] = True
@@ -29,6 +29,7 @@ class GeneratorKernel(Kernel[Any]):
         self._given = 0
         self._answer: Batch[Any] | Done | BaseException = DONE
         self._scope_of_task = trio.CancelScope()
+        self._scope_of_closing = trio.CancelScope(shield=True)
 
     @override
     async def acquire(self) -> None:
@@ -72,8 +73,12 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     async def release(self) -> None:
-        self._scope_of_task.cancel()
-        await self._ended.wait()
+        try:
+            await self._ended.wait()
+        except trio.Cancelled:
+            # The grace is over: what the generator still does to clean up is cut short.
+            self._scope_of_closing.cancel()
+            raise
         if self._trouble is not None:
             raise self._trouble
 
@@ -91,7 +96,7 @@ class GeneratorKernel(Kernel[Any]):
                         break
                     self._account.went_on()
         finally:
-            with trio.CancelScope(shield=True):
+            with self._scope_of_closing:
                 await self._close(generator)
             self._ended.set()
 
@@ -121,5 +126,8 @@ class GeneratorKernel(Kernel[Any]):
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
         try:
             await generator.aclose()
-        except BaseException as exc:  # noqa: BLE001 - raised by `release`, whose business it is
-            self._trouble = exc
+        except BaseException as exc:
+            # Raised by `release`, whose business it is.
+            self._trouble = without_cancelled(exc)
+            if self._trouble is None:
+                raise

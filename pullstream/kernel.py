@@ -78,6 +78,8 @@ class Kernel(ABC, Generic[T]):
     def halt(self) -> None:
         """Cancel what runs in tasks of the module's own; called when its stream ends, before anything upstream does.
 
+        It may be called twice.
+
         So such a task never takes the end of what is upstream, which is about to follow, for the stream's own end.
         """
 
@@ -278,6 +280,8 @@ class Kernel(ABC, Generic[T]):
                 self.__idle = trio.Event()
                 await self.__idle.wait()
             if self.__acquired:
+                # Once more, for what `acquire` has begun since.
+                self.halt()
                 await self.release()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
@@ -342,6 +346,8 @@ class Kernel(ABC, Generic[T]):
     def __check(self, answer: Batch[T], limit: int) -> None:
         if not isinstance(answer, Batch):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
             raise ProtocolError(f"R2: {self.seat} answered {answer!r}: a module answers Batch(time, values) or DONE")
+        if answer.time is None:
+            raise ProtocolError(f"R2: {self.seat} answered a batch whose time is None, which is no time")
         if not 1 <= len(answer.values) <= limit:
             raise ProtocolError(f"R2: {self.seat} answered {len(answer.values)} values to an ask for 1 to {limit}")
         if not self.origin and not self.may_speak(answer.time):

@@ -18,8 +18,8 @@ import attrs
 import trio
 
 from pullstream.blueprint import Site
-from pullstream.errors import Abandoned, CapabilityError
-from timely import BEGINNING, Antichain, Blocker, GraphBuilder, Source, Target, Tracker, less_equal
+from pullstream.errors import Abandoned, CapabilityError, PullstreamError
+from timely import BEGINNING, Antichain, Blocker, GraphBuilder, Source, Target, TimelyError, Tracker, less_equal
 
 
 class _Nothing(Enum):
@@ -224,6 +224,7 @@ class Waiter:
     time: Hashable
     seat: Seat | None
     event: trio.Event
+    failure: Exception | None = None
 
     def settled(self, tracker: Tracker) -> bool:
         """Whether there is nothing to wait for any more."""
@@ -262,6 +263,7 @@ class Progress:
         self._stirred = trio.Event()
         self.stamps: list[Stamp] = []
         self.tracker: Tracker
+        self._started = False
 
     # ---- for users
 
@@ -314,6 +316,7 @@ class Progress:
 
     def start(self) -> None:
         """Close the graph and begin: every source may still produce at any time."""
+        self._started = True
         graph = self._builder.build()
         self.tracker = Tracker(graph)
         for seat in self._seats:
@@ -345,9 +348,15 @@ class Progress:
             if not stamp.live and stamp.stamped is not NOTHING:
                 stamp.withdraw()
         self.tracker.propagate()
-        for waiter in [waiter for waiter in self.waiters if waiter.settled(self.tracker)]:
-            self.waiters.discard(waiter)
-            waiter.event.set()
+        for waiter in list(self.waiters):
+            try:
+                settled = waiter.settled(self.tracker)
+            except TimelyError as exc:
+                # A time that compares with nothing here is the trouble of the one who waits, not of whoever looks.
+                settled, waiter.failure = True, exc
+            if settled:
+                self.waiters.discard(waiter)
+                waiter.event.set()
 
     async def keep_looking(self) -> None:
         """Look whenever it was asked for; runs beside the pipeline."""
@@ -375,8 +384,12 @@ class Progress:
             await waiter.event.wait()
         finally:
             self.unwatch(waiter)
+        if waiter.failure is not None:
+            raise waiter.failure
 
     def _resolve(self, at: str | None) -> list[Seat]:
+        if not self._started:
+            raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
         if at is None:
             return self._sinks
         found = [seat for seat in self._seats if at in seat.names]

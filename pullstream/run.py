@@ -34,6 +34,7 @@ class Running(Generic[R]):
         self._traceback: TracebackType | None = None
         self._result: R
         self._told = False
+        self._waiting = 0
         self._entered = False
         self._aborted = False
         self.interrupted = False
@@ -60,7 +61,11 @@ class Running(Generic[R]):
         """Wait for the end, whichever it is; `result` then tells."""
         if not self._entered:
             raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
-        await self._finished.wait()
+        self._waiting += 1
+        try:
+            await self._finished.wait()
+        finally:
+            self._waiting -= 1
 
     async def abort(self) -> None:
         """Stop now, in order: everything is released, nothing is completed; returns when it is confirmed.
@@ -84,8 +89,8 @@ class Running(Generic[R]):
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._manager.__aexit__(kind, exc, traceback)
+    ) -> bool | None:
+        return await self._manager.__aexit__(kind, exc, traceback)
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None, None]:
@@ -94,26 +99,29 @@ class Running(Generic[R]):
         run.progress.start()
         outcome: BaseException | None = None
         try:
-            async with trio.open_nursery() as run.nursery:
+            async with trio.open_nursery() as block:
+                with trio.CancelScope(shield=True):
+                    await block.start(run.host)
                 run.spawn(run.progress.keep_looking)
-                run.spawn(self._consume, consumer)
+                run.spawn(self._consume, consumer, block)
                 try:
                     yield
-                    await (self.wait() if self._aborted else self.result())
-                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery, so that none wraps it
-                    outcome = exc
+                    await (self.wait() if self._aborted or self._told else self.result())
+                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
+                    outcome = without_cancelled(exc)
                 with trio.CancelScope(shield=True):
                     await self.abort()
-                run.nursery.cancel_scope.cancel()
-        except BaseExceptionGroup:
-            # A cancellation from outside that also struck the nursery's own exit.
-            if outcome is None:
+                    await run.stop()
+        except BaseException as exc:
+            if without_cancelled(exc) is not None:
                 raise
         self._report(outcome)
-        if outcome is not None:
-            raise outcome
+        # A cancellation from outside goes on from here; the run's own, of a block whose stream failed, ended above.
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._failure is not None and not self._told and not isinstance(self._failure, Abandoned):
+            raise self._failure.with_traceback(self._traceback)
 
-    async def _consume(self, consumer: Consumer | TeeConsumer) -> None:
+    async def _consume(self, consumer: Consumer | TeeConsumer, block: trio.Nursery) -> None:
         with self._scope:
             try:
                 self._result = cast("R", await consumer.consume())
@@ -126,18 +134,18 @@ class Running(Generic[R]):
         if abandoned:
             self._failure = Abandoned("the run was aborted before its end")
         self._finished.set()
-        if self._failure is not None and not abandoned:
-            # Those who wait have been woken with the failure; the rest of the block has nothing left to wait for.
-            self._run.nursery.cancel_scope.cancel()
+        if self._failure is not None and not abandoned and not self._waiting:
+            # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
+            block.cancel_scope.cancel()
 
-    def _report(self, exc: BaseException | None) -> None:
-        """Raise the stream's failure when nobody has been told yet; beside another exception, both."""
+    def _report(self, outcome: BaseException | None) -> None:
+        """Raise what the block raised; with the stream's failure beside it, if nobody has been told of that."""
         failure = self._failure
-        if failure is None or self._told or isinstance(failure, Abandoned) or _contains(exc, failure):
+        if outcome is None:
             return
-        if exc is None or isinstance(exc, trio.Cancelled):
-            raise failure
-        raise BaseExceptionGroup("the block failed, and so did the stream beside it", [exc, failure])
+        if failure is None or self._told or isinstance(failure, Abandoned) or _contains(outcome, failure):
+            raise outcome
+        raise BaseExceptionGroup("the block failed, and so did the stream beside it", [outcome, failure])
 
     async def _watch_interrupts(self) -> None:
         with trio.open_signal_receiver(signal.SIGINT) as signals:
@@ -158,7 +166,8 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
-    wait for the order, only for code that shields itself from cancellation. `limit` and `release_timeout` are those of `Pipeline.open`.
+    wait for the order, only for code that shields itself from cancellation. `limit` and `release_timeout` are those of
+    `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))

@@ -19,6 +19,27 @@ class Run:
         """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
         self.progress = Progress()
         self.nursery: trio.Nursery
+        self._scope = trio.CancelScope(shield=True)
+        self._stopped = trio.Event()
+
+    async def host(self, task_status: trio.TaskStatus[None]) -> None:
+        """Have a place for the tasks of the run until `stop`.
+
+        It is shielded: a cancellation from outside must reach the sinks first, and through them the stream in order,
+        or tasks struck in its middle would look like its end.
+        """
+        try:
+            with self._scope:
+                async with trio.open_nursery() as self.nursery:
+                    task_status.started()
+                    await trio.sleep_forever()
+        finally:
+            self._stopped.set()
+
+    async def stop(self) -> None:
+        """End what still runs; returns when nothing does."""
+        self._scope.cancel()
+        await self._stopped.wait()
 
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""

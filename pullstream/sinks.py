@@ -88,7 +88,9 @@ def _reduce(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[Read
     async def body(upstream: Reader[Any], ctx: Context) -> Any:
         result = initial
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            began = monotonic()
             result = functools.reduce(function, batch.values, result)
+            ctx.worked(monotonic() - began)
             await ctx.breathe()
         return result
 

@@ -157,8 +157,9 @@ class TeeConsumer:
                 self._end_all(exc)
                 return
             if answer is DONE:
-                self._end_all(DONE)
-                self._seat.complete()
+                if self.branches:
+                    self._end_all(DONE)
+                    self._seat.complete()
                 return
             for branch in self.branches:
                 branch.give(answer)

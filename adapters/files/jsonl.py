@@ -21,8 +21,8 @@ def write_jsonl(target: str | os.PathLike[str]) -> ps.Sink[Any, list[Path]]:
     not before: after an error, an abort or a kill there are whole files only. The result is the list of the files,
     in the order in which they appeared. A time without values has no file.
 
-    A mapping becomes an object, and so does a named tuple; dates and times become ISO text; NaN, which is not JSON,
-    is refused.
+    A dict becomes an object, and so does a value that is a named tuple; dates and times become ISO text; NaN, which is
+    not JSON, is refused. There is one open file for every time that is not complete.
 
     Raises:
         CompositionError: `target` has no `{time}`.

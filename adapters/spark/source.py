@@ -17,7 +17,7 @@ from pullstream.protocol import DONE, Batch, Done
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Run = tuple[Hashable, list[Any]]
+Stretch = tuple[Hashable, list[Any]]
 
 
 def from_dataframe(df: "DataFrame", *, time: "str | Column") -> Source[Any]:
@@ -51,8 +51,8 @@ class FrameSource(Kernel[Any]):
     def __init__(self, frame: TimedFrame) -> None:
         self._frame = frame
         self._rows = Rows(frame.names, frame.time)
-        self._runs: deque[Run] = deque()
-        self._run: Run | None = None
+        self._runs: deque[Stretch] = deque()
+        self._stretch: Stretch | None = None
         self._given = 0
 
     @override
@@ -61,25 +61,25 @@ class FrameSource(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while self._run is None:
+        while self._stretch is None:
             if self._runs:
-                self._run = self._runs.popleft()
+                self._stretch = self._runs.popleft()
             # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
             elif (runs := await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)) is None:
                 return DONE
             else:
                 self._runs.extend(runs)
-        time, rows = self._run
+        time, rows = self._stretch
         part = rows[self._given : self._given + limit] if len(rows) - self._given > limit or self._given else rows
         self._given += len(part)
         if self._given == len(rows):
-            self._run, self._given = None, 0
+            self._stretch, self._given = None, 0
         return Batch(time, part)
 
     @override
     async def release(self) -> None:
         await trio.to_thread.run_sync(self._batches.close, abandon_on_cancel=True)
 
-    def _read(self) -> "list[Run] | None":
+    def _read(self) -> "list[Stretch] | None":
         batch = self._batches.next()
         return None if batch is None else list(self._rows.runs(batch))
