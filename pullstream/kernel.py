@@ -275,7 +275,7 @@ class Kernel(ABC, Generic[T]):
             self.__blame(exc)
 
     async def __settle(self) -> None:
-        with trio.move_on_after(self.run.release_timeout, shield=True) as grace:
+        with self.run.grace() as grace:
             if self.__interrupted and self.__asking:
                 self.__idle = trio.Event()
                 await self.__idle.wait()

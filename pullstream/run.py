@@ -12,7 +12,14 @@ from typing_extensions import TypeVar
 
 from pullstream.assembly import Consumer, assemble_sink
 from pullstream.blueprint import Pipeline, Site
-from pullstream.errors import Abandoned, CompositionError, PullstreamError, ReuseError, without_cancelled
+from pullstream.errors import (
+    Abandoned,
+    CompositionError,
+    PullstreamError,
+    ReleaseTimeout,
+    ReuseError,
+    without_cancelled,
+)
 from pullstream.progress import Progress
 from pullstream.shared import Run
 from pullstream.tee import TeeConsumer
@@ -77,7 +84,7 @@ class Running(Generic[R]):
         await self.wait()
 
     def abort_on_interrupt(self) -> None:
-        """Have the first Ctrl-C abort in order; from then on another one raises, as without this."""
+        """Have the first Ctrl-C abort in order, a second one without waiting for releases; a third raises anywhere."""
         self._run.spawn(self._watch_interrupts)
 
     async def __aenter__(self) -> Self:
@@ -150,9 +157,11 @@ class Running(Generic[R]):
     async def _watch_interrupts(self) -> None:
         with trio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
-                break
-        self.interrupted = True
-        await self.abort()
+                if self.interrupted:
+                    self._run.hurry()
+                    break
+                self.interrupted = True
+                self._run.spawn(self.abort)
 
 
 def _contains(exc: BaseException | None, failure: BaseException) -> bool:
@@ -205,4 +214,8 @@ async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float) -> R:
     except Abandoned:
         if running.interrupted:
             raise KeyboardInterrupt from None
+        raise
+    except ReleaseTimeout as exc:
+        if running.interrupted:
+            raise KeyboardInterrupt from exc
         raise

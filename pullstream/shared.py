@@ -1,6 +1,7 @@
 """What the modules of one run share: its settings, its tasks and its sidecar."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 
 import trio
 
@@ -21,6 +22,24 @@ class Run:
         self.nursery: trio.Nursery
         self._scope = trio.CancelScope(shield=True)
         self._stopped = trio.Event()
+        self._graces: set[trio.CancelScope] = set()
+        self._hurried = False
+
+    @contextmanager
+    def grace(self) -> Generator[trio.CancelScope]:
+        """The time a module has to let go: `release_timeout`, or none any more after `hurry`."""
+        with trio.move_on_after(0 if self._hurried else self.release_timeout, shield=True) as scope:
+            self._graces.add(scope)
+            try:
+                yield scope
+            finally:
+                self._graces.discard(scope)
+
+    def hurry(self) -> None:
+        """Wait for no release any longer."""
+        self._hurried = True
+        for scope in self._graces:
+            scope.cancel()
 
     async def host(self, task_status: trio.TaskStatus[None]) -> None:
         """Have a place for the tasks of the run until `stop`.
