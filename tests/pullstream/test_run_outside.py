@@ -1,0 +1,147 @@
+"""What a block, or whoever is around it, may do to a run, and what it is told."""
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+def broken(_):
+    raise Boom
+
+
+@ps.sink
+async def writer(upstream, ctx, written):
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, _):
+                ctx.notify_at(time)
+                await trio.sleep(0.05)
+            case ps.Completed(time):
+                written.append(time)
+
+
+@ps.source
+async def slowly(ctx):
+    for n in range(20):
+        await trio.sleep(0.05)
+        yield ps.Batch(n // 4, [n])
+
+
+@pytest.mark.parametrize("deadline", [0.02, 0.1, 0.3, 0.55])
+async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_clock):
+    """While a cancelled block cleans up under a shield, the sink sees no end and no completion that is not true."""
+    written = []
+    running = ps.pipe(slowly(), writer(written)).open()
+
+    with trio.move_on_after(deadline) as scope:
+        async with running:
+            try:
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await trio.sleep(0.2)
+
+    assert scope.cancelled_caught
+    complete = int((deadline + 0.2) / 0.2) - 1
+    assert written == list(range(max(0, len(written))))
+    assert len(written) <= complete + 1
+    with pytest.raises(ps.Abandoned):
+        await running.progress.completed(len(written) + 1)
+
+
+async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
+    """The run's own tasks go on as long as the block does, so a shielded wait in it comes to an end."""
+
+    async def double(n):
+        await trio.sleep(0.1)
+        return 2 * n
+
+    with trio.move_on_after(0.15):
+        async with ps.pipe(ps.values(range(5)), ps.map_async(double, 1), ps.collect()).open() as running:
+            with trio.fail_after(100) as scope:
+                scope.shield = True
+                assert await running.result() == [0, 2, 4, 6, 8]
+
+
+async def test_a_failure_beside_a_nursery_of_the_block_arrives_as_itself(autojump_clock):
+    """A block that waits in a nursery of its own is cancelled, and the failure is in no group."""
+    with pytest.raises(Boom):
+        async with ps.pipe(ps.once(1), ps.map(broken), ps.drain()).open(), trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+
+
+async def test_a_failure_handled_in_the_block_is_the_blocks(autojump_clock):
+    """Who asked for the result was told; the block goes on, undisturbed, and ends quietly."""
+    went_on = False
+
+    async with ps.pipe(ps.once(1), ps.map(broken), ps.drain()).open() as running:
+        with pytest.raises(Boom):
+            await running.result()
+        await trio.sleep(1)
+        went_on = True
+
+    assert went_on
+
+
+async def test_the_grace_bounds_a_generators_cleanup(autojump_clock):
+    """A generator that never finishes cleaning up is cut short after release_timeout, and everything ends."""
+
+    @ps.source
+    async def stuck(ctx):
+        try:
+            yield 1
+            yield 2
+        finally:
+            await trio.sleep_forever()
+
+    with trio.fail_after(100), pytest.raises(ps.ReleaseTimeout, match="stuck"):
+        async with ps.pipe(stuck(), ps.take(1), ps.collect()).open(release_timeout=3) as running:
+            await running.result()
+
+
+async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
+    """A sink that returns early is complete only when upstream has let go without trouble."""
+
+    @ps.source
+    class Leaky(ps.Kernel):
+        async def produce(self, limit):
+            return ps.Batch(0, [1])
+
+        async def release(self):
+            raise Boom
+
+    @ps.sink
+    async def first(upstream, ctx):
+        await upstream.ask()
+
+    running = ps.pipe(Leaky(), first()).open()
+    with pytest.raises(Boom):
+        async with running:
+            await running.progress.completed(5)
+    with pytest.raises(Boom):
+        await running.progress.completed(5)
+
+
+async def test_progress_before_opening_says_so():
+    """A run that has not begun has no frontier; an empty one would mean the end of time."""
+    running = ps.pipe(ps.values([1]), ps.collect()).open()
+
+    with pytest.raises(ps.PullstreamError, match="async with"):
+        running.progress.frontier()
+
+
+def test_a_source_is_not_notified():
+    """A source has no input on which anything could complete."""
+
+    @ps.source
+    async def asks(ctx):
+        ctx.notify_at(0)
+        yield 1
+
+    with pytest.raises(ps.CapabilityError, match="is a source"):
+        ps.run(ps.pipe(asks(), ps.collect()))
