@@ -6,7 +6,9 @@ has a small dense number. Everything later works with those numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import gc
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import attrs
@@ -22,6 +24,21 @@ Summaries: TypeAlias = Mapping[tuple[int, int], Summary | Iterable[Summary]]
 
 Transition: TypeAlias = tuple[int, Summary]
 """A step from a place: where to, and how it changes times."""
+
+
+@contextmanager
+def _collector_paused() -> Generator[None]:
+    """Keep the garbage collector from walking, again and again, what is being made and will all be kept.
+
+    It makes the cost of a large graph grow faster than the graph.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @attrs.frozen
@@ -150,15 +167,15 @@ class GraphBuilder:
             GraphError: loop contexts do not nest, or a port that had to be connected is not.
             CycleError: some cycle does not strictly advance time.
         """
-        graph = self._number()
-        for index in self._demanded:
-            for location in graph.locations:
-                place = graph.place(location)
+        with _collector_paused():
+            graph = self._number()
+            demanded = set(self._demanded)
+            for place, location in enumerate(graph.locations):
                 steps = graph.predecessors[place] if isinstance(location, Target) else graph.successors[place]
-                if location.node == index and not steps:
+                if location.node in demanded and not steps:
                     raise GraphError(f"{graph.name(place)} is not connected: a loop that is opened must be closed")
-        order = order_of_work(graph.successors, [graph.name(place) for place in range(len(graph))])
-        return attrs.evolve(graph, order=order)
+            order = order_of_work(graph.successors, [graph.name(place) for place in range(len(graph))])
+            return attrs.evolve(graph, order=order)
 
     def _number(self) -> Graph:
         """The ports numbered and the steps between them listed, nothing checked."""
