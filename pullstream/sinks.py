@@ -91,6 +91,8 @@ def _reduce(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[Read
             began = monotonic()
             result = functools.reduce(function, batch.values, result)
             ctx.worked(monotonic() - began)
+            # Freed before the next batch is made, whose values then take its place in the processor's cache.
+            del batch
             await ctx.breathe()
         return result
 
