@@ -6,6 +6,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any, ClassVar
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
@@ -84,12 +85,8 @@ def take_times(count: int) -> Transformer[A, A]:
     or sooner if the source knows sooner. Batches at other times that come before are dropped.
     """
     count_argument("take_times", "count", count)
-    return Transformer((_named("take_times", _take_times(count)),))
-
-
-def _named(name: str, blueprint: Transformer[Any, Any]) -> Module:
-    (module,) = blueprint.modules
-    return Module(name, module.make, module.args, module.options)
+    (module,) = _take_times(count).modules
+    return Transformer((attrs.evolve(module, name="take_times"),))
 
 
 class _Expand(Kernel[Any]):

@@ -26,6 +26,16 @@ def third(n: int) -> bool:
     return n % 3 == 0
 
 
+def loop(data: list[int]) -> int:
+    """What one would write by hand."""
+    total = 0
+    for n in data:
+        doubled = double(n)
+        if third(doubled):
+            total = operator.add(total, doubled)
+    return total
+
+
 def compare(name: str, baseline: Callable[[], object], candidate: Callable[[], object], count: int) -> None:
     """Print the candidate's time as a ratio to the baseline's, run in turns."""
     assert baseline() == candidate(), f"{name}: the two give different results"
@@ -45,30 +55,14 @@ def compare(name: str, baseline: Callable[[], object], candidate: Callable[[], o
 def main() -> None:
     data = list(range(COUNT))
 
-    def loop() -> int:
-        total = 0
-        for n in data:
-            doubled = double(n)
-            if third(doubled):
-                total = operator.add(total, doubled)
-        return total
-
     pipeline = ps.pipe(ps.values(data), ps.map(double), ps.filter(third), ps.reduce(operator.add, 0))
-    compare("values -> map -> filter -> sum, default limit", loop, lambda: ps.run(pipeline), COUNT)
-    compare("the same at limit 16", loop, lambda: ps.run(pipeline, limit=16), COUNT)
+    compare("values -> map -> filter -> sum, default limit", lambda: loop(data), lambda: ps.run(pipeline), COUNT)
+    compare("the same at limit 16", lambda: loop(data), lambda: ps.run(pipeline, limit=16), COUNT)
 
     small = data[: COUNT // 20]
     short = ps.pipe(ps.values(small), ps.map(double), ps.filter(third), ps.reduce(operator.add, 0))
 
-    def short_loop() -> int:
-        total = 0
-        for n in small:
-            doubled = double(n)
-            if third(doubled):
-                total = operator.add(total, doubled)
-        return total
-
-    compare("the same at limit 1, 50,000 values", short_loop, lambda: ps.run(short, limit=1), len(small))
+    compare("the same at limit 1, 50,000 values", lambda: loop(small), lambda: ps.run(short, limit=1), len(small))
 
     ten = ps.pipe(ps.values(data), *[ps.map(double)] * 10, ps.reduce(max, 0))  # type: ignore[call-overload]
 
