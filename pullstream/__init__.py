@@ -6,9 +6,11 @@ it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
 """
 
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
-from pullstream.concurrent import map_async
-from pullstream.context import Completed, Context
+from pullstream.combining.tee import tee
 from pullstream.decorators import sink, source, transformer
+from pullstream.engine.context import Completed, Context
+from pullstream.engine.kernel import Kernel
+from pullstream.engine.progress import Blocking, Progress
 from pullstream.errors import (
     Abandoned,
     CapabilityError,
@@ -18,17 +20,16 @@ from pullstream.errors import (
     ReleaseTimeout,
     ReuseError,
 )
-from pullstream.kernel import Kernel
-from pullstream.keyed import Fold, reduce_by_key
 from pullstream.pipe import pipe
-from pullstream.progress import Blocking, Progress
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.run import Running, run
-from pullstream.sinks import collect, drain, reduce
-from pullstream.sources import count, empty, fail, infinite, once, values
-from pullstream.stateless import filter, map
-from pullstream.tee import tee
-from pullstream.transformers import flat_map, map_batches, take, take_times
+from pullstream.sinks.basic import collect, drain, reduce
+from pullstream.sources.values import count, empty, fail, infinite, once, values
+from pullstream.transformers.concurrent import map_async
+from pullstream.transformers.expand import flat_map, map_batches
+from pullstream.transformers.keyed import Fold, reduce_by_key
+from pullstream.transformers.stateless import filter, map
+from pullstream.transformers.take import take, take_times
 
 __all__ = [
     "DONE",

@@ -11,10 +11,10 @@ from typing import Any, Concatenate, ParamSpec, cast, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, Site, Source, Transformer
-from pullstream.context import Context
+from pullstream.engine.context import Context
+from pullstream.engine.generator import GeneratorKernel
+from pullstream.engine.kernel import Kernel
 from pullstream.errors import CompositionError
-from pullstream.generator import GeneratorKernel
-from pullstream.kernel import Kernel
 from pullstream.protocol import Batch, Reader
 
 A = TypeVar("A")

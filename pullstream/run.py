@@ -10,8 +10,11 @@ from typing import Generic, Self, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.assembly import Consumer, assemble_sink
 from pullstream.blueprint import Pipeline, Site
+from pullstream.combining.tee import TeeConsumer
+from pullstream.engine.assembly import Consumer, assemble_sink
+from pullstream.engine.progress import Progress
+from pullstream.engine.shared import Run
 from pullstream.errors import (
     Abandoned,
     CompositionError,
@@ -20,9 +23,6 @@ from pullstream.errors import (
     ReuseError,
     without_cancelled,
 )
-from pullstream.progress import Progress
-from pullstream.shared import Run
-from pullstream.tee import TeeConsumer
 
 R = TypeVar("R")
 

@@ -11,7 +11,7 @@ from adapters.spark.ordered import OrderedBatches
 from adapters.spark.rows import Rows
 from adapters.spark.timed import TimedFrame, timed
 from pullstream.blueprint import Module, Source
-from pullstream.kernel import Kernel
+from pullstream.engine.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:

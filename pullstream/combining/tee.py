@@ -6,10 +6,10 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site
+from pullstream.engine.kernel import Kernel
+from pullstream.engine.shared import Run
 from pullstream.errors import CompositionError, without_cancelled
-from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
-from pullstream.shared import Run
 
 A = TypeVar("A")
 R1 = TypeVar("R1")

@@ -9,8 +9,8 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
+from pullstream.engine.kernel import Kernel
 from pullstream.errors import without_cancelled
-from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")

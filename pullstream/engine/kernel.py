@@ -20,11 +20,11 @@ from typing import ClassVar, Generic
 import trio
 from typing_extensions import TypeVar
 
+from pullstream.engine.lane import Lane
+from pullstream.engine.progress import Seat
+from pullstream.engine.shared import Run
 from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
-from pullstream.lane import Lane
-from pullstream.progress import Seat
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
-from pullstream.shared import Run
 
 T = TypeVar("T")
 

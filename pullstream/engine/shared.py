@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import trio
 
-from pullstream.progress import Progress
+from pullstream.engine.progress import Progress
 
 
 class Run:

@@ -7,8 +7,8 @@ import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Site, Transformer, callable_argument
-from pullstream.context import Completed, Context
 from pullstream.decorators import transformer
+from pullstream.engine.context import Completed, Context
 from pullstream.errors import CompositionError
 from pullstream.protocol import Batch, Reader
 

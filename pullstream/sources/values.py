@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final, cast, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, OneShot, Site, Source, callable_argument
+from pullstream.engine.kernel import Kernel
 from pullstream.errors import CompositionError
-from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, callable_argument
-from pullstream.context import Context
+from pullstream.engine.context import Context
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")

@@ -10,12 +10,12 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
+from pullstream.engine.kernel import BREATH
+from pullstream.engine.lane import Lane
+from pullstream.engine.progress import Seat, Waiter
+from pullstream.engine.shared import Run
 from pullstream.errors import CapabilityError
-from pullstream.kernel import BREATH
-from pullstream.lane import Lane
-from pullstream.progress import Seat, Waiter
 from pullstream.protocol import DONE, Batch, Done, Reader
-from pullstream.shared import Run
 from timely import less_equal
 
 T = TypeVar("T")

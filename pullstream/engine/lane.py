@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import TypeVar, override
 
-from pullstream.progress import Seat, Stamp
+from pullstream.engine.progress import Seat, Stamp
 from pullstream.protocol import DONE, Batch, Done, Reader
 
 if TYPE_CHECKING:
-    from pullstream.kernel import Kernel
+    from pullstream.engine.kernel import Kernel
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, cast
 import trio
 from typing_extensions import override
 
-from pullstream.context import Account, Context
+from pullstream.engine.context import Account, Context
+from pullstream.engine.kernel import Kernel
 from pullstream.errors import ProtocolError, without_cancelled
-from pullstream.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 

@@ -17,7 +17,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.kernel import Kernel
+from pullstream.engine.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")

@@ -7,13 +7,13 @@ from typing import Any, cast
 import trio
 
 from pullstream.blueprint import Blueprint, Module
-from pullstream.context import Context, SinkAccount
+from pullstream.combining.tee import Tee, TeeConsumer
+from pullstream.engine.context import Context, SinkAccount
+from pullstream.engine.kernel import Kernel
+from pullstream.engine.shared import Run
 from pullstream.errors import blame, without_cancelled
-from pullstream.kernel import Kernel
 from pullstream.protocol import Reader
-from pullstream.shared import Run
-from pullstream.stateless import Segment, Stage
-from pullstream.tee import Tee, TeeConsumer
+from pullstream.transformers.stateless import Segment, Stage
 
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 

@@ -1,0 +1,1 @@
+"""Several streams, or several readers of one."""

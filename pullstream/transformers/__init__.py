@@ -1,0 +1,1 @@
+"""From a stream to a stream."""
