@@ -1,0 +1,99 @@
+"""The ready-made modules with their parameters, as subjects of the conformance kit: a line each.
+
+`python -m pullstream check` and the tests run every row, over values 0, 1, ... See `Subject` for what a row may say.
+"""
+
+# Rows are lambdas, whose parameters have no types: what is strict elsewhere would make a page of every line.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportOperatorIssue=false
+# mypy: disable-error-code="var-annotated, operator"
+
+import operator
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import trio
+
+import pullstream as ps
+from pullstream.conformance.subject import Subject
+
+Function = Callable[[Any], Any]
+
+
+def calling(function: Function) -> Callable[[Any], Awaitable[Any]]:
+    """The same function, after a moment of (virtual) time."""
+
+    async def call(value: Any) -> Any:
+        await trio.sleep(0.1)
+        return function(value)
+
+    return call
+
+
+def passing(function: Function) -> Callable[[Any], bool]:
+    """A test that calls the function, and passes every value."""
+
+    def test(value: Any) -> bool:
+        function(value)
+        return True
+
+    return test
+
+
+def twice(function: Function) -> Callable[[Any], list[Any]]:
+    """A function that gives every result two times."""
+    return lambda value: [function(value)] * 2
+
+
+def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
+    """A function of lists that calls the function with every value."""
+    return lambda values: [function(value) for value in values]
+
+
+def counted(key: Function) -> ps.Transformer[Any, Any]:
+    """How many values there are of each key."""
+    return ps.reduce_by_key(key, ps.Fold(int, lambda n, _: n + 1))
+
+
+SOURCES: Final = (
+    Subject("values", lambda: ps.values(range(5))),
+    Subject("values, each at its time", lambda: ps.values(range(5), time=lambda n: n)),
+    Subject("values of a generator", lambda: ps.values(n for n in range(5))),
+    Subject("once", lambda: ps.once(None)),
+    Subject("empty", ps.empty),
+    Subject("fail", lambda: ps.fail(ValueError("as asked for"))),
+    Subject("count", ps.count, endless=True),
+    Subject("infinite", lambda: ps.infinite(lambda: 1), endless=True),
+)
+
+TRANSFORMERS: Final = (
+    Subject("map", ps.map, around=True),
+    Subject("filter, all pass", lambda function: ps.filter(passing(function)), around=True),
+    Subject("filter, half pass", lambda: ps.filter(lambda n: n % 2)),
+    Subject("filter, none passes", lambda: ps.filter(lambda _: False)),
+    Subject("flat_map, two each", lambda function: ps.flat_map(twice(function)), around=True),
+    Subject("flat_map, none", lambda: ps.flat_map(lambda _: ())),
+    Subject("map_batches", lambda function: ps.map_batches(listing(function)), around=True, batches=True),
+    Subject("map_async 1", lambda function: ps.map_async(calling(function), 1), around=True),
+    Subject("map_async 3", lambda function: ps.map_async(calling(function), 3), around=True),
+    Subject("map_async 3, as ready", lambda f: ps.map_async(calling(f), 3, ordered=False), around=True, ordered=False),
+    Subject("take 0", lambda: ps.take(0)),
+    Subject("take 2", lambda: ps.take(2)),
+    Subject("take 9", lambda: ps.take(9)),
+    Subject("take_times 0", lambda: ps.take_times(0)),
+    Subject("take_times 2", lambda: ps.take_times(2)),
+    Subject("take_times 9", lambda: ps.take_times(9)),
+    Subject("reduce_by_key", counted, around=True),
+    Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
+)
+
+COMBINING: Final[tuple[Subject, ...]] = ()
+
+SINKS: Final = (
+    Subject("collect", ps.collect),
+    Subject("drain", ps.drain, around=True),
+    Subject("reduce", lambda: ps.reduce(operator.add, 0)),
+    Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
+)
+
+READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
+"""Every ready-made module."""

@@ -1,0 +1,47 @@
+"""What the conformance kit tests: a module, how to make it, and what may be expected of it."""
+
+from collections.abc import Callable
+
+import attrs
+
+from pullstream.blueprint import Blueprint
+
+
+@attrs.frozen
+class Subject:
+    """A module under test. A row of `ready.READY` is one; `conformance(...)` makes one of what it is given.
+
+    `make` is called anew for every cell, and gives a source, a transformer or a sink. What it is called with:
+
+    - nothing, unless one of these is set;
+    - `around`: a function of one value, which it must call with every value (it gives ten times the value, or raises);
+    - `resource`: a context manager to enter when it acquires and to leave when it releases (R10);
+    - `inputs`: so many reference sources, for a module that joins several; it then gives a source.
+
+    >>> import pullstream as ps
+    >>> Subject("take 2", lambda: ps.take(2))  # doctest: +ELLIPSIS
+    Subject(name='take 2', ...)
+    >>> Subject("map", ps.map, around=True)  # doctest: +ELLIPSIS
+    Subject(name='map', ...)
+
+    What may not be expected of everybody is said by name:
+
+    - `ordered=False`: values come as they are ready, so only which values come is compared;
+    - `batches=True`: it looks at batches, so what comes depends on the limit;
+    - `timing=True`: it looks at the clock, so what comes depends on when values arrive;
+    - `grows=True`: it asks for more than it was asked for, or keeps on asking ahead;
+    - `absorbs=True`: it deals with failures itself (of its upstream, of its callable), wholly or in part;
+    - `endless=True`: it does not end by itself.
+    """
+
+    name: str
+    make: Callable[..., Blueprint] = attrs.field(repr=False)
+    around: bool = attrs.field(default=False, kw_only=True)
+    resource: bool = attrs.field(default=False, kw_only=True)
+    inputs: int = attrs.field(default=0, kw_only=True)
+    ordered: bool = attrs.field(default=True, kw_only=True)
+    batches: bool = attrs.field(default=False, kw_only=True)
+    timing: bool = attrs.field(default=False, kw_only=True)
+    grows: bool = attrs.field(default=False, kw_only=True)
+    absorbs: bool = attrs.field(default=False, kw_only=True)
+    endless: bool = attrs.field(default=False, kw_only=True)
