@@ -10,6 +10,7 @@ from pullstream.combining.tee import tee
 from pullstream.decorators import sink, source, transformer
 from pullstream.engine.context import Completed, Context
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Blocking, Progress
 from pullstream.errors import (
     Abandoned,
@@ -41,6 +42,7 @@ __all__ = [
     "Completed",
     "CompositionError",
     "Context",
+    "Counters",
     "Done",
     "Fold",
     "Kernel",

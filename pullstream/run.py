@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Generic, Self, cast
@@ -11,8 +11,8 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Pipeline, Site
-from pullstream.combining.tee import TeeConsumer
-from pullstream.engine.assembly import Consumer, assemble_sink
+from pullstream.engine.assembly import Assembly, Consuming, consume_all
+from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Progress
 from pullstream.engine.shared import Run
 from pullstream.errors import (
@@ -50,6 +50,19 @@ class Running(Generic[R]):
     def progress(self) -> Progress:
         """The run's progress sidecar."""
         return self._run.progress
+
+    def counters(self) -> list[Counters]:
+        """What every module has done so far, in the order of the pipeline; also after the end.
+
+        >>> import trio, pullstream as ps
+        >>> async def main():
+        ...     async with ps.pipe(ps.values("abcd"), ps.take(3), ps.collect()).open() as running:
+        ...         await running.result()
+        ...         return [(row.module, row.values_in, row.values_out) for row in running.counters()]
+        >>> trio.run(main)
+        [('values', 0, 3), ('take', 3, 3), ('collect', 3, 0)]
+        """
+        return self._run.progress.counters()
 
     async def result(self) -> R:
         """Wait for the end and give the sink's result; a tuple of results for several sinks.
@@ -102,15 +115,15 @@ class Running(Generic[R]):
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None, None]:
         run = self._run
-        consumer = assemble_sink(run, self._pipeline, None)
+        assembly = Assembly(run)
+        consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.progress.start()
         outcome: BaseException | None = None
         try:
             async with trio.open_nursery() as block:
                 with trio.CancelScope(shield=True):
                     await block.start(run.host)
-                run.spawn(run.progress.keep_looking)
-                run.spawn(self._consume, consumer, block)
+                run.spawn(self._consume, consumers, block)
                 try:
                     yield
                     await (self.wait() if self._aborted or self._told else self.result())
@@ -128,10 +141,10 @@ class Running(Generic[R]):
         if self._failure is not None and not self._told and not isinstance(self._failure, Abandoned):
             raise self._failure.with_traceback(self._traceback)
 
-    async def _consume(self, consumer: Consumer | TeeConsumer, block: trio.Nursery) -> None:
+    async def _consume(self, consumers: Sequence[Consuming], block: trio.Nursery) -> None:
         with self._scope:
             try:
-                self._result = cast("R", await consumer.consume())
+                self._result = cast("R", (await consume_all(consumers))[0])
             except BaseException as exc:
                 if without_cancelled(exc) is None:
                     raise

@@ -1,11 +1,12 @@
 """`tee`: several sinks over one stream, in lockstep."""
 
-from typing import Any, ClassVar, Protocol, overload
+from typing import Any, ClassVar, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site
+from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.shared import Run
 from pullstream.errors import CompositionError, without_cancelled
@@ -18,11 +19,19 @@ R3 = TypeVar("R3")
 R4 = TypeVar("R4")
 
 
-class Tee:
+class Tee(Wiring):
     """What a run makes of a `tee` module."""
 
     def __init__(self, *sinks: Blueprint) -> None:
-        self.sinks = sinks
+        self._sinks = sinks
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+        assert upstream is not None, "a tee is a sink"
+        tee = TeeConsumer(assembly.run, module, len(self._sinks), upstream)
+        for sink, branch in zip(self._sinks, list(tee.branches), strict=True):
+            tee.consumers.append(assembly.sink(sink, branch))
+        return tee
 
 
 class Branch(Kernel[Any]):
@@ -72,13 +81,6 @@ class Branch(Kernel[Any]):
         return exc is self._ending
 
 
-class Consuming(Protocol):
-    """A sink at run time."""
-
-    async def consume(self) -> Any:
-        """Run the sink to its end."""
-
-
 class TeeConsumer:
     """A tee at run time: it asks upstream when every branch has asked, and gives each the same answer.
 
@@ -87,46 +89,42 @@ class TeeConsumer:
     """
 
     def __init__(self, run: Run, module: Module, branches: int, upstream: Kernel[Any]) -> None:
-        name = module.label or module.name
-        seat = run.progress.seat([name], module.site, upstream.seat)
-        self._reader = upstream.reader(seat)
+        name = named(module)
+        seat = run.progress.seat([name], module.site, [upstream.seat])
+        self._reader = upstream.reader(seat.ports[0])
         self._seat = seat
         self.changed = trio.Event()
         self.consumers: list[Consuming] = []
         self.branches: list[Branch] = []
         for number in range(branches):
             branch = Branch(self)
-            branch.connect(run, run.progress.seat([f"{name}[{number}]"], module.site, seat), None)
+            branch.connect(run, run.progress.seat([f"{name}[{number}]"], module.site, [seat]), [])
             branch.origin = False
             self.branches.append(branch)
 
     async def consume(self) -> tuple[Any, ...]:
         """Run every sink to its end."""
-        results: list[Any] = [None] * len(self.consumers)
-        failures: list[BaseException] = []
+        results: list[Any] = []
+        failure: list[BaseException] = []
 
-        async def consume(number: int) -> None:
+        async def consume() -> None:
             try:
-                results[number] = await self.consumers[number].consume()
+                results.extend(await consume_all(self.consumers))
             except BaseException as exc:
                 if without_cancelled(exc) is None:
                     raise
-                if all(exc is not failure for failure in failures):
-                    failures.append(exc)
+                failure.append(exc)
 
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._pump)
-                for number in range(len(self.consumers)):
-                    nursery.start_soon(consume, number)
+                nursery.start_soon(consume)
         except BaseException as exc:
             if without_cancelled(exc) is None:
                 self._seat.abandon()
             raise
-        if len(failures) > 1:
-            raise BaseExceptionGroup("several sinks failed, each in its own way", failures)
-        if failures:
-            raise failures[0]
+        if failure:
+            raise failure[0]
         return tuple(results)
 
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:

@@ -1,13 +1,13 @@
-"""Assembling a run: kernels for the modules of a blueprint, seats beside them, a body for its sink."""
+"""Assembling a run: kernels for the modules of a blueprint, seats beside them, bodies for its sinks."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import trio
 
-from pullstream.blueprint import Blueprint, Module
-from pullstream.combining.tee import Tee, TeeConsumer
+from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.context import Context, SinkAccount
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.shared import Run
@@ -18,53 +18,90 @@ from pullstream.transformers.stateless import Segment, Stage
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 
 
-def assemble_stream(run: Run, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-    """Make the kernels of a source's or transformer's modules; neighbouring stateless ones become one."""
-    kernel = upstream
-    made = [(module, module.made()) for module in modules]
-    for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
-        row = list(group)
-        if is_stage:
-            stages, names = [stage for _, stage in row], [module for module, _ in row]
-            kernel = _place(run, Segment(stages, names), names, kernel)
-        else:
-            for module, it in row:
-                kernel = _place(run, it, [module], kernel)
-    assert kernel is not None, "a stream has at least one module"
-    return kernel
+class Consuming(Protocol):
+    """A sink at run time."""
+
+    async def consume(self) -> Any:
+        """Run the sink to its end."""
 
 
-def assemble_sink(run: Run, sink: Blueprint, upstream: Kernel[Any] | None) -> "Consumer | TeeConsumer":
-    """Make a sink with everything above it, from `upstream` on."""
-    *modules, last = sink.modules
-    kernel = assemble_stream(run, modules, upstream) if modules or upstream is None else upstream
-    made: object = last.made()
-    if not isinstance(made, Tee):
-        return Consumer(run, last, cast("Body", made), kernel)
-    tee = TeeConsumer(run, last, len(made.sinks), kernel)
-    for branch_sink, branch in zip(made.sinks, list(tee.branches), strict=True):
-        tee.consumers.append(assemble_sink(run, branch_sink, branch))
-    return tee
+class Wiring(ABC):
+    """What a module makes that is neither a kernel, a stage nor a body: it places several of them."""
+
+    @abstractmethod
+    def wire(self, assembly: "Assembly", module: Module, upstream: Kernel[Any] | None) -> Any:
+        """Place what the module consists of below `upstream`.
+
+        Gives the kernel whose output is the module's or, for a sink, what is `Consuming`.
+        """
 
 
-def _place(run: Run, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-    names = [module.label or module.name for module in modules]
-    seat = run.progress.seat(names, modules[-1].site, None if upstream is None else upstream.seat)
-    kernel.connect(run, seat, upstream)
-    return kernel
+class Assembly:
+    """Puts blueprints into one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.beside: list[Consuming] = []
+        """Sinks that run beside the main one, and whose results nobody is given."""
+
+    def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
+        """Place a source's or transformer's modules; neighbouring stateless ones become one kernel."""
+        kernel = upstream
+        made = [(module, module.made()) for module in modules]
+        for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
+            row = list(group)
+            if is_stage:
+                stages, names = [stage for _, stage in row], [module for module, _ in row]
+                kernel = self.place(Segment(stages, names), names, kernel)
+            else:
+                for module, it in row:
+                    wired = isinstance(it, Wiring)
+                    kernel = it.wire(self, module, kernel) if wired else self.place(it, [module], kernel)
+        assert kernel is not None, "a stream has at least one module"
+        return kernel
+
+    def sink(self, sink: Blueprint, upstream: Kernel[Any] | None) -> Consuming:
+        """Place a sink with everything above it, from `upstream` on."""
+        *modules, last = sink.modules
+        kernel = self.stream(modules, upstream) if modules else upstream
+        made: object = last.made()
+        if isinstance(made, Wiring):
+            return made.wire(self, last, kernel)
+        assert kernel is not None, "a sink has something above it"
+        return Consumer(self.run, last, cast("Body", made), kernel)
+
+    def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
+        """Place a kernel below `upstream` and the sources of its own."""
+        upstreams = [] if upstream is None else [upstream]
+        upstreams += [self.stream(source.modules, None) for source in kernel.sources]
+        return self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
+
+    def connect(
+        self, kernel: Kernel[Any], names: Sequence[str], site: Site | None, upstreams: Sequence[Kernel[Any]]
+    ) -> Kernel[Any]:
+        """Give a kernel its seat and its inputs."""
+        seat = self.run.progress.seat(names, site, [upstream.seat for upstream in upstreams])
+        kernel.connect(self.run, seat, upstreams)
+        return kernel
+
+
+def named(module: Module) -> str:
+    """What a module goes by in a run."""
+    return module.label or module.name
 
 
 class Consumer:
     """A sink at run time: its body, its reader, and how it ended."""
 
     def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
-        self.seat = run.progress.seat([module.label or module.name], module.site, upstream.seat, sink=True)
-        self._reader = upstream.reader(self.seat)
+        self.seat = run.progress.seat([named(module)], module.site, [upstream.seat], sink=True)
+        self._reader = upstream.reader(self.seat.ports[0])
         self._context = Context(SinkAccount(run, self.seat, [self._reader]))
         self._body = body
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
+        self.seat.meter.always_asked()
         try:
             result = await self._body(self._reader, self._context)
             # Until upstream has let go, and without trouble, nothing that was left out looks complete.
@@ -88,3 +125,29 @@ class Consumer:
             raise
         self.seat.complete()
         return result
+
+
+async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:
+    """Run sinks side by side, each to its end; an error is raised when all have ended."""
+    if len(consumers) == 1:
+        return [await consumers[0].consume()]
+    results: list[Any] = [None] * len(consumers)
+    failures: list[BaseException] = []
+
+    async def consume(number: int) -> None:
+        try:
+            results[number] = await consumers[number].consume()
+        except BaseException as exc:
+            if without_cancelled(exc) is None:
+                raise
+            if all(exc is not failure for failure in failures):
+                failures.append(exc)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(len(consumers)):
+            nursery.start_soon(consume, number)
+    if len(failures) > 1:
+        raise BaseExceptionGroup("several sinks failed, each in its own way", failures)
+    if failures:
+        raise failures[0]
+    return results

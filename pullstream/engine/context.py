@@ -166,7 +166,7 @@ class Context:
             raise CapabilityError(f"{account.seat} is a source: it has no input on which a time could complete")
         if time not in account.requests:
             account.take(time)
-            account.requests[time] = Waiter(account.seat.input, time, None, trio.Event())
+            account.requests[time] = Waiter([port.place for port in account.seat.ports], time, None, trio.Event())
 
     def advance(self, time: Hashable) -> None:
         """In a source: say, without answering, that nothing before `time` will come."""

@@ -12,7 +12,7 @@ ends and then wakes a waiting abort has returned to its asker before the abort i
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import ClassVar, Generic
@@ -20,8 +20,9 @@ from typing import ClassVar, Generic
 import trio
 from typing_extensions import TypeVar
 
+from pullstream.blueprint import Source
 from pullstream.engine.lane import Lane
-from pullstream.engine.progress import Seat
+from pullstream.engine.seat import Port, Seat
 from pullstream.engine.shared import Run
 from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
@@ -52,6 +53,9 @@ class Kernel(ABC, Generic[T]):
 
     trusted: ClassVar[bool] = False
     """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
+
+    sources: "Sequence[Source[object]]" = ()
+    """Sources that a run opens with the module and gives it as further `inputs`."""
 
     run: Run
     seat: Seat
@@ -85,26 +89,45 @@ class Kernel(ABC, Generic[T]):
 
     async def dismiss(self, reason: BaseException | None) -> None:
         """End what is upstream; for a module whose upstream is not simply its `inputs`."""
-        failure: BaseException | None = None
-        for lane in self.inputs:
+        if len(self.inputs) == 1:
+            await self.inputs[0].terminate(reason)
+        elif self.inputs:
+            await self._dismiss_all(reason)
+
+    async def _dismiss_all(self, reason: BaseException | None) -> None:
+        # All are told before any other task runs, or a value could pass on one while another lets go (R5, R6).
+        told = [(lane, lane.close(reason)) for lane in self.inputs]
+        failures: list[BaseException] = []
+
+        async def confirm(lane: "Lane[object]", closed: bool) -> None:  # noqa: FBT001
             try:
-                await lane.terminate(reason)
-            except BaseException as exc:  # noqa: BLE001 - one input's trouble must not keep the others open
-                failure = failure or exc
-        if failure is not None:
-            raise failure
+                await lane.confirm(reason, closed=closed)
+            except BaseException as exc:
+                if without_cancelled(exc) is None:
+                    raise
+                failures.append(exc)
+
+        async with trio.open_nursery() as nursery:
+            for lane, closed in told:
+                nursery.start_soon(confirm, lane, closed)
+        if failures:
+            raise failures[0]
 
     # ---- wiring, by the run
 
-    def connect(self, run: Run, seat: Seat, upstream: "Kernel[object] | None") -> None:
-        """Put the module into a run: above it `upstream`, beside it its `seat` in the sidecar."""
+    def connect(self, run: Run, seat: Seat, upstreams: "Sequence[Kernel[object]]") -> None:
+        """Put the module into a run: above it `upstreams`, beside it its `seat` in the sidecar.
+
+        A branch of a fan-out has a port in the sidecar's graph, and no upstream that it could ask.
+        """
         self.run = run
         self.seat = seat
-        self.inputs: list[Lane[object]] = []
-        self.origin = upstream is None
-        if upstream is not None:
-            self.upstream = upstream.reader(seat)
-            self.inputs.append(self.upstream)
+        self.inputs: list[Lane[object]] = [
+            upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)
+        ]
+        self.origin = not upstreams
+        if upstreams:
+            self.upstream = self.inputs[0]
         self.__state = State.OPEN
         self.__failure: BaseException | None = None
         self.__traceback: TracebackType | None = None
@@ -130,9 +153,9 @@ class Kernel(ABC, Generic[T]):
         """What the stream failed with, if it did."""
         return self.__failure
 
-    def reader(self, consumer: Seat) -> "Lane[T]":
-        """A first lane for `consumer`, which further lanes are taken from."""
-        return Lane(self, consumer)
+    def reader(self, port: Port) -> "Lane[T]":
+        """A first lane for the module that has the `port`, which further lanes are taken from."""
+        return Lane(self, port)
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time; for loops that may run long."""

@@ -1,10 +1,11 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.progress import Seat, Stamp
+from pullstream.engine.seat import Port, Stamp
 from pullstream.protocol import DONE, Batch, Done, Reader
 
 if TYPE_CHECKING:
@@ -16,11 +17,13 @@ T_co = TypeVar("T_co", covariant=True)
 class Lane(Stamp, Reader[T_co]):
     """A reader of a kernel: one task's end of the edge."""
 
-    __slots__ = ("kernel", "over", "trouble")
+    __slots__ = ("_above", "_below", "kernel", "over", "trouble")
 
-    def __init__(self, kernel: "Kernel[T_co]", consumer: Seat) -> None:
-        super().__init__(kernel.run.progress, consumer)
+    def __init__(self, kernel: "Kernel[T_co]", port: Port) -> None:
+        super().__init__(kernel.run.progress, port)
         self.kernel = kernel
+        self._above = kernel.seat.meter
+        self._below = port.seat.meter
         self.over = False
         self.trouble: BaseException | None = None
         kernel.lanes.append(self)
@@ -32,13 +35,25 @@ class Lane(Stamp, Reader[T_co]):
         self.live = False
         if self._progress.waiters:
             self._progress.stir()
+        above, below = self._above, self._below
+        now = perf_counter()
+        below.step(now, 0, 1)
+        above.step(now, 1, 0)
         try:
             answer = await self.kernel.ask(self, limit)
         except BaseException:
             self.over = True
             raise
+        finally:
+            now = perf_counter()
+            above.step(now, -1, 0)
+            below.step(now, 0, -1)
         if answer is DONE:
             self.over = True
+        else:
+            number = len(answer.values)
+            above.values_out += number
+            below.values_in += number
         return answer
 
     @override
@@ -68,6 +83,21 @@ class Lane(Stamp, Reader[T_co]):
         except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for the confirmation after all
             self.trouble = exc
 
+    def close(self, reason: BaseException | None) -> bool:
+        """Send a termination, if none was needed before; True if it is for the sender to have it confirmed."""
+        self.live = False
+        return not self.over and self.kernel.close(reason)
+
+    async def confirm(self, reason: BaseException | None, *, closed: bool) -> None:
+        """Wait for the confirmation of what `close` sent."""
+        if not closed:
+            await self.terminate(reason)
+            return
+        try:
+            await self.kernel.confirm(reason)
+        finally:
+            self.over = True
+
     async def terminate(self, reason: BaseException | None) -> Done:
         """Abort or, with a reason, error; nothing is sent after a terminal answer (R9)."""
         self.live = False
@@ -90,4 +120,4 @@ class Lane(Stamp, Reader[T_co]):
 
     @override
     def lane(self) -> "Lane[T_co]":
-        return Lane(self.kernel, self._consumer)
+        return Lane(self.kernel, self._port)

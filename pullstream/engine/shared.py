@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 
 import trio
+from typing_extensions import override
 
 from pullstream.engine.progress import Progress
 
@@ -18,7 +19,7 @@ class Run:
         self.release_timeout = release_timeout
         self.blocked = 0.0
         """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
-        self.progress = Progress()
+        self.progress = Progress(self.spawn)
         self.nursery: trio.Nursery
         self._scope = trio.CancelScope(shield=True)
         self._stopped = trio.Event()
@@ -63,3 +64,28 @@ class Run:
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""
         self.nursery.start_soon(task, *args)
+
+
+class InnerRun(Run):
+    """What the modules of a stream share that a module opens while it runs: a sidecar of their own, and else all."""
+
+    def __init__(self, outer: Run) -> None:
+        self._outer = outer
+        super().__init__(limit=outer.limit, release_timeout=outer.release_timeout)
+        self.nursery = outer.nursery
+
+    @property
+    def blocked(self) -> float:
+        """That of the whole run."""
+        return self._outer.blocked
+
+    @blocked.setter
+    def blocked(self, seconds: float) -> None:
+        if seconds:
+            self._outer.blocked = seconds
+
+    @override
+    @contextmanager
+    def grace(self) -> Generator[trio.CancelScope]:
+        with self._outer.grace() as scope:
+            yield scope

@@ -1,0 +1,64 @@
+"""Streams that a module opens while it runs: the inner streams of `flatten`, the attempts of `retry`.
+
+To the sidecar the module is one node (DESIGN 4.2): an inner stream has a small sidecar of its own, so that what is
+inside can await completions too, and its owner holds, outside, what the inner stream may still bring.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Blueprint, Source
+from pullstream.engine.lane import Lane
+from pullstream.engine.shared import InnerRun
+
+if TYPE_CHECKING:
+    from pullstream.engine.kernel import Kernel
+
+T = TypeVar("T")
+
+
+def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
+    """Open a source inside a running module; the lane counts among its `inputs` until `close_inner`.
+
+    As an input it is told when the owner ends, and its failure is passed on as it is. Its times are its own: the
+    owner answers at times it has a right to, and mirrors (`seat.mirror`) those of the inner stream that are outer ones.
+    """
+    return open_below(owner, source, None)
+
+
+def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | None") -> "Lane[Any]":
+    """The same for a transformer, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
+    from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
+
+    run = InnerRun(owner.run)
+    assembly = Assembly(run)
+    upstream = None if feed is None else assembly.connect(feed, [f"into {owner.seat.names[-1]}"], owner.seat.site, [])
+    kernel = assembly.stream(blueprint.modules, upstream)
+    seat = run.progress.seat(owner.seat.names, owner.seat.site, [kernel.seat], sink=True)
+    lane = kernel.reader(seat.ports[0])
+    run.progress.start()
+    for consumer in assembly.beside:
+        run.spawn(consumer.consume)
+    owner.inputs.append(lane)
+    return lane
+
+
+async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseException | None = None) -> None:
+    """End an inner stream, if it has not ended, and forget it.
+
+    Raises:
+        BaseException: what its release raised.
+    """
+    try:
+        await lane.terminate(reason)
+    finally:
+        forget_inner(owner, [lane])
+
+
+def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
+    """Forget inner streams that have ended."""
+    for lane in lanes:
+        owner.inputs.remove(lane)
+        lane.kernel.run.progress.end(None, abandoned=False)

@@ -1,0 +1,237 @@
+"""A module's place in the sidecar: what it holds, what it has in flight, and how its part of the run stands."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from pullstream.blueprint import Site
+from pullstream.engine.meter import Meter
+from pullstream.errors import CapabilityError
+from timely import BEGINNING, Antichain, less_equal
+
+if TYPE_CHECKING:
+    from pullstream.engine.progress import Progress
+
+
+class _Nothing(Enum):
+    NOTHING = "nothing"
+
+
+NOTHING: Final = _Nothing.NOTHING
+
+
+class Stamp:
+    """A lane's batch in flight: counted at its consumer's input until it is acknowledged.
+
+    `live` goes false when the batch is acknowledged; the count itself is withdrawn at the next look, or kept, for
+    nothing, when the next batch is at the same time.
+    """
+
+    __slots__ = ("_port", "_progress", "live", "stamped")
+
+    def __init__(self, progress: "Progress", port: "Port") -> None:
+        self._progress = progress
+        self._port = port
+        self.live = False
+        self.stamped: Hashable = NOTHING
+        progress.stamps.append(self)
+
+    def stamp(self, time: Hashable) -> None:
+        """A batch at `time` is handed over."""
+        stamped = self.stamped
+        if stamped is not time and stamped != time:
+            update = self._progress.tracker.update
+            update(self._port.place, time, 1)
+            if stamped is not NOTHING:
+                update(self._port.place, stamped, -1)
+            self.stamped = time
+        self.live = True
+
+    def withdraw(self) -> None:
+        """Nothing of this lane is in flight any more."""
+        self.live = False
+        if self.stamped is not NOTHING:
+            self._progress.tracker.update(self._port.place, self.stamped, -1)
+            self.stamped = NOTHING
+
+    def covers(self, time: Hashable) -> bool:
+        """Whether an unacknowledged batch gives the right to speak at `time`."""
+        return self.live and self.stamped <= time  # type: ignore[operator]  # the time domain's own order
+
+
+class Port:
+    """An input of a module; its place in the graph is known once that is closed."""
+
+    __slots__ = ("place", "seat")
+
+    def __init__(self, seat: "Seat") -> None:
+        self.seat = seat
+        self.place = -1
+
+
+class Ending(Enum):
+    """How a module's part of the run stands."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+
+
+class Seat:
+    """A module's place in the sidecar: its name, its input and output, and what it holds."""
+
+    def __init__(self, progress: "Progress", names: Sequence[str], site: Site | None, node: int) -> None:
+        self._progress = progress
+        self._held: dict[Hashable, int] = {}
+        self.names = names
+        self.site = site
+        self.node = node
+        self.ports: list[Port] = []
+        self.output = -1
+        self.meter = Meter()
+        self.ending = Ending.RUNNING
+        self.failure: BaseException | None = None
+        self._last: Antichain[Any] | None = None
+        self._capability: Hashable = BEGINNING
+        self._mirrored: set[Hashable] = set()
+
+    def __str__(self) -> str:
+        where = "" if self.site is None else f", composed at {self.site}"
+        return f"{' -> '.join(self.names)}{where}"
+
+    # ---- holds
+
+    def hold(self, time: Hashable) -> None:
+        """Keep the right to speak at `time` and later."""
+        if self._over:
+            return
+        count = self._held.get(time, 0)
+        if count == 0:
+            self._progress.tracker.update(self.output, time, 1)
+        self._held[time] = count + 1
+
+    def drop(self, time: Hashable) -> None:
+        """Give one hold of `time` back."""
+        if self._over:
+            return
+        count = self._held.get(time, 0)
+        if count == 0:
+            raise CapabilityError(f"{self} does not hold {time!r}: it holds {self.held or 'nothing'}")
+        if count == 1:
+            del self._held[time]
+            self._progress.tracker.update(self.output, time, -1)
+            self._progress.stir()
+        else:
+            self._held[time] = count - 1
+
+    @property
+    def _over(self) -> bool:
+        """Whether the stream has ended here: what it held then is frozen, whatever the module still does."""
+        return self._last is not None or self.ending is not Ending.RUNNING
+
+    @property
+    def held(self) -> list[Hashable]:
+        """The times this module holds, oldest hold first."""
+        return list(self._held)
+
+    def holds(self, time: Hashable) -> bool:
+        """Whether a hold gives the right to speak at `time`."""
+        return time in self._held or any(held <= time for held in self._held)  # type: ignore[operator]
+
+    def advance(self, time: Hashable) -> None:
+        """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come."""
+        capability = self._capability
+        if capability is time or capability == time:
+            return
+        if less_equal(capability, time):
+            self.hold(time)
+            self.drop(capability)
+            self._capability = time
+        elif not self.holds(time):
+            raise CapabilityError(
+                f"{self} went back in time: it answered at {time!r} after it had said that nothing before "
+                f"{capability!r} would come. Sort it, give every value a time that does not go back, or take "
+                f"ctx.hold({time!r}) before going on (R12)",
+            )
+
+    def mirror(self, times: Iterable[Hashable]) -> None:
+        """Hold exactly `times`, of those held this way: what a stream opened while running may still bring.
+
+        A source that mirrors has nothing of its own that it may still produce.
+        """
+        if self._over:
+            return
+        times = set(times)
+        for time in times - self._mirrored:
+            self.hold(time)
+        gone, self._mirrored = self._mirrored - times, times
+        for time in gone:
+            self.drop(time)
+        if self._capability is BEGINNING and not self.ports:
+            self._capability = NOTHING
+            self.drop(BEGINNING)
+
+    # ---- endings
+
+    @property
+    def frontier(self) -> Antichain[Any]:
+        """The times that may still leave this module, as of now; after an abort or a failure, as of then."""
+        if self._last is not None:
+            return self._last
+        if self.ending is Ending.COMPLETE:
+            # A branch of a tee may have ended while what is above it goes on.
+            return Antichain()
+        self._progress.look()
+        return self._progress.tracker.frontier(self.output)
+
+    def freeze(self) -> None:
+        """Keep what may still leave this module as its own hold, until it is known how the module ends.
+
+        Whatever is upstream is about to be withdrawn, and that must look like completion to nobody.
+        """
+        if self.ending is Ending.RUNNING and self._last is None:
+            frontier = self.frontier
+            self._withdraw()
+            for time in frontier:
+                self.hold(time)
+            self._last = frontier
+
+    def complete(self) -> None:
+        """The stream came to its end here: nothing more will leave."""
+        self._end(Ending.COMPLETE, None)
+
+    def fail(self, failure: BaseException) -> None:
+        """The module failed: what may still have left it stays frozen."""
+        self.freeze()
+        self._end(Ending.FAILED, failure)
+
+    def thaw(self) -> None:
+        """Withdraw what an ending froze here: the module below has taken it over."""
+        if self.ending in (Ending.FAILED, Ending.ABANDONED):
+            self._withdraw()
+
+    def abandon(self, failure: BaseException | None = None, *, keep: bool = False) -> None:
+        """Nobody below wants more: because of an abort, or of an error that came from there.
+
+        A cancelled ask unwinds from the source down: with `keep`, what was frozen stands until the module below has
+        frozen it as well.
+        """
+        self.freeze()
+        self._end(Ending.ABANDONED if failure is None else Ending.FAILED, failure, keep=keep)
+
+    def _end(self, ending: Ending, failure: BaseException | None, *, keep: bool = False) -> None:
+        if self.ending is not Ending.RUNNING:
+            return
+        self.ending, self.failure = ending, failure
+        self.meter.stop()
+        if ending is Ending.COMPLETE:
+            self._last = None
+        if ending is not Ending.FAILED and not keep:
+            self._withdraw()
+        self._progress.stir()
+
+    def _withdraw(self) -> None:
+        for time in self._held:
+            self._progress.tracker.update(self.output, time, -1)
+        self._held.clear()
