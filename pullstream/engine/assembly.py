@@ -101,7 +101,7 @@ class Consumer:
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
-        self.seat.meter.always_asked()
+        self.seat.meter.begin(sink=True)
         try:
             result = await self._body(self._reader, self._context)
             # Until upstream has let go, and without trouble, nothing that was left out looks complete.

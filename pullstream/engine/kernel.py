@@ -228,6 +228,7 @@ class Kernel(ABC, Generic[T]):
         return DONE
 
     async def __begin(self) -> None:
+        self.seat.meter.begin()
         with trio.CancelScope() as self.__scope:
             await self.acquire()
             self.__acquired = True

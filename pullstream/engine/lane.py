@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import TypeVar, override
 
+from pullstream.engine.meter import Count
 from pullstream.engine.seat import Port, Stamp
 from pullstream.protocol import DONE, Batch, Done, Reader
 
@@ -17,13 +18,14 @@ T_co = TypeVar("T_co", covariant=True)
 class Lane(Stamp, Reader[T_co]):
     """A reader of a kernel: one task's end of the edge."""
 
-    __slots__ = ("_above", "_below", "kernel", "over", "trouble")
+    __slots__ = ("count", "kernel", "over", "trouble")
 
     def __init__(self, kernel: "Kernel[T_co]", port: Port) -> None:
         super().__init__(kernel.run.progress, port)
         self.kernel = kernel
-        self._above = kernel.seat.meter
-        self._below = port.seat.meter
+        self.count = Count()
+        kernel.seat.meter.outs.append(self.count)
+        port.seat.meter.ins.append(self.count)
         self.over = False
         self.trouble: BaseException | None = None
         kernel.lanes.append(self)
@@ -35,25 +37,20 @@ class Lane(Stamp, Reader[T_co]):
         self.live = False
         if self._progress.waiters:
             self._progress.stir()
-        above, below = self._above, self._below
-        now = perf_counter()
-        below.step(now, 0, 1)
-        above.step(now, 1, 0)
+        count = self.count
+        count.since = began = perf_counter()
         try:
             answer = await self.kernel.ask(self, limit)
         except BaseException:
             self.over = True
             raise
         finally:
-            now = perf_counter()
-            above.step(now, -1, 0)
-            below.step(now, 0, -1)
+            count.waited += perf_counter() - began
+            count.since = 0.0
         if answer is DONE:
             self.over = True
         else:
-            number = len(answer.values)
-            above.values_out += number
-            below.values_in += number
+            count.values += len(answer.values)
         return answer
 
     @override

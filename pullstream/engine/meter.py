@@ -10,10 +10,11 @@ import attrs
 class Counters:
     """What one module (or a row of fused ones) has done so far; times are in seconds of the wall clock.
 
-    From its first ask to its end a module is, at every moment, in one of three states: nobody asks it
-    (`waiting_for_downstream`); or it is asked, and an ask of its own is outstanding (`waiting_for_upstream`); or it
-    is asked and asks nobody (`busy`: it computes, or waits for user code or the outside world). A sink counts as asked
-    all the time. `skipped` are the values that `on_error="skip"` left out.
+    `waiting_for_upstream` is how long asks of its own were outstanding, `waiting_for_downstream` how long nobody asked
+    it, since it was first asked; `busy` is what remains: it was asked, and asked nobody, because it computed, or waited
+    for user code or the outside world. A sink counts as asked all the time. In a module that asks several inputs, or
+    asks ahead, these overlap: the waits of all its asks are added up. `skipped` are the values that a failure policy
+    left out.
     """
 
     module: str
@@ -29,47 +30,54 @@ class Counters:
         return attrs.asdict(self)
 
 
-ENDED = -1.0
+class Count:
+    """What passed a lane, and how long its asks took; the lane keeps it, since a batch must cost next to nothing."""
+
+    __slots__ = ("since", "values", "waited")
+
+    def __init__(self) -> None:
+        self.values = 0
+        self.waited = 0.0
+        self.since = 0.0
+        """When the ask that is outstanding began, or 0."""
+
+    def waited_until(self, now: float) -> float:
+        """How long asks have been outstanding, the present one included."""
+        return self.waited + (now - self.since if self.since else 0.0)
 
 
 class Meter:
-    """The running counters of a module; its lanes keep it."""
-
-    __slots__ = ("_asked", "_asking", "_buckets", "_since", "skipped", "values_in", "values_out")
+    """What a module's counters are made of."""
 
     def __init__(self) -> None:
-        self.values_in = 0
-        self.values_out = 0
+        self.ins: list[Count] = []
+        self.outs: list[Count] = []
         self.skipped = 0
-        self._asked = 0
-        self._asking = 0
-        self._since = 0.0
-        self._buckets = [0.0, 0.0, 0.0]
+        self.begun = 0.0
+        self.ended = 0.0
+        self._sink = False
 
-    def always_asked(self) -> None:
-        """For a sink: it works from here on whenever it does not ask."""
-        self._asked = 1
-        self._since = perf_counter()
+    def begin(self, *, sink: bool = False) -> None:
+        """The module is asked for the first time or, as a `sink`, begins to ask."""
+        self.begun = perf_counter()
+        self._sink = sink
 
-    def step(self, now: float, asked: int, asking: int) -> None:
-        """Book the time until `now`, and change how many asks come in and go out."""
-        since = self._since
-        if since > 0:
-            self._buckets[2 if not self._asked else 1 if self._asking else 0] += now - since
-        if since >= 0:
-            self._since = now
-        self._asked += asked
-        self._asking += asking
-
-    def stop(self) -> None:
-        """The module has ended: no time is booked any more."""
-        if self._since > 0:
-            self.step(perf_counter(), 0, 0)
-        self._since = ENDED
+    def end(self) -> None:
+        """The module has ended."""
+        self.ended = perf_counter()
 
     def counters(self, module: str) -> Counters:
         """The figures, as of now."""
-        if self._since > 0:
-            self.step(perf_counter(), 0, 0)
-        busy, upstream, downstream = self._buckets
-        return Counters(module, self.values_in, self.values_out, self.skipped, busy, upstream, downstream)
+        now = self.ended or perf_counter()
+        life = now - self.begun if self.begun else 0.0
+        upstream = sum(count.waited_until(now) for count in self.ins)
+        asked = life if self._sink else sum(count.waited_until(now) for count in self.outs)
+        return Counters(
+            module,
+            sum(count.values for count in self.ins),
+            sum(count.values for count in self.outs),
+            self.skipped,
+            busy=max(0.0, asked - upstream),
+            waiting_for_upstream=upstream,
+            waiting_for_downstream=max(0.0, life - asked),
+        )

@@ -224,7 +224,7 @@ class Seat:
         if self.ending is not Ending.RUNNING:
             return
         self.ending, self.failure = ending, failure
-        self.meter.stop()
+        self.meter.end()
         if ending is Ending.COMPLETE:
             self._last = None
         if ending is not Ending.FAILED and not keep:

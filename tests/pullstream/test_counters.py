@@ -1,0 +1,74 @@
+"""What the counters of a run say."""
+
+import json
+import time
+
+import trio
+import trio.testing
+
+import pullstream as ps
+
+
+async def counters_of(pipeline, **options):
+    async with pipeline.open(**options) as running:
+        await running.result()
+    return {row.module: row for row in running.counters()}
+
+
+async def test_values_are_counted_at_every_edge():
+    """What a module gives is what the next one gets, at any limit."""
+    pipeline = ps.pipe(ps.values(range(100)), ps.filter(lambda n: n % 2), ps.take(20), ps.collect())
+    for limit in (1, 7, 1000):
+        rows = await counters_of(pipeline, limit=limit)
+        given = rows["values"].values_out
+        assert list(rows) == ["values", "filter", "take", "collect"]
+        assert (rows["filter"].values_in, rows["filter"].values_out) == (given, 20)
+        assert (rows["take"].values_in, rows["take"].values_out) == (20, 20)
+        assert (rows["collect"].values_in, rows["collect"].values_out) == (20, 0)
+        assert given == 40 or limit > 1
+
+
+async def test_the_one_who_works_is_busy_and_those_below_wait():
+    """A slow function is found where it is: its module is busy, what is below waits for it, what is above idles."""
+    pipeline = ps.pipe(ps.values(range(5)), ps.map(lambda n: time.sleep(0.02) or n), ps.collect())
+    rows = await counters_of(pipeline)
+    slow, sink, source = rows["map"], rows["collect"], rows["values"]
+    assert slow.busy >= 0.1 > slow.waiting_for_upstream + slow.waiting_for_downstream
+    assert sink.waiting_for_upstream >= 0.1 > sink.busy
+    assert source.waiting_for_downstream >= 0.1 > source.busy
+
+
+async def test_an_ask_under_way_counts_already():
+    """The figures can be read while a module waits, and say so."""
+
+    async def stuck(value):
+        await trio.sleep_forever()
+
+    async with ps.pipe(ps.values([1]), ps.map_async(stuck, 1), ps.collect()).open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        time.sleep(0.01)  # noqa: ASYNC251 - it is the wall clock that counts
+        rows = {row.module: row for row in running.counters()}
+        await running.abort()
+    assert rows["collect"].waiting_for_upstream >= 0.01
+    assert rows["map_async"].values_in == 1
+    assert rows["map_async"].values_out == 0
+
+
+async def test_counters_are_exported_as_plain_data():
+    """A row is a dict of names and numbers."""
+    rows = await counters_of(ps.pipe(ps.values("ab"), ps.drain()))
+    exported = json.loads(json.dumps([row.as_dict() for row in rows.values()]))
+    assert [row["values_out"] for row in exported] == [2, 0]
+    assert set(exported[0]) == {
+        "module", "values_in", "values_out", "skipped", "busy", "waiting_for_upstream", "waiting_for_downstream",
+    }  # fmt: skip
+
+
+async def test_nothing_that_was_not_asked_has_waited():
+    """A module behind an abort that came first has done nothing, for no time."""
+
+    async def hold(upstream, ctx):
+        await upstream.abort()
+
+    rows = await counters_of(ps.pipe(ps.values("ab"), ps.sink(hold)()))
+    assert rows["values"] == ps.Counters("values", 0, 0, 0, 0.0, 0.0, 0.0)
