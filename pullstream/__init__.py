@@ -21,16 +21,20 @@ from pullstream.errors import (
     ReleaseTimeout,
     ReuseError,
 )
+from pullstream.failures import Failed
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.run import Running, run
 from pullstream.sinks.basic import collect, drain, reduce
 from pullstream.sources.values import count, empty, fail, infinite, once, values
 from pullstream.transformers.concurrent import map_async
+from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.keyed import Fold, reduce_by_key
-from pullstream.transformers.stateless import filter, map
+from pullstream.transformers.scan import scan
+from pullstream.transformers.stateless import filter, filter_not, map
 from pullstream.transformers.take import take, take_times
+from pullstream.transformers.tap import tap
 
 __all__ = [
     "DONE",
@@ -44,6 +48,7 @@ __all__ = [
     "Context",
     "Counters",
     "Done",
+    "Failed",
     "Fold",
     "Kernel",
     "Pipeline",
@@ -63,21 +68,26 @@ __all__ = [
     "empty",
     "fail",
     "filter",
+    "filter_not",
     "flat_map",
     "infinite",
     "map",
     "map_async",
     "map_batches",
+    "non_unique",
     "once",
     "pipe",
     "reduce",
     "reduce_by_key",
     "run",
+    "scan",
     "sink",
     "source",
     "take",
     "take_times",
+    "tap",
     "tee",
     "transformer",
+    "unique",
     "values",
 ]

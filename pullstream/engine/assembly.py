@@ -9,11 +9,11 @@ import trio
 
 from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.context import Context, SinkAccount
+from pullstream.engine.fused import Segment, Stage
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.shared import Run
 from pullstream.errors import blame, without_cancelled
 from pullstream.protocol import Reader
-from pullstream.transformers.stateless import Segment, Stage
 
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 

@@ -1,113 +1,26 @@
-"""Stateless stages (`map`, `filter`), and the kernel that runs a row of them as one loop.
+"""Stateless stages: `map`, `filter`, `filter_not`."""
 
-Neighbouring stages are fused when the pipeline is opened: their functions are called from one loop over the batch,
-which is written out as Python, because CPython calls Python functions faster from bytecode than from the C of the
-builtin `map`, and needs no list between stages. Batching stays invisible: when a callable raises, the values before
-it are answered now, and the failure comes with the next ask (DESIGN 3.2).
-"""
+from collections.abc import Callable
+from typing import Any, Literal, overload
 
-from collections.abc import Callable, Sequence
-from enum import Enum
-from functools import cache
-from time import monotonic
-from types import CodeType
-from typing import Any, ClassVar
-
-import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.engine.kernel import Kernel
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.engine.fused import Kind, Stage
+from pullstream.failures import Failed
+from pullstream.transformers.on_error import OnError, catches, with_policy
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-Loop = Callable[[Sequence[Callable[[Any], Any]], Sequence[Any], list[Any]], None]
+_TESTS_AT_ONCE = "a test answers at once; map_async the values first, and filter the results"
 
 
-class Kind(Enum):
-    """What a stage does with a function's result; the value is its line of the fused loop."""
-
-    MAP = "value = {function}(value)"
-    FILTER = "if not {function}(value): continue"
-
-
-@attrs.frozen
-class Stage:
-    """A function from one value to at most one, that keeps nothing between calls."""
-
-    kind: Kind
-    function: Callable[[Any], Any]
-
-
-@cache
-def _loop(kinds: tuple[Kind, ...]) -> Loop:
-    """The fused loop of a row of stages; stage n stands on line `_FIRST_LINE + n`."""
-    names = [f"function_{number}" for number in range(len(kinds))]
-    lines = [
-        "def loop(functions, values, out):",
-        f"    {', '.join(names)}, = functions",
-        "    for value in values:",
-        *(f"        {kind.value.format(function=name)}" for kind, name in zip(kinds, names, strict=True)),
-        "        out.append(value)",
-    ]
-    namespace: dict[str, Any] = {}
-    exec(compile("\n".join(lines), "<fused stages>", "exec"), namespace)  # noqa: S102 - of nothing but the text above
-    return namespace["loop"]
-
-
-_FIRST_LINE = 4
-
-
-class Segment(Kernel[Any]):
-    """Neighbouring stateless stages, run as one in the asker's task."""
-
-    waits: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
-
-    def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
-        self._modules = modules
-        self._functions = [stage.function for stage in stages]
-        self._loop = _loop(tuple(stage.kind for stage in stages))
-        self._code: CodeType = self._loop.__code__
-        self._failed: BaseException | None = None
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            if self._failed is not None:
-                raise self._failed
-            batch = await self.upstream.ask(limit)
-            if batch is DONE:
-                return DONE
-            values: list[Any] = []
-            began = monotonic()
-            try:
-                self._loop(self._functions, batch.values, values)
-            except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
-                self._failed = exc
-            self.run.blocked += monotonic() - began
-            if values:
-                return Batch(batch.time, values)
-            await self.breathe()
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
-
-    @override
-    def culprit(self) -> str:
-        traceback = None if self._failed is None else self._failed.__traceback__
-        while traceback is not None and traceback.tb_frame.f_code is not self._code:
-            traceback = traceback.tb_next
-        if traceback is None:
-            return super().culprit()
-        module = self._modules[traceback.tb_lineno - _FIRST_LINE]
-        return f"{module}, composed at {module.site}"
-
-
-def map(function: Callable[[A], B]) -> Transformer[A, B]:
+@overload
+def map(function: Callable[[A], B], *, on_error: OnError = "fail") -> Transformer[A, B]: ...
+@overload
+def map(function: Callable[[A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
+def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transformer[Any, Any]:
     """Apply a function to every value.
 
     >>> import pullstream as ps
@@ -115,17 +28,25 @@ def map(function: Callable[[A], B]) -> Transformer[A, B]:
     ['A', 'B']
 
     Times are kept. If the function raises, the values before are delivered, the source is told, and the exception
-    arrives at the sink (R8).
+    arrives at the sink (R8). With `on_error="skip"` the value is left out instead, and counted; with "result" it
+    comes as `Failed(value, error)`.
+
+    >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error="skip"), ps.collect()))
+    [1, 3]
     """
     sync_argument("map", "function", function, "map_async(function, width) awaits its results")
-    return Transformer((Module("map", _map, (function,)),))
+    return Transformer(with_policy(Module("map", _map, (function,)), on_error))
 
 
-def _map(function: Callable[[Any], Any]) -> Stage:
-    return Stage(Kind.MAP, function)
+def _map(function: Callable[[Any], Any], on_error: object = "fail") -> Stage:
+    return Stage(Kind.MAP, function, catches(on_error))
 
 
-def filter(test: Callable[[A], object]) -> Transformer[A, A]:
+@overload
+def filter(test: Callable[[A], object], *, on_error: OnError = "fail") -> Transformer[A, A]: ...
+@overload
+def filter(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def filter(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is true.
 
     >>> import pullstream as ps
@@ -134,9 +55,30 @@ def filter(test: Callable[[A], object]) -> Transformer[A, A]:
 
     Times are kept. If the test raises, see `map`.
     """
-    sync_argument("filter", "test", test, "a test answers at once; map_async the values first, and filter the results")
-    return Transformer((Module("filter", _filter, (test,)),))
+    sync_argument("filter", "test", test, _TESTS_AT_ONCE)
+    return Transformer(with_policy(Module("filter", _filter, (test,)), on_error))
 
 
-def _filter(test: Callable[[Any], Any]) -> Stage:
-    return Stage(Kind.FILTER, test)
+def _filter(test: Callable[[Any], Any], on_error: object = "fail") -> Stage:
+    return Stage(Kind.FILTER, test, catches(on_error))
+
+
+@overload
+def filter_not(test: Callable[[A], object], *, on_error: OnError = "fail") -> Transformer[A, A]: ...
+@overload
+def filter_not(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def filter_not(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:
+    """Keep the values for which `test` is false.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["a", " ", "b"]), ps.filter_not(str.isspace), ps.collect()))
+    ['a', 'b']
+
+    Times are kept. If the test raises, see `map`.
+    """
+    sync_argument("filter_not", "test", test, _TESTS_AT_ONCE)
+    return Transformer(with_policy(Module("filter_not", _filter_not, (test,)), on_error))
+
+
+def _filter_not(test: Callable[[Any], Any], on_error: object = "fail") -> Stage:
+    return Stage(Kind.FILTER_NOT, test, catches(on_error))

@@ -1,0 +1,94 @@
+"""What becomes of a value whose function raised: the per-value policy behind every `on_error=`.
+
+One mechanism serves all modules. With a policy other than "fail", a module answers a private mark, `Caught`, in the
+value's place, and the module right below it, composed together with it, does what the policy says: it leaves the
+value out, reveals it as `Failed`, or diverts it to a sink. So no other module ever sees a mark.
+
+Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Literal, TypeAlias
+
+from pullstream.blueprint import Module, Site
+from pullstream.engine.fused import Kind, Stage
+from pullstream.errors import CompositionError, blame
+from pullstream.failures import Caught, Failed, caught
+
+OnError: TypeAlias = Literal["fail", "skip"]
+"""The policies that add nothing to what comes out of a module; "result" does."""
+
+
+def with_policy(
+    module: Module, on_error: object, *, among: tuple[str, ...] = ("fail", "skip", "result")
+) -> tuple[Module, ...]:
+    """The modules of `module` with its policy: it alone, or a catching one and what deals with its marks.
+
+    `module.make` takes the policy as its option `on_error`.
+    """
+    if on_error not in among:
+        known = ", ".join(repr(name) for name in among)
+        raise CompositionError(f"{module.name}() at {Site.here()} got on_error={on_error!r}: it is one of {known}")
+    if on_error == "fail":
+        return (module,)
+    module = Module(module.name, module.make, module.args, (*module.options, ("on_error", on_error)), site=module.site)
+    return (module, _follower(f"{module}, composed at {module.site}", on_error))
+
+
+def _follower(culprit: str, on_error: object) -> Module:
+    if on_error == "skip":
+        return Module("leave_out", _leave_out)
+    return Module("reveal", _reveal, (culprit,))
+
+
+def _leave_out() -> Stage:
+    return Stage(Kind.LEAVE_OUT, callable)
+
+
+def _reveal(culprit: str) -> Stage:
+    def reveal(mark: Caught) -> Failed[Any]:
+        blame(mark.error, culprit)
+        return Failed(mark.value, mark.error)
+
+    return Stage(Kind.REVEAL, reveal)
+
+
+def catches(on_error: object) -> bool:
+    """Whether a module with this policy answers marks."""
+    return on_error != "fail"
+
+
+def guarded_async(name: str, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+    """An async function that answers a mark instead of raising."""
+
+    async def call(value: Any) -> Any:
+        try:
+            awaitable = function(value)
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            return caught(value, exc)
+        if not hasattr(awaitable, "__await__"):
+            # A mistake of the program, and not of one value.
+            raise TypeError(f"{name} awaits what its function returns, and got {awaitable!r}")
+        try:
+            return await awaitable
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            return caught(value, exc)
+
+    return call
+
+
+def guarded_iterable(
+    function: Callable[[Any], Iterable[Any]], *, whole: bool = False
+) -> Callable[[Any], Iterator[Any]]:
+    """A function that gives an iterable, which ends with a mark instead of raising.
+
+    With `whole`, what it is given is a batch, and the mark stands for all of its values.
+    """
+
+    def call(value: Any) -> Iterator[Any]:
+        try:
+            yield from function(value)
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            yield caught(value, exc, len(value) if whole else 1)
+
+    return call

@@ -1,0 +1,150 @@
+"""The per-value failure policy: what becomes of a value whose function raised, in each module that calls one."""
+
+import gc
+import pickle
+import weakref
+
+import pytest
+import trio
+
+import pullstream as ps
+
+LIMITS = (1, 2, 7, 4096)
+
+
+class Boom(Exception):
+    pass
+
+
+def checked(value):
+    """The value, unless it is odd."""
+    if value % 2:
+        raise Boom(value)
+    return value
+
+
+MODULES = {
+    "map": lambda policy: ps.map(lambda n: checked(n) * 10, on_error=policy),
+    "filter": lambda policy: ps.filter(lambda n: checked(n) != 2, on_error=policy),
+    "filter_not": lambda policy: ps.filter_not(lambda n: checked(n) == 2, on_error=policy),
+    "tap": lambda policy: ps.tap(checked, on_error=policy),
+    "unique": lambda policy: ps.unique(checked, on_error=policy),
+    "non_unique": lambda policy: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.non_unique(checked, on_error=policy)),
+    "scan": lambda policy: ps.scan(lambda total, n: total + checked(n), 0, on_error=policy),
+}
+
+# What comes of 0..5, with the odd values marked by their negatives.
+SHOWN = {
+    "map": [0, -1, 20, -3, 40, -5],
+    "filter": [0, -1, -3, 4, -5],
+    "filter_not": [0, -1, -3, 4, -5],
+    "tap": [0, -1, 2, -3, 4, -5],
+    "unique": [0, -1, 2, -3, 4, -5],
+    "non_unique": [0, -1, -1, 2, -3, -3, 4, -5, -5],
+    "scan": [0, -1, 2, -3, 6, -5],
+}
+
+
+def marked(value):
+    return -value.value if isinstance(value, ps.Failed) else value
+
+
+def run(module, *, limit=4096, count=6):
+    return ps.run(ps.pipe(ps.values(range(count)), module, ps.collect()), limit=limit)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", MODULES)
+def test_a_failed_value_comes_as_a_result(name, limit):
+    """With "result", Failed(value, error) stands in the value's place, and the others are as they would be."""
+    answers = run(MODULES[name]("result"), limit=limit)
+    assert [marked(answer) for answer in answers] == SHOWN[name]
+    assert all(answer.error.args == (answer.value,) for answer in answers if isinstance(answer, ps.Failed))
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", MODULES)
+def test_a_failed_value_is_left_out(name, limit):
+    """With "skip", everything else is as with "result"."""
+    assert run(MODULES[name]("skip"), limit=limit) == [value for value in SHOWN[name] if value >= 0]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", MODULES)
+def test_a_failed_value_fails_the_stream(name, limit):
+    """With "fail", which is the default, the values before are delivered, then the exception (R8)."""
+    values = []
+    with pytest.raises(Boom):
+        ps.run(ps.pipe(ps.values(range(6)), MODULES[name]("fail"), ps.drain(values.append)), limit=limit)
+    assert values == SHOWN[name][: SHOWN[name].index(-1)]
+
+
+def test_an_error_in_a_result_names_its_module():
+    """The note says which module raised, and the line that composed it."""
+    (failed,) = run(ps.map(checked, on_error="result"), count=2)[1:]
+    assert failed.error.__notes__ == [
+        f"raised in map(checked, on_error='result'), composed at {__file__}:{failed_line()}"
+    ]
+
+
+def failed_line():
+    code = test_an_error_in_a_result_names_its_module.__code__
+    return code.co_firstlineno + 2
+
+
+def test_policies_of_neighbours_do_not_meet():
+    """A Failed that one module answers is a value like any other to the next, whatever that one's policy is."""
+    pipeline = ps.pipe(
+        ps.values(range(4)),
+        ps.map(checked, on_error="result"),
+        ps.map(lambda value: value if isinstance(value, ps.Failed) else checked(value + value // 2), on_error="skip"),
+        ps.collect(),
+    )
+    assert [marked(value) for value in ps.run(pipeline)] == [0, -1, -3]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, trio.Cancelled])
+def test_what_is_no_exception_is_nobody_s_value(stop):
+    """Only Exception is handled: an interruption ends the stream whatever the policy is."""
+
+    def interrupted(value):
+        raise BaseException("stop") if stop is trio.Cancelled else stop()
+
+    with pytest.raises(BaseException) as raised:
+        run(ps.map(interrupted, on_error="skip"))
+    assert not isinstance(raised.value, Exception)
+
+
+def test_a_result_keeps_nothing_of_its_batch_alive():
+    """The traceback in a Failed does not hold the values that came with it."""
+
+    class Value:
+        def __init__(self, n):
+            self.n = n
+
+    watched = []
+
+    def made(n):
+        value = Value(n)
+        watched.append(weakref.ref(value))
+        return value
+
+    failed = ps.run(
+        ps.pipe(
+            ps.values(range(100)),
+            ps.map(made),
+            ps.map(lambda value: checked(value.n), on_error="result"),
+            ps.filter(lambda value: isinstance(value, ps.Failed)),
+            ps.collect(),
+        )
+    )
+    gc.collect()
+    assert len(failed) == 50
+    assert sum(ref() is not None for ref in watched) == 50
+
+
+def test_a_blueprint_with_a_policy_is_pickled():
+    """A policy is data."""
+    module = ps.map(int, on_error="skip")
+    assert pickle.loads(pickle.dumps(module)) == module
+    assert ps.run(ps.pipe(ps.values(["1", "x"]), pickle.loads(pickle.dumps(module)), ps.collect())) == [1]

@@ -1,0 +1,220 @@
+"""Stages that keep one value or none of each: filter_not, tap, unique, non_unique, scan."""
+
+import operator
+from itertools import accumulate
+
+import more_itertools
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+
+LIMITS = (1, 2, 7, 4096)
+values = st.lists(st.integers(0, 6), max_size=25)
+limits = st.sampled_from(LIMITS)
+
+
+class Boom(Exception):
+    pass
+
+
+def through(data, *modules, limit=4096, time=None):
+    return ps.run(ps.pipe(ps.values(data, time=time), *modules, ps.collect()), limit=limit)
+
+
+@settings(deadline=None)
+@given(values, limits)
+def test_filter_not_is_what_filter_leaves_out(data, limit):
+    """filter_not keeps exactly the values for which the test is false, in order."""
+    assert through(data, ps.filter_not(lambda n: n % 2), limit=limit) == [n for n in data if not n % 2]
+
+
+@settings(deadline=None)
+@given(values, limits)
+def test_scan_is_accumulate(data, limit):
+    """Each state is answered, as itertools.accumulate gives them, from a seed or from the first value."""
+    assert through(data, ps.scan(operator.add), limit=limit) == list(accumulate(data))
+    assert through(data, ps.scan(operator.sub, 7), limit=limit) == list(accumulate(data, operator.sub, initial=7))[1:]
+
+
+@settings(deadline=None)
+@given(values, limits)
+def test_scan_of_a_fold_finishes_each_state(data, limit):
+    """A Fold's state is made for the run, and its result answered after each value."""
+    means = ps.Fold(list, lambda seen, n: [*seen, n], lambda seen: sum(seen) / len(seen))
+    assert through(data, ps.scan(means), limit=limit) == [sum(data[:n]) / n for n in range(1, len(data) + 1)]
+
+
+@settings(deadline=None)
+@given(values, limits)
+def test_unique_is_unique_everseen(data, limit):
+    """unique keeps what more_itertools.unique_everseen does, with a key and without."""
+    assert through(data, ps.unique(), limit=limit) == list(more_itertools.unique_everseen(data))
+    expected = list(more_itertools.unique_everseen(data, lambda n: n % 3))
+    assert through(data, ps.unique(lambda n: n % 3), limit=limit) == expected
+
+
+@settings(deadline=None)
+@given(values, st.sampled_from([None, 1, 2, 5]), limits)
+def test_unique_and_non_unique_share_the_values(data, bound, limit):
+    """Every value passes exactly one of the two, whatever they remember."""
+    numbered = list(enumerate(data))
+    first = through(numbered, ps.unique(operator.itemgetter(1), bound=bound), limit=limit)
+    again = through(numbered, ps.non_unique(operator.itemgetter(1), bound=bound), limit=limit)
+    assert sorted(first + again) == numbered
+
+
+@settings(deadline=None)
+@given(values, st.integers(1, 4), limits)
+def test_a_bound_remembers_the_keys_that_came_last(data, bound, limit):
+    """A value is new unless it is among the last `bound` different ones before it."""
+    expected = []
+    for position, value in enumerate(data):
+        lately = list(more_itertools.unique_everseen(reversed(data[:position])))[:bound]
+        if value not in lately:
+            expected.append(value)
+    assert through(data, ps.unique(bound=bound), limit=limit) == expected
+
+
+def test_keys_are_as_they_are():
+    """1 and "1" differ, 1 and 1.0 do not, and what has no hash fails."""
+    assert through([1, "1", 1.0, (1,)], ps.unique()) == [1, "1", (1,)]
+    with pytest.raises(TypeError, match="unhashable"):
+        through([[1]], ps.unique())
+
+
+@pytest.mark.parametrize("module", [ps.unique(), ps.scan(operator.add, 0), ps.unique(bound=3)])
+def test_state_belongs_to_one_run(module):
+    """A blueprint that is run again starts anew."""
+    pipeline = ps.pipe(ps.values([1, 2, 3]), module, ps.collect())
+    assert ps.run(pipeline) == ps.run(pipeline)
+
+
+def test_times_are_kept():
+    """What comes of a value comes at its time."""
+    data = [10, 11, 20, 21]
+    pipeline = ps.pipe(
+        ps.values(data, time=lambda n: n // 10),
+        ps.tap(lambda _: None, on_end=lambda _: None),
+        ps.unique(),
+        ps.scan(operator.add),
+        ps.collect(timed=True),
+    )
+    assert ps.run(pipeline) == [(1, 10), (1, 21), (2, 41), (2, 62)]
+
+
+def test_tap_sees_every_value_and_changes_none():
+    """The function is called once with each value, in order; what it returns is dropped."""
+    seen = []
+    assert through("abc", ps.tap(seen.append)) == ["a", "b", "c"]
+    assert seen == ["a", "b", "c"]
+
+
+def raising(value):
+    raise Boom(value)
+
+
+@pytest.mark.parametrize(
+    ("modules", "shown"),
+    [
+        ([ps.map(str), ps.filter_not(raising), ps.map(str)], "filter_not(raising)"),
+        ([ps.map(str), ps.tap(raising), ps.map(str)], "tap(raising)"),
+        ([ps.map(int), ps.unique(raising), ps.map(str)], "unique(raising)"),
+        ([ps.map(int), ps.scan(lambda *args: raising(args)), ps.map(str)], "scan("),
+        ([ps.map(int, on_error="skip"), ps.map(raising)], "map(raising)"),
+        ([ps.map(int, on_error="skip"), ps.filter(len, on_error="skip"), ps.map(str)], None),
+    ],
+)
+def test_the_culprit_of_a_fused_row_is_named(modules, shown):
+    """A function that raises in the middle of a row is noted with its own module, composed here."""
+    if shown is None:
+        assert through("12", *modules) == []
+        return
+    with pytest.raises(Boom) as raised:
+        through("12", *modules)
+    assert raised.value.__notes__[0].startswith(f"raised in {shown}")
+    assert __file__ in raised.value.__notes__[0]
+
+
+# ---- the end
+
+
+ENDINGS = ("end", "source fails", "function raises", "abort", "error", "take", "cancel", "unasked")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, probe, autojump_clock):
+    """on_end hears of the end once, after the source has let go, with the exception or with None."""
+    ends = []
+    failure = Boom("from the source")
+    reason = Boom("from below")
+
+    def ended(exc):
+        assert probe.acquired == probe.released
+        ends.append(exc)
+
+    slow = ending == "cancel"
+    source = counting(probe, 3, failure=failure if ending == "source fails" else None, delay=slow)
+    function = raising if ending == "function raises" else lambda _: None
+    modules = [ps.tap(function, on_end=ended)] + ([ps.take(1)] if ending == "take" else [])
+    async with edge(ps.pipe(source, *modules)) as reader:
+        if ending == "cancel":
+            with trio.move_on_after(0.5):
+                await reader.ask(1)
+        elif ending == "abort":
+            await reader.ask(1)
+            await reader.abort()
+        elif ending == "error":
+            await reader.error(reason)
+        elif ending != "unasked":
+            try:
+                while await reader.ask(2) is not ps.DONE:
+                    pass
+            except Boom:
+                pass
+        else:
+            await reader.abort()
+        assert len(ends) == 1
+    assert len(ends) == 1
+    if ending == "source fails":
+        assert ends == [failure]
+    elif ending == "function raises":
+        assert isinstance(ends[0], Boom)
+    elif ending == "error":
+        assert ends == [reason]
+    else:
+        assert ends == [None]
+
+
+async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, probe):
+    """What on_end raises is raised to whoever ends the stream, when the source has let go (R8)."""
+    async with edge(ps.pipe(counting(probe, 9), ps.tap(lambda _: None, on_end=raising))) as reader:
+        await reader.ask(1)
+        with pytest.raises(Boom):
+            await reader.abort()
+        assert probe.released == 1
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("compose", "said"),
+    [
+        (lambda: ps.filter_not(3), "filter_not"),
+        (lambda: ps.tap(trio.sleep), "map_async"),
+        (lambda: ps.tap(print, on_end=3), "on_end"),
+        (lambda: ps.unique(bound=0), "at least 1"),
+        (lambda: ps.unique(3), "key"),
+        (lambda: ps.scan(3), "function"),
+        (lambda: ps.scan(ps.Fold(int, operator.add), 3), "Fold"),
+        (lambda: ps.map(str, on_error="ignore"), "'fail', 'skip', 'result'"),
+    ],
+)
+def test_bad_arguments_are_refused_when_composing(compose, said):
+    """The message names the module, this line, and what it wants."""
+    with pytest.raises(ps.CompositionError, match=said) as refused:
+        compose()
+    assert __file__ in str(refused.value)
