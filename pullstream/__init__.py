@@ -25,8 +25,12 @@ from pullstream.failures import Failed
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.run import Running, run
-from pullstream.sinks.basic import collect, drain, reduce
-from pullstream.sources.values import count, empty, fail, infinite, once, values
+from pullstream.sinks.basic import collect, concat_values, drain, log, reduce, tally
+from pullstream.sinks.channel import to_channel
+from pullstream.sinks.on_end import on_end
+from pullstream.sinks.search import find, first, last
+from pullstream.sources.generate import count, infinite, repeat, unfold
+from pullstream.sources.values import empty, fail, keys, once, values
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
@@ -63,22 +67,30 @@ __all__ = [
     "Source",
     "Transformer",
     "collect",
+    "concat_values",
     "count",
     "drain",
     "empty",
     "fail",
     "filter",
     "filter_not",
+    "find",
+    "first",
     "flat_map",
     "infinite",
+    "keys",
+    "last",
+    "log",
     "map",
     "map_async",
     "map_batches",
     "non_unique",
+    "on_end",
     "once",
     "pipe",
     "reduce",
     "reduce_by_key",
+    "repeat",
     "run",
     "scan",
     "sink",
@@ -86,8 +98,11 @@ __all__ = [
     "take",
     "take_times",
     "tap",
+    "tally",
     "tee",
+    "to_channel",
     "transformer",
     "unique",
+    "unfold",
     "values",
 ]

@@ -58,7 +58,10 @@ SOURCES: Final = (
     Subject("values", lambda: ps.values(range(5))),
     Subject("values, each at its time", lambda: ps.values(range(5), time=lambda n: n)),
     Subject("values of a generator", lambda: ps.values(n for n in range(5))),
+    Subject("keys", lambda: ps.keys(dict.fromkeys(range(5)))),
     Subject("once", lambda: ps.once(None)),
+    Subject("repeat", lambda: ps.repeat(None, 5)),
+    Subject("unfold", lambda: ps.unfold(0, lambda n: (n, n + 1) if n < 5 else None)),
     Subject("empty", ps.empty),
     Subject("fail", lambda: ps.fail(ValueError("as asked for"))),
     Subject("count", ps.count, endless=True),
@@ -92,6 +95,11 @@ SINKS: Final = (
     Subject("collect", ps.collect),
     Subject("drain", ps.drain, around=True),
     Subject("reduce", lambda: ps.reduce(operator.add, 0)),
+    Subject("tally", ps.tally),
+    Subject("find", lambda: ps.find(lambda n: n == 2)),
+    Subject("first", ps.first),
+    Subject("last", ps.last),
+    Subject("on_end", lambda: ps.on_end(lambda _: None)),
     Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
 )
 

@@ -190,6 +190,13 @@ class Context:
         """The batches alone, for a module that asks for no notification."""
         return Batches(self._account, upstream)
 
+    def abandon(self) -> None:
+        """In a sink that is about to return: say that what it leaves undone will not be done.
+
+        Times that are not complete by now are `Abandoned`, instead of complete with a part of their effects.
+        """
+        self._account.seat.abandon()
+
     def worked(self, seconds: float) -> None:
         """Say that a user's function has just kept everything else waiting for so long; a sink sets its pace by it."""
         self._account.run.blocked += seconds

@@ -1,14 +1,16 @@
-"""Sinks: `collect`, `drain`, `reduce`."""
+"""Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`, `tally`."""
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import chain
 from time import monotonic
-from typing import Any, Literal, overload
+from typing import Any, Literal, TextIO, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Sink, callable_argument
+from pullstream.blueprint import Module, Sink, Site, sync_argument
 from pullstream.engine.context import Context
+from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")
@@ -54,7 +56,7 @@ def drain(function: Callable[[A], object] | None = None) -> Sink[A, None]:
     """
     if function is None:
         return Sink((Module("drain", _drain),))
-    callable_argument("drain", "function", function)
+    sync_argument("drain", "function", function, "map_async the values first, and drain the results")
     return Sink((Module("drain", _drain, (function,)),))
 
 
@@ -80,7 +82,7 @@ def reduce(function: Callable[[R, A], R], initial: R) -> Sink[A, R]:
 
     `initial` is used by every run of the blueprint, so it must not be changed in place.
     """
-    callable_argument("reduce", "function", function)
+    sync_argument("reduce", "function", function, "a fold answers at once; map_async the values first")
     return Sink((Module("reduce", _reduce, (function, initial)),))
 
 
@@ -97,3 +99,93 @@ def _reduce(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[Read
         return result
 
     return body
+
+
+def tally() -> Sink[Any, int]:
+    """Count the values.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abc"), ps.tally()))
+    3
+    """
+    return Sink((Module("tally", _tally),))
+
+
+def _tally() -> Callable[[Reader[Any], Context], Awaitable[int]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> int:
+        count = 0
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            count += len(batch.values)
+            del batch
+            await ctx.breathe()
+        return count
+
+    return body
+
+
+@overload
+def concat_values() -> Sink[str, str]: ...
+@overload
+def concat_values(kind: type[str], /) -> Sink[str, str]: ...
+@overload
+def concat_values(kind: type[bytes], /) -> Sink[bytes | bytearray | memoryview, bytes]: ...
+@overload
+def concat_values(kind: type[list[A]], /) -> Sink[Iterable[A], list[A]]: ...
+def concat_values(kind: type[Any] = str, /) -> Sink[Any, Any]:
+    """Join all values into one: strings, bytes or, with `list`, the elements of lists and other iterables.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["pull", "stream"]), ps.concat_values()))
+    'pullstream'
+    >>> ps.run(ps.pipe(ps.values([b"ab", b"c"]), ps.concat_values(bytes)))
+    b'abc'
+    >>> ps.run(ps.pipe(ps.values([[1, 2], [], [3]]), ps.concat_values(list)))
+    [1, 2, 3]
+
+    The cost grows with the length of the result, and no faster. The result of an empty stream is an empty `kind`.
+
+    Raises:
+        TypeError: a value is not of that kind.
+    """
+    if kind not in _JOIN:
+        raise CompositionError(f"concat_values() at {Site.here()} joins str, bytes or list, and got {kind!r}")
+    return Sink((Module("concat_values", _concat_values, () if kind is str else (kind,)),))
+
+
+def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    return list(chain.from_iterable(parts))
+
+
+_JOIN: dict[type[Any], Callable[[Iterable[Any]], Any]] = {str: "".join, bytes: b"".join, list: _joined}
+
+
+def _concat_values(kind: type[Any] = str) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
+    join = _JOIN[kind]
+
+    async def body(upstream: Reader[Any], ctx: Context) -> Any:
+        parts: list[Any] = []
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            parts.append(join(batch.values))
+            await ctx.breathe()
+        return join(parts)
+
+    return body
+
+
+def log(prefix: str = "", *, file: TextIO | None = None) -> Sink[Any, None]:
+    """Print every value on a line of its own, after `prefix`; to standard output, or to `file`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([1, 2]), ps.log("got ")))
+    got 1
+    got 2
+    """
+    options: tuple[tuple[str, object], ...] = () if file is None else (("file", file),)
+    return Sink((Module("log", _log, (prefix,) if prefix else (), options),))
+
+
+def _log(prefix: str = "", file: TextIO | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
+    def write(value: object) -> None:
+        print(f"{prefix}{value}", file=file)
+
+    return _drain(write)

@@ -1,0 +1,100 @@
+"""Sinks that look for one value: `find`, `first`, `last`."""
+
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any, overload
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Sink, count_argument, sync_argument
+from pullstream.engine.context import Context
+from pullstream.protocol import DONE, Reader
+
+A = TypeVar("A")
+D = TypeVar("D")
+
+Body = Callable[[Reader[Any], Context], Awaitable[Any]]
+
+
+@overload
+def find(test: Callable[[A], object], *, limit: int = 1) -> Sink[A, A | None]: ...
+@overload
+def find(test: Callable[[A], object], default: D, *, limit: int = 1) -> Sink[A, A | D]: ...
+def find(test: Callable[[Any], object], default: Any = None, *, limit: int = 1) -> Sink[Any, Any]:
+    """Give the first value for which `test` is true, and abort what is upstream; `default` if there is none.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.count(), ps.find(lambda n: n * n > 50)))
+    8
+    >>> ps.run(ps.pipe(ps.values("abc"), ps.find(str.isdigit, default="0")))
+    '0'
+
+    It asks for one value at a time, so that nothing past the match is produced. Where that does not matter, a larger
+    `limit` is faster: what is upstream may then be up to so many values ahead.
+    """
+    sync_argument("find", "test", test, "a test answers at once; map_async the values first")
+    count_argument("find", "limit", limit, least=1)
+    args = (test,) if default is None else (test, default)
+    return Sink((Module("find", _find, args, () if limit == 1 else (("limit", limit),)),))
+
+
+def _find(test: Callable[[Any], object], default: Any = None, limit: int = 1) -> Body:
+    async def body(upstream: Reader[Any], ctx: Context) -> Any:
+        while (batch := await upstream.ask(min(limit, ctx.limit) if limit > 1 else 1)) is not DONE:
+            began = monotonic()
+            for value in batch.values:
+                if test(value):
+                    return value
+            ctx.worked(monotonic() - began)
+            await ctx.breathe()
+        return default
+
+    return body
+
+
+@overload
+def first() -> Sink[A, A | None]: ...
+@overload
+def first(default: D) -> Sink[A, A | D]: ...
+def first(default: Any = None) -> Sink[Any, Any]:
+    """Give the first value, and abort what is upstream; `default` if there is none.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.count(7), ps.first()))
+    7
+    """
+    return Sink((Module("first", _first, () if default is None else (default,)),))
+
+
+def _first(default: Any = None) -> Body:
+    async def body(upstream: Reader[Any], ctx: Context) -> Any:  # noqa: ARG001 - what every body is given
+        batch = await upstream.ask(1)
+        return default if batch is DONE else batch.values[0]
+
+    return body
+
+
+@overload
+def last() -> Sink[A, A | None]: ...
+@overload
+def last(default: D) -> Sink[A, A | D]: ...
+def last(default: Any = None) -> Sink[Any, Any]:
+    """Give the last value; `default` if there is none.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abc"), ps.last()))
+    'c'
+    """
+    return Sink((Module("last", _last, () if default is None else (default,)),))
+
+
+def _last(default: Any = None) -> Body:
+    async def body(upstream: Reader[Any], ctx: Context) -> Any:
+        value = default
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            value = batch.values[-1]
+            del batch
+            await ctx.breathe()
+        return value
+
+    return body

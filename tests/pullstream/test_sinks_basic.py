@@ -1,0 +1,180 @@
+"""tally, concat_values, log, find, first, last, on_end: what they give, how much they ask for, how they end."""
+
+import operator
+from io import StringIO
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+def broken(_):
+    raise Boom
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize(
+    ("sink", "words", "result"),
+    [
+        (ps.tally(), ["a", "b", "c"], 3),
+        (ps.concat_values(), ["a", "bc", "", "d"], "abcd"),
+        (ps.concat_values(str), [], ""),
+        (ps.concat_values(bytes), [b"a", bytearray(b"b"), memoryview(b"c")], b"abc"),
+        (ps.concat_values(bytes), [], b""),
+        (ps.concat_values(list), [[1], (2, 3), range(4, 5)], [1, 2, 3, 4]),
+        (ps.find(lambda n: n > 2), range(9), 3),
+        (ps.find(lambda n: n > 2, limit=5), range(9), 3),
+        (ps.find(lambda n: n > 20), range(9), None),
+        (ps.find(lambda n: n > 20, -1), range(9), -1),
+        (ps.find(lambda n: n is None, 1), [0, None], None),
+        (ps.first(), [0, 1], 0),
+        (ps.first(), [], None),
+        (ps.first("none"), [], "none"),
+        (ps.last(), [0, 1, 2], 2),
+        (ps.last(5), [], 5),
+    ],
+)
+def test_results(sink, words, result, limit):
+    """The same at every limit, and again in a second run of the same blueprint."""
+    pipeline = ps.pipe(ps.values(words), sink)
+
+    assert ps.run(pipeline, limit=limit) == result
+    assert ps.run(pipeline, limit=limit) == result
+
+
+def test_concat_refuses_what_does_not_join():
+    """A value of another kind fails the run, another kind the composition."""
+    with pytest.raises(TypeError, match="expected str instance, int found"):
+        ps.run(ps.pipe(ps.values(["a", 1]), ps.concat_values()))
+    with pytest.raises(ps.CompositionError, match="joins str, bytes or list"):
+        ps.concat_values(int)
+
+
+@pytest.mark.parametrize("sink", [ps.find(lambda n: n == 2), ps.pipe(ps.filter(lambda n: n == 2), ps.first())])
+def test_nothing_past_the_match_is_produced(sink, counting, probe):
+    """find and first ask for one value at a time, then abort."""
+    ps.run(ps.pipe(counting(probe, 100), sink))
+
+    assert probe.asked == [1, 1, 1]
+    assert probe.reasons == [None]
+    assert probe.balanced
+
+
+def test_find_may_ask_for_more(counting, probe):
+    """A larger limit is what it asks for at most."""
+    ps.run(ps.pipe(counting(probe, 100), ps.find(lambda n: n == 9, limit=4)))
+    assert probe.asked[0] == max(probe.asked) == 4
+
+
+def test_a_find_is_complete_below():
+    """What ends by itself ends its times, as take does."""
+
+    async def main():
+        async with ps.pipe(ps.count(), ps.find(lambda n: n == 3)).open() as running:
+            await running.progress.completed(0)
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("sink", [ps.drain(broken), ps.find(broken), ps.reduce(operator.truediv, 0)])
+def test_a_callable_that_raises(sink, counting, probe):
+    """The source is told with the exception, released, and the run fails with the same object (R8)."""
+    with pytest.raises((Boom, ZeroDivisionError)) as caught:
+        ps.run(ps.pipe(counting(probe, 5), sink))
+
+    assert probe.reasons == [caught.value]
+    assert probe.balanced
+    assert __file__ in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("sink", [ps.drain, ps.find, ps.on_end, lambda f: ps.reduce(f, 0)])
+def test_async_callables_are_refused(sink):
+    """A function whose result would never be awaited is refused when composing."""
+
+    async def never(*_):
+        """Not called."""
+
+    with pytest.raises(ps.CompositionError, match="async function never"):
+        sink(never)
+
+
+def test_log(capsys):
+    """A line a value: on standard output, or in a file."""
+    ps.run(ps.pipe(ps.values(["a", None]), ps.log("> ")))
+    assert capsys.readouterr().out == "> a\n> None\n"
+
+    text = StringIO()
+    ps.run(ps.pipe(ps.values("ab"), ps.log(file=text)))
+    assert text.getvalue() == "a\nb\n"
+
+
+def test_on_end_of_the_stream(counting, probe):
+    """Called once, with None, after the source was released."""
+    called = []
+    ps.run(ps.pipe(counting(probe, 5), ps.on_end(lambda exc: called.append((exc, probe.released)))))
+    assert called == [(None, 1)]
+
+
+def test_on_end_of_a_failure(counting, probe):
+    """Called once, with the failure itself, after the source was released; it goes on to the run."""
+    called = []
+    failure = Boom()
+    with pytest.raises(Boom) as caught:
+        ps.run(
+            ps.pipe(counting(probe, 5, failure=failure), ps.on_end(lambda exc: called.append((exc, probe.released))))
+        )
+    assert called == [(failure, 1)]
+    assert caught.value is failure
+
+
+@pytest.mark.parametrize("how", ["abort", "cancel", "block"])
+async def test_on_end_of_an_abort(how, counting, probe, autojump_clock):
+    """Called once, with Abandoned, after the source was released, whoever ends the run."""
+    called = []
+    pipeline = ps.pipe(
+        counting(probe, 9, delay=1, timed=True), ps.on_end(lambda exc: called.append((type(exc), probe.released)))
+    )
+    with trio.move_on_after(2.5 if how == "cancel" else 100):
+        try:
+            async with pipeline.open() as running:
+                await trio.sleep(1.5)
+                if how == "abort":
+                    await running.abort()
+                elif how == "block":
+                    raise Boom
+        except Boom:
+            assert how == "block"
+    assert called == [(ps.Abandoned, 1)]
+
+
+async def test_on_end_of_an_abort_whose_release_fails(autojump_clock):
+    """Called once, with what the release raised, which goes on to the run."""
+    called = []
+
+    @ps.source
+    class Leaky(ps.Kernel):
+        async def produce(self, limit):
+            await trio.sleep_forever()
+
+        async def release(self):
+            raise Boom
+
+    with pytest.raises(Boom) as caught:
+        async with ps.pipe(Leaky(), ps.on_end(called.append)).open() as running:
+            await trio.sleep(1)
+            await running.abort()
+    assert called == [caught.value]
+
+
+def test_on_end_that_raises():
+    """What it raises fails the run; what it was told stays as the context."""
+    with pytest.raises(Boom) as caught:
+        ps.run(ps.pipe(ps.fail(KeyError("told")), ps.on_end(broken)))
+    assert isinstance(caught.value.__context__, KeyError)
+    with pytest.raises(Boom):
+        ps.run(ps.pipe(ps.empty(), ps.on_end(broken)))

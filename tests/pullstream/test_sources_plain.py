@@ -1,0 +1,68 @@
+"""keys, repeat, unfold, and how values are cut into batches at one time."""
+
+import pytest
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+def collatz(n):
+    if n == 1:
+        return None
+    return n, n // 2 if n % 2 == 0 else 3 * n + 1
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize(
+    ("source", "timed"),
+    [
+        (ps.keys({"a": 1, "b": 2}), [(0, "a"), (0, "b")]),
+        (ps.keys({"a": 1, "b": 2}, time=ord), [(97, "a"), (98, "b")]),
+        (ps.repeat(None, 3), [(0, None)] * 3),
+        (ps.repeat(1, 0), []),
+        (ps.pipe(ps.repeat(1), ps.take(9)), [(0, 1)] * 9),
+        (ps.unfold(6, collatz), [(0, n) for n in (6, 3, 10, 5, 16, 8, 4, 2)]),
+        (ps.unfold(0, lambda n: (n, n + 1) if n < 5 else None, time=lambda n: n // 2), [(n // 2, n) for n in range(5)]),
+    ],
+)
+def test_values(source, timed, limit):
+    """The same at every limit, in every run."""
+    pipeline = ps.pipe(source, ps.collect(timed=True))
+    assert ps.run(pipeline, limit=limit) == ps.run(pipeline) == timed
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("where", ["function", "time"])
+def test_values_before_a_failure_come_first(where, limit):
+    """What raises at the fourth value lets three arrive (R8)."""
+
+    def broken(n):
+        if n == 3:
+            raise Boom
+        return n
+
+    functions = {"function": lambda n: (broken(n), n + 1)}
+    source = ps.unfold(0, functions.get(where, lambda n: (n, n + 1)), time=broken if where == "time" else None)
+    got = []
+    with pytest.raises(Boom):
+        ps.run(ps.pipe(source, ps.drain(got.append)), limit=limit)
+    assert got == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda: ps.keys([1]),
+        lambda: ps.repeat(1, -1),
+        lambda: ps.repeat(1, 1.5),
+        lambda: ps.unfold(1, None),
+        lambda: ps.values([1], time=3),
+    ],
+)
+def test_bad_arguments_are_refused(compose):
+    """When composing, by name."""
+    with pytest.raises(ps.CompositionError, match=r"(keys|repeat|unfold|values)\(\) at .*test_sources_plain"):
+        compose()
