@@ -36,6 +36,7 @@ from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.keyed import Fold, reduce_by_key
 from pullstream.transformers.scan import scan
+from pullstream.transformers.skip import skip
 from pullstream.transformers.stateless import filter, filter_not, map
 from pullstream.transformers.take import take, take_times
 from pullstream.transformers.tap import tap
@@ -94,6 +95,7 @@ __all__ = [
     "run",
     "scan",
     "sink",
+    "skip",
     "source",
     "take",
     "take_times",

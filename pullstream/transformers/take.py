@@ -1,16 +1,20 @@
 """`take`, `take_times`: a stream's beginning."""
 
-from collections.abc import AsyncIterator, Hashable
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from time import monotonic
+from typing import Any, ClassVar, Literal, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, count_argument
+from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
 from pullstream.decorators import transformer
 from pullstream.engine.context import Completed, Context
 from pullstream.engine.kernel import Kernel
+from pullstream.errors import CompositionError
+from pullstream.failures import Failed, caught
 from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.transformers.on_error import OnError, catches, with_policy
 
 A = TypeVar("A")
 
@@ -36,8 +40,76 @@ class _Take(Kernel[Any]):
         self.upstream.ack()
 
 
-def take(count: int) -> Transformer[A, A]:
-    """Give the first `count` values, then abort what is upstream and end.
+class _TakeWhile(Kernel[Any]):
+    waits: ClassVar[bool] = False
+    trusted: ClassVar[bool] = True
+
+    def __init__(
+        self, test: Callable[[Any], object], *, last: bool = False, ahead: int = 1, on_error: object = "fail"
+    ) -> None:
+        self._test = test
+        self._last = last
+        self._ahead = ahead
+        self._catches = catches(on_error)
+        self._ended = False
+        self._failed: BaseException | None = None
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._failed is not None:
+            raise self._failed
+        if self._ended:
+            return DONE
+        batch = await self.upstream.ask(min(limit, self._ahead))
+        if batch is DONE:
+            return DONE
+        values: list[Any] = []
+        began = monotonic()
+        try:
+            self._pass(batch.values, values)
+        except BaseException as exc:
+            if not values:
+                raise
+            self._failed = exc
+        self.run.blocked += monotonic() - began
+        return Batch(batch.time, values) if values else DONE
+
+    def _pass(self, values: Sequence[Any], out: list[Any]) -> None:
+        test, guarded = self._test, self._catches
+        for value in values:
+            try:
+                holds = test(value)
+            except Exception as exc:
+                if not guarded:
+                    raise
+                out.append(caught(value, exc))
+                continue
+            if not holds:
+                self._ended = True
+                if self._last:
+                    out.append(value)
+                return
+            out.append(value)
+
+    @override
+    def acknowledged(self) -> None:
+        self.upstream.ack()
+
+
+@overload
+def take(what: int, /) -> Transformer[A, A]: ...
+@overload
+def take(
+    what: Callable[[A], object], /, *, last: bool = False, ahead: int = 1, on_error: OnError = "fail"
+) -> Transformer[A, A]: ...
+@overload
+def take(
+    what: Callable[[A], object], /, *, last: bool = False, ahead: int = 1, on_error: Literal["result"]
+) -> Transformer[A, A | Failed[A]]: ...
+def take(
+    what: int | Callable[[Any], object], /, *, last: bool = False, ahead: int = 1, on_error: object = "fail"
+) -> Transformer[Any, Any]:
+    """Give the first values, so many or while a test holds, then abort what is upstream and end.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.count(), ps.take(3), ps.collect()))
@@ -45,9 +117,32 @@ def take(count: int) -> Transformer[A, A]:
 
     It never asks for more than it gives, and aborts with the ask after the last value (R7). It may end in the middle
     of a time, which is then complete with a part of its values: `take_times` takes whole times.
+
+    With a test it gives the values before the first that fails it, and with `last` that one too:
+
+    >>> ps.run(ps.pipe(ps.count(), ps.take(lambda n: n < 3), ps.collect()))
+    [0, 1, 2]
+    >>> ps.run(ps.pipe(ps.count(), ps.take(lambda n: n < 3, last=True), ps.collect()))
+    [0, 1, 2, 3]
+
+    It then asks for one value at a time, so that nothing past the last is produced; `ahead` allows it to ask for so
+    many at a time, which is faster, and may have values produced that nobody gets. If the test raises, see `map`; a
+    value whose test raised is not the last.
     """
-    count_argument("take", "count", count)
-    return Transformer((Module("take", _Take, (count,)),))
+    if not callable(what):
+        count_argument("take", "count", what)
+        if last or ahead != 1 or on_error != "fail":
+            raise CompositionError(
+                f"take({what!r}) at {Site.here()} got last=, ahead= or on_error=, which go with a test: "
+                f"take(lambda value: ..., last=True)"
+            )
+        return Transformer((Module("take", _Take, (what,)),))
+    sync_argument("take", "test", what, "a test answers at once; map_async the values first, and take by the results")
+    count_argument("take", "ahead", ahead, least=1)
+    options: tuple[tuple[str, object], ...] = (("last", True),) if last else ()
+    if ahead != 1:
+        options += (("ahead", ahead),)
+    return Transformer(with_policy(Module("take", _TakeWhile, (what,), options), on_error))
 
 
 @transformer

@@ -1,0 +1,145 @@
+"""take and skip, by number and by test: a stream's beginning, and its rest."""
+
+from itertools import dropwhile, islice, takewhile
+
+import more_itertools
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+
+LIMITS = (1, 2, 7, 4096)
+values = st.lists(st.integers(0, 6), max_size=25)
+limits = st.sampled_from(LIMITS)
+counts = st.integers(0, 30)
+bounds = st.integers(0, 6)
+
+
+class Boom(Exception):
+    pass
+
+
+def through(data, *modules, limit=4096, time=None):
+    return ps.run(ps.pipe(ps.values(data, time=time), *modules, ps.collect()), limit=limit)
+
+
+@settings(deadline=None)
+@given(values, counts, limits)
+def test_take_and_skip_are_slices(data, count, limit):
+    """take(n) is the first n values, skip(n) the others."""
+    assert through(data, ps.take(count), limit=limit) == list(islice(data, count))
+    assert through(data, ps.skip(count), limit=limit) == list(islice(data, count, None))
+
+
+@settings(deadline=None)
+@given(values, bounds, limits, st.sampled_from([1, 2, 99]))
+def test_take_by_a_test_is_takewhile(data, bound, limit, ahead):
+    """With a test take is takewhile, inclusive with `last`, however far it asks ahead."""
+
+    def small(n):
+        return n < bound
+
+    assert through(data, ps.take(small, ahead=ahead), limit=limit) == list(takewhile(small, data))
+    inclusive = list(more_itertools.takewhile_inclusive(small, data))
+    assert through(data, ps.take(small, last=True, ahead=ahead), limit=limit) == inclusive
+
+
+@settings(deadline=None)
+@given(values, bounds, limits)
+def test_skip_by_a_test_is_dropwhile(data, bound, limit):
+    """With a test skip is dropwhile: what comes after the first value that fails it passes unseen."""
+    tested = []
+
+    def small(n):
+        tested.append(n)
+        return n < bound
+
+    expected = list(dropwhile(lambda n: n < bound, data))
+    assert through(data, ps.skip(small), limit=limit) == expected
+    assert tested == data[: len(data) - len(expected) + bool(expected)]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("last", [False, True])
+def test_nothing_past_the_match_is_produced(counting, probe, last, limit):
+    """By a test take asks for one value at a time, however many are asked of it (R2), then aborts (R7)."""
+    result = ps.run(
+        ps.pipe(counting(probe, 99), ps.map(str), ps.take(lambda n: n != "3", last=last), ps.collect()), limit=limit
+    )
+    assert result == ["0", "1", "2", "3"][: 3 + last]
+    assert probe.asked == [1, 1, 1, 1]
+    assert probe.reasons == [None]
+    assert probe.balanced
+    assert not probe.ended
+
+
+async def test_ahead_asks_for_more_at_a_time(edge, counting, probe):
+    """`ahead` is how many it may ask for; never more than it is asked for itself."""
+    async with edge(ps.pipe(counting(probe, 99), ps.take(lambda n: n < 10, ahead=8))) as reader:
+        for limit in (100, 4, 100, 100):
+            answer = await reader.ask(limit)
+    assert probe.asked == [8, 4]
+    assert answer is ps.DONE
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_skip_asks_for_no_more_than_is_asked_for(counting, probe, limit):
+    """Demand does not grow on its way up through skip."""
+    result = ps.run(ps.pipe(counting(probe, 99), ps.skip(5), ps.take(3), ps.collect()), limit=limit)
+    assert result == [5, 6, 7]
+    assert max(probe.asked) <= 3
+
+
+def test_times_are_kept():
+    """What passes is at its time, and batches are at one."""
+    data = [10, 11, 20, 21, 30]
+    pipeline = ps.pipe(
+        ps.values(data, time=lambda n: n // 10), ps.skip(1), ps.take(lambda n: n < 30), ps.collect(timed=True)
+    )
+    assert ps.run(pipeline) == [(1, 11), (2, 20), (2, 21)]
+
+
+def checked(value):
+    if value % 2:
+        raise Boom(value)
+    return value < 4
+
+
+MODULES = {
+    "take": lambda policy: ps.take(checked, ahead=9, on_error=policy),
+    "take with the last": lambda policy: ps.take(checked, last=True, on_error=policy),
+    "skip": lambda policy: ps.skip(checked, on_error=policy),
+}
+SHOWN = {"take": [0, -1, 2, -3], "take with the last": [0, -1, 2, -3, 4], "skip": [-1, -3, 4, 5, 6]}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", MODULES)
+def test_a_test_that_raises(name, limit):
+    """The value fails the stream after those before it, or is left out, or comes as a result; it ends nothing."""
+    shown = SHOWN[name]
+    marked = through(range(7), MODULES[name]("result"), limit=limit)
+    assert [-value.value if isinstance(value, ps.Failed) else value for value in marked] == shown
+    assert through(range(7), MODULES[name]("skip"), limit=limit) == [value for value in shown if value >= 0]
+    before = []
+    with pytest.raises(Boom):
+        ps.run(ps.pipe(ps.values(range(7)), MODULES[name]("fail"), ps.drain(before.append)), limit=limit)
+    assert before == shown[: shown.index(-1)]
+
+
+@pytest.mark.parametrize(
+    ("compose", "said"),
+    [
+        (lambda: ps.take(-1), "at least 0"),
+        (lambda: ps.take(3, last=True), "go with a test"),
+        (lambda: ps.take(bool, ahead=0), "ahead"),
+        (lambda: ps.skip("3"), "count"),
+        (lambda: ps.skip(3, on_error="skip"), "goes with a test"),
+    ],
+)
+def test_bad_arguments_are_refused_when_composing(compose, said):
+    """The message names the module, this line, and what it wants."""
+    with pytest.raises(ps.CompositionError, match=said) as refused:
+        compose()
+    assert __file__ in str(refused.value)
