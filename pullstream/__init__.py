@@ -5,6 +5,7 @@ Users compose modules with `pipe` and `run` them. Authors of modules read `proto
 it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
 """
 
+from pullstream import checker
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.tee import tee
 from pullstream.decorators import sink, source, transformer
@@ -67,6 +68,7 @@ __all__ = [
     "Sink",
     "Source",
     "Transformer",
+    "checker",
     "collect",
     "concat_values",
     "count",

@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 from pullstream.errors import CompositionError, ReuseError
 
 if TYPE_CHECKING:
+    from pullstream.checker.pipeline import Check
     from pullstream.run import Running
 
 T = TypeVar("T")
@@ -152,13 +153,14 @@ class Pipeline(Blueprint, Generic[R_co]):
 
     kind = "pipeline"
 
-    def open(self, *, limit: int = 4096, release_timeout: float = 5.0) -> "Running[R_co]":
+    def open(self, *, limit: int = 4096, release_timeout: float = 5.0, check: "Check" = False) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
         Leaving the block waits for the end; an exception in the block aborts the stream in order. `limit` is how many
         values a sink asks for at most at a time (1 is the specification to the letter); it asks for fewer while a
         batch takes longer than a few milliseconds. `release_timeout` is the grace, in seconds, that a module has to
-        let go.
+        let go. With `check=True` the checker watches every edge; with `check="strict"` requesters must be polite, too
+        (R9).
 
         >>> import trio, pullstream as ps
         >>> async def main():
@@ -170,7 +172,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         """
         from pullstream.run import Running  # noqa: PLC0415 - a blueprint is data; only opening needs the runtime
 
-        return Running(self, limit=limit, release_timeout=release_timeout)
+        return Running(self, limit=limit, release_timeout=release_timeout, check=check)
 
 
 def callable_argument(module: str, name: str, value: object) -> None:

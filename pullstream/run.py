@@ -11,6 +11,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Pipeline, Site
+from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Progress
@@ -30,9 +31,10 @@ R = TypeVar("R")
 class Running(Generic[R]):
     """A pipeline that runs: its progress, its result, and the ways to stop it. Made by `Pipeline.open`."""
 
-    def __init__(self, pipeline: Pipeline[R], *, limit: int, release_timeout: float) -> None:
+    def __init__(self, pipeline: Pipeline[R], *, limit: int, release_timeout: float, check: Check = False) -> None:
         self._pipeline = pipeline
-        self._run = Run(limit=limit, release_timeout=release_timeout)
+        self._checker = checker_for(check)
+        self._run = Run(limit=limit, release_timeout=release_timeout, watcher=self._checker)
         self._manager = self._open()
         # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
         self._scope = trio.CancelScope(shield=True)
@@ -124,6 +126,8 @@ class Running(Generic[R]):
                 with trio.CancelScope(shield=True):
                     await block.start(run.host)
                 run.spawn(self._consume, consumers, block)
+                if self._checker is not None:
+                    run.spawn(self._end_at_a_violation, self._checker)
                 try:
                     yield
                     await (self.wait() if self._aborted or self._told else self.result())
@@ -135,6 +139,8 @@ class Running(Generic[R]):
         except BaseException as exc:
             if without_cancelled(exc) is not None:
                 raise
+        if self._checker is not None:
+            outcome = self._checker.verdict() or outcome
         self._report(outcome)
         # A cancellation from outside goes on from here; the run's own, of a block whose stream failed, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -150,6 +156,9 @@ class Running(Generic[R]):
                     raise
                 self._failure, self._traceback = exc, exc.__traceback__
         abandoned = self._scope.cancelled_caught
+        if self._checker is not None and self._checker.violations:
+            # Whatever a module has made of it, this is how the run ended.
+            abandoned, self._failure = False, self._checker.violations[0]
         self.progress.end(self._failure, abandoned=abandoned)
         if abandoned:
             self._failure = Abandoned("the run was aborted before its end")
@@ -157,6 +166,10 @@ class Running(Generic[R]):
         if self._failure is not None and not abandoned and not self._waiting:
             # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
             block.cancel_scope.cancel()
+
+    async def _end_at_a_violation(self, checker: Checker) -> None:
+        await checker.tripped.wait()
+        self._scope.cancel()
 
     def _report(self, outcome: BaseException | None) -> None:
         """Raise what the block raised; with the stream's failure beside it, if nobody has been told of that."""
@@ -184,12 +197,12 @@ def _contains(exc: BaseException | None, failure: BaseException) -> bool:
     return exc is failure
 
 
-def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.0) -> R:
+def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.0, check: Check = False) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
-    wait for the order, only for code that shields itself from cancellation. `limit` and `release_timeout` are those of
-    `Pipeline.open`.
+    wait for the order, only for code that shields itself from cancellation. `limit`, `release_timeout` and `check` are
+    those of `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
@@ -197,6 +210,7 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
 
     Raises:
         BaseException: the stream's failure, as itself, with a note that names the module.
+        Violation: with `check`, a rule was broken.
     """
     if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
         raise CompositionError(
@@ -206,7 +220,7 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
         raise PullstreamError(
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
         )
-    return trio.run(_run, pipeline, limit, release_timeout)
+    return trio.run(_run, pipeline, limit, release_timeout, check)
 
 
 def _inside_trio() -> bool:
@@ -217,8 +231,8 @@ def _inside_trio() -> bool:
     return True
 
 
-async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float) -> R:
-    running = pipeline.open(limit=limit, release_timeout=release_timeout)
+async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float, check: Check) -> R:
+    running = pipeline.open(limit=limit, release_timeout=release_timeout, check=check)
     try:
         async with running:
             if threading.current_thread() is threading.main_thread():

@@ -155,7 +155,8 @@ class Kernel(ABC, Generic[T]):
 
     def reader(self, port: Port) -> "Lane[T]":
         """A first lane for the module that has the `port`, which further lanes are taken from."""
-        return Lane(self, port)
+        watcher = self.run.watcher
+        return Lane(self, port) if watcher is None else watcher.lane(self, port)
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time; for loops that may run long."""

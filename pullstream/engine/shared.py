@@ -2,21 +2,31 @@
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 import trio
 from typing_extensions import override
 
 from pullstream.engine.progress import Progress
+from pullstream.engine.seat import Port
+
+
+class Watcher(Protocol):
+    """Who watches the edges of a run: the checker."""
+
+    def lane(self, kernel: Any, port: Port) -> Any:
+        """The lane to give out in place of a plain one."""
 
 
 class Run:
     """One run, as its modules see it."""
 
-    def __init__(self, *, limit: int, release_timeout: float) -> None:
+    def __init__(self, *, limit: int, release_timeout: float, watcher: Watcher | None = None) -> None:
         if limit < 1:
             raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
         self.limit = limit
         self.release_timeout = release_timeout
+        self.watcher = watcher
         self.blocked = 0.0
         """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
         self.progress = Progress(self.spawn)
@@ -71,7 +81,7 @@ class InnerRun(Run):
 
     def __init__(self, outer: Run) -> None:
         self._outer = outer
-        super().__init__(limit=outer.limit, release_timeout=outer.release_timeout)
+        super().__init__(limit=outer.limit, release_timeout=outer.release_timeout, watcher=outer.watcher)
         self.nursery = outer.nursery
 
     @property

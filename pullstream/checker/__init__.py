@@ -1,0 +1,23 @@
+"""The checker: proves, while a pipeline runs, that its modules keep the rules of an edge (R1 to R12).
+
+At one edge, by hand: `watch(reader)`. On a whole run: `run(pipeline, check=True)`, or `check="strict"`.
+"""
+
+from pullstream.checker.diagram import diagram, module_diagram
+from pullstream.checker.events import Batched, Seen, What
+from pullstream.checker.pipeline import Checker
+from pullstream.checker.rules import RULES, Violation
+from pullstream.checker.watch import WatchedReader, watch
+
+__all__ = [
+    "RULES",
+    "Batched",
+    "Checker",
+    "Seen",
+    "Violation",
+    "WatchedReader",
+    "What",
+    "diagram",
+    "module_diagram",
+    "watch",
+]

@@ -1,0 +1,168 @@
+r"""Drawing events in the specification's notation (001).
+
+    D: ask1(Ans1) -> U: Ans1=value(0)
+    -> D: ask2(Ans2)  -> U: Ans2=done
+                     \-> D: abort3(Ans3) -> U: Ans3=done
+
+A line belongs to a request and what follows from it. A request that is sent while others are outstanding stands on a
+line of its own, behind a diagonal; what stands further right has happened later. When nothing is outstanding any more,
+the next line begins with an arrow. Beyond the specification, an ask for more than one value shows its limit, a batch
+how many values it has and its time, unless that is 0.
+"""
+
+from collections.abc import Iterable, Sequence
+from reprlib import Repr
+from typing import Final
+
+import attrs
+
+from pullstream.checker.events import Batched, Seen, What
+
+WIDTH: Final = 110
+"""Where a row of concurrent events is broken."""
+
+_SHORT = Repr()
+_SHORT.maxstring, _SHORT.maxother = 24, 32
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 3
+
+
+@attrs.frozen
+class Face:
+    """One side of a module: how its events are marked."""
+
+    below: str
+    above: str
+    mark: str = ""
+
+
+EDGE: Final = Face("D", "U")
+INPUT: Final = Face("TI", "U", "T")
+OUTPUT: Final = Face("D", "TO")
+
+
+def diagram(events: Iterable[Seen], *, left_out: int = 0, first: int = 0) -> str:
+    r"""Draw the events of one edge.
+
+    >>> from pullstream.checker.events import Batched
+    >>> ask, value = Seen(0, What.ASK, 1, 0, 1), Seen(2, What.VALUE, 1, 0, Batched(0, 1, ("a",)))
+    >>> abort, done = Seen(1, What.ABORT, 2, 1), Seen(3, What.DONE, 2, 1)
+    >>> print(diagram([ask, abort, value, done]))
+    D: ask1(Ans1)                    -> U: Ans1=value('a')
+                 \-> D: abort2(Ans2)                       -> U: Ans2=done
+    """
+    drawing = _Drawing()
+    for number, event in enumerate(events):
+        if left_out and number == first:
+            drawing.say(f"... {left_out} events ...")
+        drawing.add(event, EDGE)
+    return drawing.text()
+
+
+def module_diagram(output: Sequence[Seen], inputs: Sequence[Seen]) -> str:
+    """Draw what happened on both sides of a transformer, with the specification's marks D, TI, U, TO."""
+    drawing = _Drawing()
+    both = [(event, OUTPUT) for event in output] + [(event, INPUT) for event in inputs]
+    for event, face in sorted(both, key=lambda pair: pair[0].order):
+        drawing.add(event, face)
+    return drawing.text()
+
+
+def shown(event: Seen, face: Face = EDGE) -> str:
+    """One event, in the specification's notation."""
+    name = f"{face.mark}{event.number}"
+    match event.what:
+        case What.ASK:
+            limit = "" if event.about == 1 else f" {event.about}"
+            text = f"ask{name}(Ans{name}{limit})"
+        case What.ABORT:
+            text = f"abort{name}(Ans{name})"
+        case What.ERROR:
+            text = f"error{name}({_SHORT.repr(event.about)} Ans{name})"
+        case What.DONE_INDICATION:
+            text = f"done{name}"
+        case What.ERROR_INDICATION:
+            text = f"error{name}({_SHORT.repr(event.about)})"
+        case What.ACK:
+            text = "ack"
+        case What.VALUE:
+            text = f"Ans{name}={_value(event.about)}"
+        case What.DONE:
+            text = f"Ans{name}=done"
+        case What.FAILURE:
+            text = f"Ans{name}=error({_SHORT.repr(event.about)})"
+        case What.CANCELLED:
+            text = f"Ans{name}=cancelled"
+    return f"{face.below if event.requested else face.above}: {text}"
+
+
+def _value(about: object) -> str:
+    if not isinstance(about, Batched):
+        return f"value({_SHORT.repr(about)})"
+    values = ", ".join(_SHORT.repr(value) for value in about.sample)
+    more = "" if about.count <= len(about.sample) else f", ... {about.count} in all"
+    time = "" if about.time == 0 else f" at {_SHORT.repr(about.time)}"
+    return f"value({values}{more}){time}"
+
+
+Key = tuple[str, int]
+
+
+class _Drawing:
+    """Lines of a group of concurrent events, and the groups that are finished."""
+
+    def __init__(self) -> None:
+        self._finished: list[str] = []
+        self._lines: list[str] = []
+        self._line_of: dict[Key, int] = {}
+        self._outstanding: set[Key] = set()
+        self._last: tuple[int, Seen, Face] | None = None
+        self._right = 0
+
+    def add(self, event: Seen, face: Face) -> None:
+        text, key = shown(event, face), (face.mark, event.number)
+        if self._lines and (not self._outstanding or self._right + len(text) > WIDTH) and event.requested:
+            self._break()
+        if event.requested:
+            line = self._request(event, face, text)
+            if event.what in (What.ASK, What.ABORT, What.ERROR):
+                self._line_of[key] = line
+                self._outstanding.add(key)
+        else:
+            line = self._answer(key, text)
+            self._outstanding.discard(key)
+        self._right = len(self._lines[line])
+        self._last = (line, event, face)
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self._break()
+        self._finished.append(text)
+
+    def text(self) -> str:
+        return "\n".join((*self._finished, *self._lines))
+
+    def _break(self) -> None:
+        self._finished += self._lines
+        self._lines, self._line_of, self._last, self._right = [], {}, None, 0
+
+    def _request(self, event: Seen, face: Face, text: str) -> int:
+        if self._last is None:
+            return self._new(f"-> {text}" if self._finished else text)
+        line, last, last_face = self._last
+        follows = last_face.mark != face.mark or (not last.requested and last.lane == event.lane)
+        if follows and len(self._lines[line]) == self._right:
+            self._lines[line] += f" -> {text}"
+            return line
+        return self._new(f"{' ' * self._right}\\-> {text}")
+
+    def _answer(self, key: Key, text: str) -> int:
+        line = self._line_of.get(key)
+        if line is None:
+            # Its request is further up: in a row that was broken, or no longer kept.
+            return self._new(f"{' ' * self._right}-> {text}")
+        self._lines[line] = f"{self._lines[line]:<{self._right}} -> {text}"
+        return line
+
+    def _new(self, text: str) -> int:
+        self._lines.append(text)
+        return len(self._lines) - 1

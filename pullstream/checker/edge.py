@@ -1,0 +1,319 @@
+"""One edge under watch: its requests and answers, step by step through the table of the protocol."""
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final, NoReturn, Protocol, cast
+
+import attrs
+
+from pullstream.blueprint import Site
+from pullstream.checker.diagram import diagram
+from pullstream.checker.events import FIRST, SAMPLE, Batched, Record, Seen, What
+from pullstream.checker.rules import Violation
+from pullstream.errors import ReleaseTimeout, without_cancelled
+from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
+
+
+@attrs.frozen
+class Partner:
+    """Who is at an end of an edge."""
+
+    name: str
+    site: Site | None = None
+
+
+class Watching(Protocol):
+    """What an edge reports to; at a single edge, nobody."""
+
+    def broken(self, violation: Violation) -> None:
+        """A rule was broken; it is about to be raised."""
+
+    def began(self, edge: "Edge") -> None:
+        """The edge is asked for the first time."""
+
+    def ended(self, edge: "Edge", how: Event) -> None:
+        """The edge is over: an answer said so, or a termination was confirmed."""
+
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN: Final = _Unknown()
+
+
+class Edge:
+    """What passes between the module above and the module below, verified as it passes.
+
+    The methods are called by whoever stands on the edge (a `WatchedReader`, a `WatchedLane`): `ask` and `terminate`
+    when a request is sent, the others when it is answered.
+    """
+
+    def __init__(
+        self,
+        above: Partner,
+        below: Partner,
+        *,
+        strict: bool,
+        clock: Callable[[], int] | None = None,
+        watching: Watching | None = None,
+    ) -> None:
+        self.above = above
+        self.below = below
+        self.strict = strict
+        self.record = Record()
+        self.state = State.OPEN
+        self.over = False
+        self.requests = 0
+        self.reason: BaseException | None = None
+        """What the first termination from below said."""
+        self.terminated = False
+        self.terminated_at = -1
+        """When the first termination was sent, and `latest_at` when the latest request was."""
+        self.latest_at = -1
+        self.asked = False
+        self.refusal: BaseException | None = None
+        """What the confirmation raised, if a release failed."""
+        self.ending: Done | BaseException | _Unknown = UNKNOWN
+        self.before: frozenset[int] = frozenset()
+        """The asks that were outstanding when the first termination was sent."""
+        self._clock = clock or count().__next__
+        self._watching = watching
+        self._asks: dict[int, int] = {}
+        self._limits: dict[int, int] = {}
+        self._terminations: dict[int, int] = {}
+        self._told: set[int] = set()
+        self._lanes = 0
+        self._traceback: int | None = None
+        self._how = Event.END
+
+    def __str__(self) -> str:
+        return f"{self.above.name} => {self.below.name}"
+
+    def lane(self) -> int:
+        """The number of a new lane."""
+        self._lanes += 1
+        return self._lanes - 1
+
+    # ---- requests
+
+    def ask(self, lane: int, limit: int) -> int:
+        """A lane asks; gives the number of the request."""
+        number = self._request(What.ASK, lane, limit)
+        if lane in self._asks.values():
+            self._blame_below("R4", "this lane has an ask outstanding: take a lane() for each task")
+        self._polite(lane)
+        self.asked = True
+        self._step(Event.ASK)
+        self._asks[number] = lane
+        self._limits[number] = limit
+        return number
+
+    def terminate(self, lane: int, reason: BaseException | None, *, waits: bool = True) -> int:
+        """A lane aborts or errors; gives the number of the request."""
+        if waits:
+            what = What.ABORT if reason is None else What.ERROR
+        else:
+            what = What.DONE_INDICATION if reason is None else What.ERROR_INDICATION
+        number = self._request(what, lane, reason)
+        self._polite(lane)
+        first = self.state is State.OPEN
+        event = Event.ABORT if reason is None else Event.ERROR
+        self._step(event)
+        if first:
+            self.reason, self._how = reason, event
+            self.before = frozenset(self._asks)
+            if not self._asks:
+                self.ending = DONE if reason is None else reason
+        if not self.terminated:
+            self.terminated, self.terminated_at = True, self.latest_at
+        if waits:
+            self._terminations[number] = lane
+        return number
+
+    def ack(self, lane: int) -> None:
+        """A lane acknowledges without asking."""
+        self.record.add(self._clock(), What.ACK, self.requests, lane)
+
+    def _request(self, what: What, lane: int, about: object) -> int:
+        self.requests += 1
+        self.latest_at = self._clock()
+        self.record.add(self.latest_at, what, self.requests, lane, about)
+        if self.requests == 1 and self._watching is not None:
+            self._watching.began(self)
+        return self.requests
+
+    def _polite(self, lane: int) -> None:
+        if not self.strict:
+            return
+        if self.terminated:
+            self._blame_below("R9", "it has sent a termination before, and this is one request more")
+        if lane in self._told:
+            self._blame_below("R9", "this lane was told before that the stream is over")
+
+    # ---- answers to asks
+
+    def answered(self, number: int, answer: Any) -> None:
+        """An ask is answered."""
+        lane, limit = self._asks.pop(number), self._limits.pop(number)
+        if answer is DONE:
+            self.record.add(self._clock(), What.DONE, number, lane)
+            self._told.add(lane)
+            self._terminal(number, DONE)
+        elif isinstance(answer, Batch):
+            self._value(number, lane, limit, cast("Batch[Any]", answer))
+        else:
+            self.record.add(self._clock(), What.VALUE, number, lane, answer)
+            self._blame_above("R2", f"an answer is a Batch or DONE, and this is {answer!r}")
+
+    def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
+        values = batch.values
+        self.record.add(
+            self._clock(), What.VALUE, number, lane, Batched(batch.time, len(values), tuple(values[:SAMPLE]))
+        )
+        if not 1 <= len(values) <= limit:
+            self._blame_above("R2", f"ask {number} was for 1 to {limit} values, and was answered with {len(values)}")
+        if batch.time is None:
+            self._blame_above("R2", "its time is None, which is no time")
+        if self._asks and min(self._asks) < number:
+            self._blame_above("R1", f"ask {min(self._asks)} came first, and is not answered")
+        if self.state is not State.OPEN:
+            # The table has no step for it.
+            rule = "R5" if self.state is State.CLOSING and self.terminated else "R3"
+            self._blame_above(rule, "a value came after the termination")
+        self._step(Event.VALUE)
+
+    def raised(self, number: int, exc: BaseException) -> None:
+        """An ask raised: the stream failed, or the ask was cancelled."""
+        lane, limit = self._asks.pop(number), self._limits.pop(number)
+        if without_cancelled(exc) is None:
+            self._cancelled(number, lane)
+        else:
+            self.record.add(self._clock(), What.FAILURE, number, lane, exc)
+            if limit >= 1:  # else the ask was refused, which is no answer
+                self._told.add(lane)
+                self._terminal(number, exc)
+
+    def _cancelled(self, number: int, lane: int) -> None:
+        self.record.add(self._clock(), What.CANCELLED, number, lane)
+        self._told.add(lane)
+        if self.state is State.OPEN:
+            self._step(Event.ABORT)
+            if not self._asks:
+                self.ending = DONE
+            self._released(Event.ABORT)
+        elif self.state is State.CLOSING and not self.terminated and not self.before & self._asks.keys():
+            self._released(Event.ABORT)
+
+    def _terminal(self, number: int, ending: Done | BaseException) -> None:
+        """An ask was answered done, or with the failure."""
+        if self.ending is UNKNOWN:
+            self.ending = ending
+        elif self.ending is not ending:
+            once, now = _shown(self.ending), _shown(ending)
+            rule = "R3" if self.over else "R5"
+            self._blame_above(rule, f"the stream's end is {once}, and this answer is {now}")
+        elif ending is not DONE:
+            self._grows(ending)
+        if self.state is State.OPEN:
+            self._how = Event.END if ending is DONE else Event.FAIL
+            self._step(self._how)
+            self.before = frozenset(self._asks)
+        if self.state is State.CLOSING and not self._terminations and not self.before & self._asks.keys():
+            # An end from above is over when it is told, unless a cancellation that nobody has seen yet is behind it;
+            # an indication, which is not confirmed, when an ask that came after it is answered.
+            if not self.terminated or number not in self.before:
+                self._released(self._how)
+
+    def _grows(self, failure: BaseException) -> None:
+        length, traceback = 0, failure.__traceback__
+        while traceback is not None:
+            length, traceback = length + 1, traceback.tb_next
+        if self._traceback is None:
+            self._traceback = length
+        elif length > self._traceback:
+            self._blame_above("R3", "the failure is the same, but its traceback grows with every ask")
+
+    # ---- answers to terminations
+
+    def confirmed(self, number: int, answer: Any) -> None:
+        """A termination is confirmed."""
+        lane = self._terminations.pop(number)
+        self.record.add(self._clock(), What.DONE if answer is DONE else What.VALUE, number, lane, answer)
+        if answer is not DONE:
+            self._blame_above("R8", f"a termination is confirmed with DONE, not with {answer!r}")
+        self._over(lane)
+
+    def refused(self, number: int, exc: BaseException) -> None:
+        """A termination raised: a release failed, or the wait for it was cancelled."""
+        lane = self._terminations.pop(number)
+        if without_cancelled(exc) is None:
+            self.record.add(self._clock(), What.CANCELLED, number, lane)
+            return
+        self.record.add(self._clock(), What.FAILURE, number, lane, exc)
+        if exc is self.reason:
+            self._blame_above("R8", "the reason that was sent came back, instead of a confirmation")
+        self.refusal = exc
+        self._over(lane, timed_out=isinstance(exc, ReleaseTimeout))
+
+    def let_go(self) -> None:
+        """A termination that nobody waits for has been carried out."""
+        if self.state is State.CLOSING:
+            self._released(self._how)
+
+    def _over(self, lane: int, *, timed_out: bool = False) -> None:
+        self._told.add(lane)
+        late = sorted(self.before & self._asks.keys())
+        if late and not timed_out:
+            self._blame_above("R5", f"ask {late[0]}, outstanding when the termination came, is still not answered")
+        if self.state is State.CLOSING:
+            self._released(self._how)
+
+    def settled(self) -> None:
+        """Nothing more will happen here: every request must have been answered.
+
+        Raises:
+            Violation: one has not been (R1).
+        """
+        unanswered = sorted((*self._asks, *self._terminations))
+        if unanswered:
+            self._blame_above("R1", f"request {unanswered[0]} was never answered")
+
+    # ----
+
+    def _step(self, event: Event) -> None:
+        self.state = TRANSITIONS[self.state, event]
+
+    def _released(self, how: Event) -> None:
+        failed = isinstance(self.ending, BaseException)
+        self._step(Event.RELEASED_FAILED if failed else Event.RELEASED)
+        self.over = True
+        if self._watching is not None:
+            self._watching.ended(self, how)
+
+    def _blame_above(self, rule: str, what: str) -> NoReturn:
+        self.violated(rule, self.above, what)
+
+    def _blame_below(self, rule: str, what: str) -> NoReturn:
+        self.violated(rule, self.below, what)
+
+    def violated(self, rule: str, by: Partner, what: str, drawn: str | None = None) -> NoReturn:
+        """Report that a rule was broken here."""
+        violation = Violation(rule, by.name, by.site, what, self.events, drawn or self.diagram())
+        if self._watching is not None:
+            self._watching.broken(violation)
+        raise violation
+
+    @property
+    def events(self) -> "list[Seen]":
+        """What happened here so far: the first events and the last."""
+        return list(self.record.events)
+
+    def diagram(self) -> str:
+        """The events, in the specification's notation."""
+        return diagram(self.events, left_out=self.record.left_out, first=FIRST)
+
+
+def _shown(ending: object) -> str:
+    return "done" if ending is DONE else f"the failure {ending!r}"

@@ -1,0 +1,256 @@
+"""Watching a whole run: every edge, and what ties the edges of a module to each other."""
+
+from collections.abc import Collection
+from itertools import count
+from typing import Any, Final, Literal, TypeAlias
+from weakref import WeakKeyDictionary
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.checker.diagram import module_diagram
+from pullstream.checker.edge import Edge, Partner
+from pullstream.checker.resource import Resource
+from pullstream.checker.rules import Violation
+from pullstream.engine.kernel import Kernel
+from pullstream.engine.lane import Lane
+from pullstream.engine.seat import Port, Seat
+from pullstream.protocol import DONE, Batch, Done, Event
+from timely import Antichain
+
+T_co = TypeVar("T_co", covariant=True)
+
+KEPT: Final = 100
+"""How many edges a checker can draw afterwards; streams that modules open while they run come and go."""
+
+
+class RunEdge(Edge):
+    """An edge of a run: it knows the kernel above it."""
+
+    kernel: "Kernel[Any]"
+    resource: Resource
+    consumer: Seat
+
+
+class WatchedLane(Lane[T_co]):
+    """A lane that verifies what passes; a run that is checked makes these instead."""
+
+    __slots__ = ("_closed", "_front", "_index", "edge")
+
+    def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge) -> None:
+        super().__init__(kernel, port)
+        self.edge = edge
+        self._index = edge.lane()
+        self._front: Antichain[Any] | None = None
+        self._closed: int | None = None
+
+    @override
+    async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+        edge = self.edge
+        number = edge.ask(self._index, limit)
+        if self._front is None:
+            self._front = self._frontier()
+        try:
+            answer = await super().ask(limit)
+        except BaseException as exc:
+            edge.raised(number, exc)
+            raise
+        edge.answered(number, answer)
+        if answer is not DONE and not (self.live and self.stamped == answer.time):
+            edge.violated("R11", edge.above, f"the batch at {answer.time!r} was handed over without lane.stamp(time)")
+        return answer
+
+    @override
+    def stamp(self, time: Any) -> None:
+        if time is not self.stamped and time != self.stamped:
+            # As of the ask: to look now might see a hold dropped whose batch is not counted yet.
+            if self._front is not None and not self._front.less_equal(time):
+                self.edge.violated("R12", self.edge.above, f"it answered at {time!r}, which was complete before")
+            self._front = None
+        super().stamp(time)
+
+    def _frontier(self) -> "Antichain[Any]":
+        """The times that may still come; what this ask acknowledges may have completed one."""
+        self.live = False
+        progress = self._progress
+        progress.tracker.observe(self._port.place)
+        progress.look()
+        return progress.tracker.frontier(self._port.place)
+
+    @override
+    async def terminate(self, reason: BaseException | None) -> Done:
+        if self.over or self._closed is not None:
+            return await super().terminate(reason)
+        number = self.edge.terminate(self._index, reason)
+        try:
+            answer = await super().terminate(reason)
+        except BaseException as exc:
+            self.edge.refused(number, exc)
+            raise
+        self.edge.confirmed(number, answer)
+        return answer
+
+    @override
+    def close(self, reason: BaseException | None) -> bool:
+        if not self.over:
+            self._closed = self.edge.terminate(self._index, reason)
+        return super().close(reason)
+
+    @override
+    async def confirm(self, reason: BaseException | None, *, closed: bool) -> None:
+        number = self._closed
+        try:
+            await super().confirm(reason, closed=closed)
+        except BaseException as exc:
+            if number is not None:
+                self.edge.refused(number, exc)
+            raise
+        finally:
+            self._closed = None
+        if number is not None:
+            self.edge.confirmed(number, DONE)
+
+    @override
+    def _indicate(self, reason: BaseException | None) -> None:
+        if not self.over:
+            self.edge.terminate(self._index, reason, waits=False)
+        super()._indicate(reason)
+
+    @override
+    async def _confirm(self, reason: BaseException | None) -> None:
+        await super()._confirm(reason)
+        try:
+            self.edge.let_go()
+        except Violation as exc:
+            self.trouble = exc
+
+    @override
+    def ack(self) -> None:
+        self.edge.ack(self._index)
+        super().ack()
+
+    @override
+    def lane(self) -> "WatchedLane[T_co]":
+        return WatchedLane(self.kernel, self._port, self.edge)
+
+
+class Checker:
+    """Watches the edges of one run; `run(..., check=True)` makes one, or is given it to ask it for diagrams.
+
+    With `strict`, requesters must be polite (R9), but for those named in `lenient`.
+    """
+
+    def __init__(self, *, strict: bool = False, lenient: Collection[str] = ()) -> None:
+        self.strict = strict
+        self.violations: list[Violation] = []
+        self.tripped = trio.Event()
+        self._lenient = lenient
+        self._order = count().__next__
+        self._above: WeakKeyDictionary[Seat, RunEdge] = WeakKeyDictionary()
+        self._open: dict[RunEdge, None] = {}
+        self._edges: list[RunEdge] = []
+
+    # ---- for the run
+
+    def lane(self, kernel: "Kernel[Any]", port: Port) -> WatchedLane[Any]:
+        """A first lane of the edge below `kernel`."""
+        for other in kernel.lanes:
+            if isinstance(other, WatchedLane):
+                return WatchedLane(kernel, port, other.edge)
+        consumer = port.seat
+        edge = RunEdge(
+            _partner(kernel.seat),
+            _partner(consumer),
+            strict=self.strict and not any(name in self._lenient for name in consumer.names),
+            clock=self._order,
+            watching=self,
+        )
+        edge.kernel, edge.consumer = kernel, consumer
+        edge.resource = Resource(edge)
+        edge.resource.watch(kernel)
+        self._above[kernel.seat] = edge
+        if len(self._edges) < KEPT:
+            self._edges.append(edge)
+        return WatchedLane(kernel, port, edge)
+
+    def verdict(self) -> Violation | None:
+        """What was broken first; when the run is over, for it verifies that every edge and resource is."""
+        if not self.violations:
+            try:
+                for edge in self._open:
+                    edge.settled()
+                    if not edge.over:
+                        edge.violated("R6", edge.below, "the run is over, and this edge was never ended")
+                    edge.resource.ended()
+            except Violation:
+                pass  # recorded where it was raised
+        return self.violations[0] if self.violations else None
+
+    # ---- for people
+
+    def diagram(self, module: str) -> str:
+        """The events of the edge below `module`, by its name, in the specification's notation."""
+        for edge in self._edges:
+            if module in edge.kernel.seat.names:
+                return edge.diagram()
+        known = ", ".join(repr(name) for edge in self._edges for name in edge.kernel.seat.names)
+        raise LookupError(f"no module of this run is named {module!r}: it has {known or 'not begun'}")
+
+    # ---- for the edges
+
+    def broken(self, violation: Violation) -> None:
+        """A rule was broken: the run is to end, even if somebody swallows what is raised."""
+        self.violations.append(violation)
+        self.tripped.set()
+
+    def began(self, edge: Edge) -> None:
+        """The edge has its first request: the module below it must have been asked as well."""
+        assert isinstance(edge, RunEdge)
+        self._open[edge] = None
+        output = self._above.get(edge.consumer)
+        if output is not None and not output.requests:
+            edge.violated("R2", edge.below, "it began to ask before anybody had asked it")
+
+    def ended(self, edge: Edge, how: Event) -> None:
+        """The edge is over: so must be what is above the module that ended it, and told the same reason."""
+        assert isinstance(edge, RunEdge)
+        self._open.pop(edge, None)
+        inputs = [lane.edge for lane in edge.kernel.inputs if isinstance(lane, WatchedLane)]
+        if any(edge.ending is other.ending for other in inputs):
+            rule = "R6"  # whatever it was, it was passed on
+        else:
+            rule = {Event.END: "R7", Event.FAIL: "R8"}.get(how, "R6")
+        for other in inputs:
+            if other.requests and not other.over:
+                self._blame(rule, edge, other, f"it is over below, and its upstream, {other.above.name}, is not")
+            if other.terminated_at > edge.latest_at and not self._same_reason(edge, other, how):
+                self._blame(rule, edge, other, f"its upstream was told {other.reason!r}, which is not the reason here")
+        edge.resource.ended()
+
+    def _same_reason(self, edge: RunEdge, other: Edge, how: Event) -> bool:
+        if how is Event.END:
+            return other.reason is None
+        if how is Event.FAIL:
+            # A release that failed came after upstream was told (R8).
+            return edge.ending is other.reason or edge.ending is other.refusal or edge.resource.failed(edge.ending)
+        return other.reason is edge.reason or edge.ending not in (DONE, edge.reason)
+
+    def _blame(self, rule: str, edge: RunEdge, other: Edge, what: str) -> None:
+        edge.violated(rule, edge.above, what, module_diagram(edge.events, other.events))
+
+
+def _partner(seat: Seat) -> Partner:
+    return Partner(" -> ".join(seat.names), seat.site)
+
+
+Check: TypeAlias = bool | Literal["strict"] | Checker
+"""What `check=` may be."""
+
+
+def checker_for(check: Check) -> Checker | None:
+    """The checker that `check=` asks for."""
+    if isinstance(check, Checker):
+        return check
+    if check not in (True, False, "strict"):
+        raise ValueError(f"check is True, False or 'strict', and was {check!r}")
+    return Checker(strict=check == "strict") if check else None

@@ -1,0 +1,49 @@
+"""The rules of an edge, as errors and documentation cite them, and what is raised when one is broken."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from pullstream.blueprint import Site
+from pullstream.checker.events import Seen
+from pullstream.errors import ProtocolError
+
+RULES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "R1": "every request is answered exactly once, in the order of the requests",
+        "R2": "nothing is produced without an ask; an answer holds at least one value and never more than asked for",
+        "R3": "termination is for ever: after done only done, after a failure that same exception object",
+        "R4": "a lane has one ask outstanding at a time; lanes are answered first come, first served",
+        "R5": "a termination may come at any time; outstanding asks are answered before it, and never with a value",
+        "R6": "a termination reaches the source once, with its reason, and is confirmed after everything is released",
+        "R7": "a module that ends by itself aborts upstream, waits for the confirmation, then answers done",
+        "R8": "a module that fails sends the error upstream, waits, then fails downstream with the same object; "
+        "a termination is confirmed with done",
+        "R9": "a requester sends at most one termination, and asks nothing after it or after a terminal answer",
+        "R10": "resources are acquired at the first request and released once, in every ending",
+        "R11": "a batch is in flight from its answer until its lane asks again, or acknowledges it",
+        "R12": "no batch comes at a time that is already complete on its edge",
+    },
+)
+"""Each rule's sentence, by its number."""
+
+
+class Violation(ProtocolError):
+    """A rule was broken. The message says which, by whom, how, and what had happened on the edge until then.
+
+    `rule` is its number ("R5"), `module` the name of who broke it and `site` the line that composed it; `events` are
+    those of the edge so far, of which the last is the offence.
+    """
+
+    def __init__(  # noqa: PLR0917 - made in one place
+        self, rule: str, module: str, site: Site | None, what: str, events: Sequence[Seen], diagram: str
+    ) -> None:
+        where = "" if site is None else f", composed at {site}"
+        drawn = "\n".join(f"    {line}" for line in diagram.splitlines())
+        super().__init__(f"{rule}: {RULES[rule]}.\nBroken by {module}{where}: {what}. What happened:\n{drawn}")
+        self.rule = rule
+        self.module = module
+        self.site = site
+        self.what = what
+        self.events = events
+        self.diagram = diagram

@@ -1,0 +1,110 @@
+"""Watching one edge: a reader around any reader."""
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Site
+from pullstream.checker.edge import Edge, Partner
+from pullstream.checker.events import Seen
+from pullstream.protocol import Batch, Done, Reader
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class WatchedReader(Reader[T_co]):
+    """A reader that passes everything on, and verifies it. Made by `watch`."""
+
+    def __init__(self, reader: Reader[T_co], edge: Edge) -> None:
+        self._reader = reader
+        self._edge = edge
+        self._lane = edge.lane()
+
+    @property
+    def events(self) -> list[Seen]:
+        """What happened on the edge so far, on all its lanes: the first events and the last."""
+        return self._edge.events
+
+    def diagram(self) -> str:
+        """The events in the specification's notation."""
+        return self._edge.diagram()
+
+    def settled(self) -> None:
+        """Say that nothing more will happen.
+
+        Raises:
+            Violation: a request was never answered (R1).
+        """
+        self._edge.settled()
+
+    @override
+    async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+        number = self._edge.ask(self._lane, limit)
+        try:
+            answer = await self._reader.ask(limit)
+        except BaseException as exc:
+            self._edge.raised(number, exc)
+            raise
+        self._edge.answered(number, answer)
+        return answer
+
+    @override
+    async def abort(self) -> Done:
+        return await self._terminate(None)
+
+    @override
+    async def error(self, reason: BaseException) -> Done:
+        return await self._terminate(reason)
+
+    async def _terminate(self, reason: BaseException | None) -> Done:
+        number = self._edge.terminate(self._lane, reason)
+        try:
+            answer = await (self._reader.abort() if reason is None else self._reader.error(reason))
+        except BaseException as exc:
+            self._edge.refused(number, exc)
+            raise
+        self._edge.confirmed(number, answer)
+        return answer
+
+    @override
+    def abort_nowait(self) -> None:
+        self._edge.terminate(self._lane, None, waits=False)
+        self._reader.abort_nowait()
+
+    @override
+    def error_nowait(self, reason: BaseException) -> None:
+        self._edge.terminate(self._lane, reason, waits=False)
+        self._reader.error_nowait(reason)
+
+    @override
+    def ack(self) -> None:
+        self._edge.ack(self._lane)
+        self._reader.ack()
+
+    @override
+    def lane(self) -> "WatchedReader[T_co]":
+        return WatchedReader(self._reader.lane(), self._edge)
+
+
+def watch(reader: Reader[T_co], name: str = "the module above", *, strict: bool = False) -> WatchedReader[T_co]:
+    """Watch one edge, by hand: ask the reader this gives instead of `reader`, which may be anybody's.
+
+    >>> import trio, pullstream as ps
+    >>> @ps.sink
+    ... async def two(upstream, ctx):
+    ...     reader = ps.checker.watch(upstream)
+    ...     await reader.ask()
+    ...     await reader.ask()
+    ...     await reader.abort()
+    ...     return reader.diagram()
+    >>> print(ps.run(ps.pipe(ps.values("abc"), two())))
+    D: ask1(Ans1) -> U: Ans1=value('a')
+    -> D: ask2(Ans2) -> U: Ans2=value('b')
+    -> D: abort3(Ans3) -> U: Ans3=done
+
+    It verifies what an edge alone shows: R1 to R5 and R8's confirmation; with `strict` also that the requester is
+    polite (R9). `run(..., check=True)` verifies the rest as well. `name` is what errors call the module above.
+
+    Raises:
+        Violation: at the call at which a rule is broken.
+    """
+    here = Site.here()
+    return WatchedReader(reader, Edge(Partner(name), Partner("the requester", here), strict=strict))
