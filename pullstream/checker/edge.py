@@ -220,11 +220,12 @@ class Edge:
             self._how = Event.END if ending is DONE else Event.FAIL
             self._step(self._how)
             self.before = frozenset(self._asks)
-        if self.state is State.CLOSING and not self._terminations and not self.before & self._asks.keys():
-            # An end from above is over when it is told, unless a cancellation that nobody has seen yet is behind it;
-            # an indication, which is not confirmed, when an ask that came after it is answered.
-            if not self.terminated or number not in self.before:
-                self._released(self._how)
+        if self.state is not State.CLOSING or self._terminations or self.before & self._asks.keys():
+            return
+        # An end from above is over when it is told, unless a cancellation that nobody has seen yet is behind it; an
+        # indication, which is not confirmed, when an ask that came after it is answered.
+        if not self.terminated or number not in self.before:
+            self._released(self._how)
 
     def _grows(self, failure: BaseException) -> None:
         length, traceback = 0, failure.__traceback__

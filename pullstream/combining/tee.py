@@ -96,6 +96,7 @@ class TeeConsumer:
         self.changed = trio.Event()
         self.consumers: list[Consuming] = []
         self.branches: list[Branch] = []
+        self._failed = False
         for number in range(branches):
             branch = Branch(self)
             branch.connect(run, run.progress.seat([f"{name}[{number}]"], module.site, [seat]), [])
@@ -131,6 +132,8 @@ class TeeConsumer:
         """A branch has ended: by an abort, or by an error, which ends all."""
         if branch in self.branches:
             self.branches.remove(branch)
+        # What is upstream is told now, and asked for nothing after (R9).
+        self._failed = self._failed or reason is not None
         try:
             if reason is not None or not self.branches:
                 await self._reader.terminate(reason)
@@ -140,7 +143,7 @@ class TeeConsumer:
             self.changed.set()
 
     async def _pump(self) -> None:
-        while self.branches:
+        while self.branches and not self._failed:
             if not all(branch.wanted for branch in self.branches):
                 await self.changed.wait()
                 self.changed = trio.Event()

@@ -96,14 +96,17 @@ class Consumer:
     def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
         self.seat = run.progress.seat([named(module)], module.site, [upstream.seat], sink=True)
         self._reader = upstream.reader(self.seat.ports[0])
-        self._context = Context(SinkAccount(run, self.seat, [self._reader]))
+        self._account = SinkAccount(run, self.seat, [self._reader])
         self._body = body
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
         self.seat.meter.begin(sink=True)
         try:
-            result = await self._body(self._reader, self._context)
+            try:
+                result = await self._body(self._reader, Context(self._account))
+            finally:
+                self._account.ended = True
             # Until upstream has let go, and without trouble, nothing that was left out looks complete.
             self.seat.freeze()
             await self._reader.abort()

@@ -95,6 +95,9 @@ class Beside(Kernel[T]):
 
     async def _ask(self, lane: Lane[Any], limit: int) -> None:
         answer: Batch[Any] | Done | BaseException
+        if self.ended:
+            # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
+            return
         try:
             answer = await lane.ask(limit)
         except trio.Cancelled:

@@ -42,6 +42,8 @@ class Account:
         self.delivered: Hashable | None = None
         self.owed: list[Hashable] = []
         self.limit = run.limit
+        self.ended = False
+        """Whether the module's stream is over: what it still does asks for nothing."""
         self._breath = 0.0
 
     def take(self, time: Hashable) -> None:
@@ -284,6 +286,9 @@ class Events(Generic[T]):
         await self._wait()
 
     async def _ask_beside(self) -> None:
+        if self._account.ended:
+            # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
+            return
         try:
             self._slot = await self._upstream.ask(self._account.limit)
         except trio.Cancelled:

@@ -69,6 +69,7 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     def halt(self) -> None:
+        self._account.ended = True
         self._scope_of_task.cancel()
 
     @override

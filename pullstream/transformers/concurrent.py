@@ -132,6 +132,9 @@ class MapAsync(Kernel[Any]):
         self._changed.set()
 
     async def _ask(self, room: int) -> None:
+        if self._nursery.cancel_scope.cancel_called:
+            # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
+            return
         try:
             batch = await self.upstream.ask(room)
         except trio.Cancelled:
