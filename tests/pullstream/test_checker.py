@@ -1,0 +1,605 @@
+"""The checker names every broken rule, who broke it and where; of correct pipelines it says nothing."""
+
+import re
+from contextlib import suppress
+from inspect import currentframe
+
+import pytest
+import trio
+import trio.lowlevel
+
+import pullstream as ps
+from pullstream.checker import RULES, Checker, Violation, watch
+
+
+class Boom(Exception):
+    """A stream's failure."""
+
+
+def line() -> int:
+    """The line of the caller."""
+    return currentframe().f_back.f_lineno
+
+
+# ---- broken partners at one edge, written by hand
+
+
+class Numbers(ps.Reader):
+    """Answers 0, 1, ... one at a time, `count` of them; a correct reader for the broken ones to differ from."""
+
+    def __init__(self, count=3):
+        self.count = count
+        self.given = 0
+        self.over = False
+        self.changed = trio.Event()
+
+    async def ask(self, limit=1):
+        if self.over or self.given == self.count:
+            return ps.DONE
+        self.given += 1
+        return ps.Batch(0, [self.given - 1])
+
+    async def abort(self):
+        self.over = True
+        return ps.DONE
+
+    async def error(self, reason):
+        return await self.abort()
+
+    def abort_nowait(self):
+        self.over = True
+
+    def error_nowait(self, reason):
+        self.over = True
+
+    def ack(self):
+        pass
+
+    def lane(self):
+        return self
+
+
+async def take(reader, asks, limit=1):
+    return [await reader.ask(limit) for _ in range(asks)]
+
+
+async def beside(reader, *, then):
+    """An ask outstanding on a lane of its own while `then` happens."""
+    answers = []
+
+    async def ask(lane):
+        answers.append(await lane.ask())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, reader.lane())
+        await trio.testing.wait_all_tasks_blocked()
+        await then()
+        nursery.cancel_scope.deadline = trio.current_time() + 1
+    return answers
+
+
+class LastFirst(Numbers):
+    async def ask(self, limit=1):
+        self.given += 1
+        if self.given == 1:
+            await trio.sleep(1)
+        return ps.Batch(0, [self.given])
+
+
+class Deaf(Numbers):
+    async def ask(self, limit=1):
+        await trio.sleep_forever()
+
+
+class Generous(Numbers):
+    async def ask(self, limit=1):
+        return ps.Batch(0, range(limit + 1))
+
+
+class Empty(Numbers):
+    async def ask(self, limit=1):
+        return ps.Batch(0, [])
+
+
+class Timeless(Numbers):
+    async def ask(self, limit=1):
+        return ps.Batch(None, [0])
+
+
+class Bare(Numbers):
+    async def ask(self, limit=1):
+        return 17
+
+
+class Undead(Numbers):
+    async def ask(self, limit=1):
+        self.given += 1
+        return ps.DONE if self.given == 2 else ps.Batch(0, [0])
+
+
+class Forgetful(Numbers):
+    """Fails, each time with another object."""
+
+    async def ask(self, limit=1):
+        raise Boom
+
+
+class Relenting(Numbers):
+    """Fails, then says that it is done."""
+
+    async def ask(self, limit=1):
+        self.given += 1
+        if self.given == 1:
+            raise Boom
+        return ps.DONE
+
+
+class Growing(Numbers):
+    """Raises the same object, with one traceback on top of the other."""
+
+    boom = Boom()
+
+    async def ask(self, limit=1):
+        raise self.boom
+
+
+class LateValue(Numbers):
+    """Answers the outstanding ask with the value under way, although the stream has been aborted."""
+
+    async def ask(self, limit=1):
+        await self.changed.wait()
+        return ps.Batch(0, [0])
+
+    async def abort(self):
+        self.changed.set()
+        await trio.sleep(1)
+        return ps.DONE
+
+
+class Hasty(Numbers):
+    """Confirms the abort, and lets the outstanding ask wait."""
+
+    async def ask(self, limit=1):
+        await trio.sleep_forever()
+
+
+class Echo(Numbers):
+    async def error(self, reason):
+        raise reason
+
+
+class Chatty(Numbers):
+    async def abort(self):
+        return ps.Batch(0, ["bye"])
+
+
+async def out_of_order(reader):
+    await beside(reader, then=reader.ask)
+
+
+async def abort_beside(reader):
+    await beside(reader, then=reader.abort)
+
+
+async def never_answered(reader):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reader.ask)
+        await trio.testing.wait_all_tasks_blocked()
+        try:
+            reader.settled()
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+async def ask_twice(reader):
+    await take(reader, 2)
+
+
+async def ask_three_times(reader):
+    for _ in range(3):
+        with suppress(Boom):
+            await reader.ask()
+
+
+async def error(reader):
+    await reader.error(Boom())
+
+
+async def error_then_ask(reader):
+    await reader.error(Boom())
+    await reader.ask()
+
+
+async def two_asks_on_a_lane(reader):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reader.ask)
+        await trio.testing.wait_all_tasks_blocked()
+        try:
+            await reader.ask()
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+async def abort_twice(reader):
+    await reader.abort()
+    await reader.abort()
+
+
+async def ask_after_abort(reader):
+    await reader.abort()
+    await reader.ask()
+
+
+async def ask_after_indication(reader):
+    reader.abort_nowait()
+    await reader.ask()
+
+
+async def ask_after_done(reader):
+    await take(reader, 4)
+    await reader.ask()
+
+
+ABOVE, BELOW = "the source", "the requester"
+
+PARTNERS = [
+    ("R1", ABOVE, LastFirst, out_of_order),
+    ("R1", ABOVE, Deaf, never_answered),
+    ("R2", ABOVE, Generous, ask_twice),
+    ("R2", ABOVE, Empty, ask_twice),
+    ("R2", ABOVE, Timeless, ask_twice),
+    ("R2", ABOVE, Bare, ask_twice),
+    ("R3", ABOVE, Undead, ask_three_times),
+    ("R3", ABOVE, Forgetful, ask_three_times),
+    ("R3", ABOVE, Relenting, ask_three_times),
+    ("R3", ABOVE, Growing, ask_three_times),
+    ("R3", ABOVE, Numbers, error_then_ask),  # it answers done where its failure is due
+    ("R4", BELOW, Deaf, two_asks_on_a_lane),
+    ("R5", ABOVE, LateValue, abort_beside),
+    ("R5", ABOVE, Hasty, abort_beside),
+    ("R8", ABOVE, Echo, error),
+    ("R8", ABOVE, Chatty, abort_twice),
+    ("R9", BELOW, Numbers, abort_twice),
+    ("R9", BELOW, Numbers, ask_after_abort),
+    ("R9", BELOW, Numbers, ask_after_indication),
+    ("R9", BELOW, Numbers, ask_after_done),
+]
+
+
+@pytest.mark.parametrize(("rule", "culprit", "partner", "requests"), PARTNERS)
+async def test_a_broken_partner_is_reported_with_its_rule(rule, culprit, partner, requests, autojump_clock):
+    """Whoever breaks a rule of an edge, its requester or its answerer, is named with the rule and the events."""
+    reader = watch(partner(), "the source", strict=rule == "R9")
+
+    with pytest.raises((Violation, ExceptionGroup)) as caught:
+        await requests(reader)
+
+    violation = only(caught.value)
+    assert (violation.rule, violation.module) == (rule, culprit)
+    assert str(violation).startswith(f"{rule}: {RULES[rule]}.")
+    assert violation.events
+    assert violation.diagram in re.sub("^    ", "", str(violation), flags=re.MULTILINE)
+
+
+def only(exc):
+    """The violation, out of whatever groups nurseries have put it in."""
+    while isinstance(exc, ExceptionGroup):
+        (exc,) = exc.exceptions
+    return exc
+
+
+@pytest.mark.parametrize("requests", [abort_twice, ask_after_abort, ask_after_indication, ask_after_done])
+async def test_an_impolite_requester_is_accepted_unless_strict(requests):
+    """What a requester must not send is nevertheless answered, by R3 and R5."""
+    reader = watch(Numbers())
+    await requests(reader)
+    reader.settled()
+
+
+# ---- broken modules in a pipeline
+
+
+class Broken(ps.Kernel):
+    """Passes everything on; subclasses do so in a wrong way."""
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+
+@ps.transformer
+class KeepsTheAbort(Broken):
+    """Confirms, and leaves its upstream open."""
+
+    async def terminate(self, reason):
+        self.close(reason)
+        return ps.DONE
+
+
+@ps.transformer
+class ChangesTheReason(Broken):
+    async def dismiss(self, reason):
+        await self.upstream.error(Boom("another"))
+
+
+@ps.transformer
+class StopsByItself(Broken):
+    """Says that it is done without a word to its upstream."""
+
+    asked = 0
+
+    async def ask(self, lane, limit):
+        self.asked += 1
+        return ps.DONE if self.asked == 3 else await super().ask(lane, limit)
+
+
+@ps.transformer
+class FailsByItself(Broken):
+    """Fails without a word to its upstream."""
+
+    async def ask(self, lane, limit):
+        await super().ask(lane, limit)
+        raise Boom
+
+
+@ps.transformer
+class AbortsInsteadOfErring(Broken):
+    async def produce(self, limit):
+        raise Boom
+
+    async def dismiss(self, reason):
+        await self.upstream.abort()
+
+
+@ps.transformer
+class EchoesTheAnswer(Broken):
+    """Answers with what it has handed over before."""
+
+    async def ask(self, lane, limit):
+        batch = await super().ask(lane, limit)
+        return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
+
+
+@ps.transformer
+class ForgetsTheStamp(Broken):
+    """Answers past the kernel, so that the sidecar does not hear of it."""
+
+    async def ask(self, lane, limit):
+        return await self.upstream.ask(limit)
+
+
+@ps.transformer
+class GoesBack(Broken):
+    """Answers at a time that is over."""
+
+    trusted = True
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(1)
+        if batch is not ps.DONE and batch.time == 2:
+            return ps.Batch(0, batch.values)
+        return batch
+
+
+@ps.transformer
+class AsksUnasked(Broken):
+    """Begins before anybody wants anything."""
+
+    async def begin(self):
+        await self.upstream.ask()
+
+
+@ps.transformer
+class NeverReleases(Broken):
+    async def acquire(self):
+        pass
+
+    async def confirm(self, reason):
+        await self.dismiss(reason)
+        return ps.DONE
+
+
+@ps.transformer
+class AcquiresTwice(Broken):
+    async def produce(self, limit):
+        await self.acquire()
+        return await super().produce(limit)
+
+
+@ps.transformer
+class AcquiresForAnAbort(Broken):
+    async def dismiss(self, reason):
+        await self.acquire()
+        await super().dismiss(reason)
+
+
+@ps.transformer
+class AsksAgain(Broken):
+    """Asks its upstream once more after its end."""
+
+    async def produce(self, limit):
+        batch = await super().produce(limit)
+        if batch is ps.DONE:
+            await super().produce(limit)
+        return batch
+
+
+@ps.source
+class DoneThenMore(ps.Kernel):
+    """A source that goes on after its end."""
+
+    asked = 0
+
+    async def produce(self, limit):
+        return ps.DONE
+
+    async def ask(self, lane, limit):
+        self.asked += 1
+        if self.asked == 1:
+            return ps.DONE
+        lane.stamp(0)
+        return ps.Batch(0, [0])
+
+
+@ps.sink
+async def stubborn(upstream, ctx):
+    """Asks twice, whatever it is told."""
+    await upstream.ask()
+    await upstream.ask()
+
+
+@ps.sink
+async def refusing(upstream, ctx):
+    await upstream.abort()
+
+
+@ps.sink
+async def leaving(upstream, ctx):
+    await upstream.ask()
+
+
+@ps.sink
+async def waiting(upstream, ctx):
+    """Lets the module above begin, and asks for nothing."""
+    await upstream.kernel.begin()
+
+
+@ps.sink
+async def erring(upstream, ctx):
+    await upstream.ask()
+    raise Boom
+
+
+MODULES = [
+    ("R2", EchoesTheAnswer, ps.collect),
+    ("R2", AsksUnasked, waiting),
+    ("R6", KeepsTheAbort, leaving),
+    ("R6", ChangesTheReason, erring),
+    ("R7", StopsByItself, ps.collect),
+    ("R8", FailsByItself, ps.collect),
+    ("R8", AbortsInsteadOfErring, ps.collect),
+    ("R10", AcquiresTwice, ps.collect),
+    ("R10", NeverReleases, leaving),
+    ("R10", AcquiresForAnAbort, refusing),
+    ("R11", ForgetsTheStamp, ps.collect),
+    ("R12", GoesBack, ps.collect),
+    ("R9", AsksAgain, ps.collect),
+]
+
+
+@pytest.mark.parametrize(("rule", "module", "sink"), MODULES)
+def test_a_broken_transformer_is_reported_with_its_rule(rule, module, sink):
+    """The run ends with the rule, the module and the line that composed it."""
+    source = ps.values(range(5), time=lambda n: n)
+    broken, composed = module(), line()
+
+    with pytest.raises(Violation) as caught:
+        ps.run(ps.pipe(source, broken, sink()), limit=1, check="strict" if rule == "R9" else True)
+
+    assert caught.value.rule == rule
+    assert caught.value.module == module.__name__
+    assert (caught.value.site.filename, caught.value.site.line) == (__file__, composed)
+    assert f"{__file__}:{composed}" in str(caught.value)
+
+
+def test_without_the_checker_broken_transformers_pass():
+    """What the table above reports is not caught by the kernel on its own: the checker is what catches it."""
+    assert ps.run(ps.pipe(ps.values(range(5)), EchoesTheAnswer(), ps.collect()), limit=1) == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+        4,
+        4,
+    ]
+
+
+def test_a_source_that_goes_on_after_its_end():
+    """R3 in a run: the source is named, not the sink that asked."""
+    with pytest.raises(Violation, match=r"^R3") as caught:
+        ps.run(ps.pipe(DoneThenMore(), stubborn()), check=True)
+    assert caught.value.module == "DoneThenMore"
+
+
+def test_a_violation_that_is_swallowed_ends_the_run():
+    """A module that catches everything cannot hide what was broken, nor go on."""
+
+    @ps.transformer
+    async def swallows(upstream, ctx):
+        while True:
+            try:
+                await upstream.ask()
+            except ps.ProtocolError:
+                await trio.lowlevel.checkpoint()
+            yield ps.Batch(0, [0])
+
+    with pytest.raises(Violation, match=r"^R2"):
+        ps.run(ps.pipe(ps.values([0]), EchoesTheAnswer(), swallows(), ps.drain()), limit=1, check=True)
+
+
+async def test_a_violation_is_raised_from_an_open_pipeline():
+    """A block that never looks at the result learns of it at its end."""
+    with pytest.raises(Violation, match=r"^R2"):
+        async with ps.pipe(ps.values([0]), EchoesTheAnswer(), ps.drain()).open(limit=1, check=True):
+            await trio.lowlevel.checkpoint()
+
+
+def test_a_violation_draws_both_sides_of_a_transformer():
+    """What ties an input to an output is drawn with the specification's marks D, TI, U and TO."""
+    with pytest.raises(Violation) as caught:
+        ps.run(ps.pipe(ps.values(range(5)), StopsByItself(), ps.collect()), limit=1, check=True)
+
+    assert caught.value.diagram.splitlines() == [
+        "D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value(0) -> TO: Ans1=value(0)",
+        "-> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value(1) -> TO: Ans2=value(1)",
+        "-> D: ask3(Ans3) -> TO: Ans3=done",
+    ]
+
+
+# ---- what it says nothing of
+
+
+async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
+    """What follows has an arrow; batches and indications are drawn as they are."""
+    reader = watch(Numbers(1))
+    await reader.ask(2)
+    await reader.ask()
+    await reader.abort()
+    reader.error_nowait(Boom("x"))
+
+    assert reader.diagram().splitlines() == [
+        "D: ask1(Ans1 2) -> U: Ans1=value(0)",
+        "-> D: ask2(Ans2) -> U: Ans2=done",
+        "-> D: abort3(Ans3) -> U: Ans3=done",
+        "-> D: error4(Boom('x'))",
+    ]
+
+
+async def test_a_long_stream_is_watched_in_bounded_memory():
+    """The first events and the last are kept, and the drawing says how many are not."""
+    reader = watch(Numbers(100_000))
+    await take(reader, 2000)
+
+    assert len(reader.events) < 300
+    assert "... 3780 events ..." in reader.diagram()
+    assert reader.diagram().startswith("D: ask1(Ans1) -> U: Ans1=value(0)\n")
+    assert reader.diagram().endswith("D: ask2000(Ans2000) -> U: Ans2000=value(1999)")
+
+
+def test_a_checker_draws_any_edge_of_its_run():
+    """A checker that is made by hand and given to the run can be asked for the edge below any module."""
+    checker = Checker(strict=True)
+    ps.run(ps.pipe(ps.values("ab"), ps.map(str.upper).named("shout"), ps.collect()), limit=1, check=checker)
+
+    assert checker.diagram("shout").splitlines()[0] == "D: ask1(Ans1) -> U: Ans1=value('A')"
+    with pytest.raises(LookupError, match="'shout'"):
+        checker.diagram("whisper")
+
+
+def test_check_is_one_of_three():
+    """A misspelt check= is refused."""
+    with pytest.raises(ValueError, match="'strict'"):
+        ps.run(ps.pipe(ps.empty(), ps.drain()), check="strickt")
