@@ -12,6 +12,7 @@ from typing_extensions import override
 from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.meter import Count
 from pullstream.engine.seat import Seat
 from pullstream.errors import blame
 from pullstream.protocol import DONE, Batch, Done
@@ -34,6 +35,8 @@ class Branch(Kernel[Any]):
         self._backlog: deque[tuple[Hashable, Sequence[Any]]] = deque()
         self._ending: Done | BaseException | None = None
         self._changed = trio.Event()
+        self.count = Count()
+        """What passes between the hub and here."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -50,14 +53,14 @@ class Branch(Kernel[Any]):
     async def _wait(self, limit: int) -> None:
         self._changed = trio.Event()
         self.wanted = limit
-        self.seat.meter.step(perf_counter(), 0, 1)
+        self.count.since = began = perf_counter()
         try:
             self._hub.branch_asks()
             await self._changed.wait()
         finally:
             self.wanted = 0
-            self.seat.meter.step(perf_counter(), 0, -1)
-            self._hub.branch_answered()
+            self.count.waited += perf_counter() - began
+            self.count.since = 0.0
 
     def _next(self, limit: int) -> Batch[Any]:
         time, values = self._backlog[0]
@@ -74,7 +77,7 @@ class Branch(Kernel[Any]):
     def deal(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values, to answer the ask that waits, if one does, and later ones."""
         self.seat.hold(time)
-        self.seat.meter.values_in += len(values)
+        self.count.values += len(values)
         self._backlog.append((time, values))
         self.kept += len(values)
         self.wanted = 0
@@ -125,6 +128,8 @@ class Hub(ABC):
         branch = Branch(self)
         branch.connect(self._run, self._run.progress.seat([name], self._module.site, [self.seat]), [])
         branch.origin = False
+        self.seat.meter.outs.append(branch.count)
+        branch.seat.meter.ins.append(branch.count)
         self.branches.append(branch)
         return branch
 
@@ -149,15 +154,11 @@ class Hub(ABC):
 
     def branch_asks(self) -> None:
         """A branch asks and has nothing left."""
-        self.seat.meter.step(perf_counter(), 1, 0)
         if not self._pumping:
             self._pumping = True
+            self.seat.meter.begin()
             self._run.spawn(self._pump)
         self.stir()
-
-    def branch_answered(self) -> None:
-        """A branch asks no more."""
-        self.seat.meter.step(perf_counter(), -1, 0)
 
     def stir(self) -> None:
         """There may be room now."""
@@ -221,7 +222,6 @@ class Hub(ABC):
             for branch, values in self.deal(batch):
                 if values and branch in self.branches:
                     branch.deal(batch.time, values)
-                    self.seat.meter.values_out += len(values)
         except BaseException as exc:  # noqa: BLE001 - it goes both ways when the next values would be asked for (R8)
             blame(exc, str(self.seat))
             self._failed = exc
