@@ -101,8 +101,8 @@ class SinkAccount(Account):
     def __init__(self, run: Run, seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
         super().__init__(run, seat, inputs)
         self.limit = min(run.limit, FIRST_LIMIT)
-        self._worked = 0.0
-        self._blocked = 0.0
+        self._worked = thread_time()
+        self._blocked = run.blocked
 
     @override
     async def breathe(self) -> None:

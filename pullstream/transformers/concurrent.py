@@ -1,168 +1,217 @@
 """`map_async`: an async function over several values at a time."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, ClassVar
+from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
+from time import perf_counter
+from types import coroutine
+from typing import Any, Final
 
-import attrs
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.beside import Beside
+from pullstream.engine.lane import Lane
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
 B = TypeVar("B")
 
+PENDING: Final = object()
+CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - to see what it yields
+"""What a task yields to trio that lets others have a turn, and waits for nothing."""
 
-@attrs.define(eq=False)
-class _Call:
-    """One value, from its arrival until its result is answered."""
-
-    value: Any
-    time: Hashable
-    ended: bool = False
-    failure: BaseException | None = None
+PASSES: Final = 64
+MOMENT: Final = 0.001
+"""How many checkpoints a call may pass, and for how many seconds, before what is there is answered."""
 
 
-class MapAsync(Kernel[Any]):
-    """Calls run in tasks of their own; an ask is answered as soon as one result is there.
+class Group:
+    """The values of one batch, from their arrival until the last of their results is answered."""
 
-    A value is held, in the sidecar, from its arrival until its result is answered. Upstream is asked for no more
-    than was asked for here and is not here already, so demand does not grow on its way up.
+    __slots__ = ("begun", "failures", "given", "results", "time", "values")
+
+    def __init__(self, batch: Batch[Any], *, ordered: bool) -> None:
+        self.time: Hashable = batch.time
+        self.values: Sequence[Any] = batch.values
+        self.results: list[Any] = [PENDING] * len(batch.values) if ordered else []
+        self.failures: dict[int, BaseException] = {}
+        self.begun = 0
+        self.given = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether a result can be answered."""
+        return self.given < len(self.results) and self.results[self.given] is not PENDING
+
+    def take(self, limit: int) -> list[Any]:
+        """The results to answer now."""
+        end, stop = self.given, min(len(self.results), self.given + limit)
+        while end < stop and self.results[end] is not PENDING:
+            end += 1
+        taken = self.results[self.given : end]
+        self.given = end
+        return taken
+
+
+class MapAsync(Beside[Any]):
+    """Workers make one call after another; an ask is answered as soon as one result is there.
+
+    What came is held, in the sidecar, until it is answered. Upstream is asked for no more than was asked for here and
+    is not here already, so demand does not grow on its way up.
     """
-
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
 
     def __init__(self, function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool) -> None:
         self._function = function
         self._width = width
         self._ordered = ordered
-        self._waiting: deque[_Call] = deque()
-        self._under_way: list[_Call] = []
-        self._asking_upstream = False
+        self._groups: deque[Group] = deque()
+        self._waiting: deque[Group] = deque()
+        self._unanswered = 0
+        self._unbegun = 0
+        self._serving = False
         self._stopped = False
+        self._failure: BaseException | None = None
         self._upstream_end: Done | BaseException | None = None
-        self._trouble: BaseException | None = None
-
-    @override
-    async def acquire(self) -> None:
-        self._changed = trio.Event()
-        self._quiet = trio.Event()
-        self._nursery: trio.Nursery = await self.run.nursery.start(self._host)
-
-    async def _host(self, task_status: trio.TaskStatus[trio.Nursery]) -> None:
-        try:
-            async with trio.open_nursery() as nursery:
-                task_status.started(nursery)
-                await trio.sleep_forever()
-        finally:
-            self._quiet.set()
+        self._workers = 0
+        self._idle = 0
+        self._lot = trio.lowlevel.ParkingLot()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
+        self._serving = True
         while True:
+            if not self._groups and self._upstream_end is None and not self.asking(self.upstream):
+                # With nothing under way there is nothing to ask beside.
+                self.arrived(self.upstream, await self.upstream.ask(limit))
             self._begin(limit)
-            results = self._ready(limit)
-            if results:
-                for call in results:
-                    self._under_way.remove(call)
-                    self.seat.drop(call.time)
-                return Batch(results[0].time, [call.value for call in results])
-            if not self._under_way and self._upstream_end is not None:
+            batch = self._ready(limit)
+            if batch is not None:
+                self._serving = False
+                return batch
+            if not self._groups and self._upstream_end is not None:
                 if isinstance(self._upstream_end, BaseException):
                     raise self._upstream_end
                 return DONE
-            self._changed = trio.Event()
-            await self._changed.wait()
+            await self.change()
 
     def _begin(self, limit: int) -> None:
         """Start what may start, and ask upstream for what was asked for and is not here."""
         if self._stopped:
             return
-        running = sum(not call.ended for call in self._under_way)
-        while self._waiting and running < self._width:
-            call = self._waiting.popleft()
-            self._under_way.append(call)
-            self._nursery.start_soon(self._call, call)
-            running += 1
-        room = limit - len(self._waiting) - len(self._under_way)
-        if room > 0 and running < self._width and not self._asking_upstream and self._upstream_end is None:
-            self._asking_upstream = True
-            self._nursery.start_soon(self._ask, room)
+        wake = min(self._unbegun, self._idle)
+        if wake:
+            self._idle -= wake
+            self._lot.unpark(count=wake)
+        for _ in range(min(self._unbegun - wake, self._width - self._workers)):
+            self._workers += 1
+            self.start(self._attentive, self._work())
+        busy = self._workers - self._idle
+        room = limit - self._unanswered
+        if room > 0 and busy < self._width and self._upstream_end is None:
+            self.ask_beside(self.upstream, room)
 
-    def _ready(self, limit: int) -> list[_Call]:
-        """The results to answer now, all at one time: the head of the row or, out of order, whatever has ended."""
-        results: list[_Call] = []
-        failed: _Call | None = None
-        for call in self._under_way:
-            if call.failure is not None:
-                failed = failed or call
-                if self._ordered:
-                    break
-            elif call.ended and (not results or call.time == results[0].time):
-                results.append(call)
-                if len(results) == limit:
-                    break
-            elif self._ordered:
+    def _ready(self, limit: int) -> Batch[Any] | None:
+        """The results to answer now, all at one time: the head of the row or, out of order, whatever is there."""
+        results: list[Any] = []
+        time: Hashable = None
+        failure = self._failure
+        for group in list(self._groups):
+            if not group.begun or (results and group.time != time):
                 break
-        if not results and failed is not None:
-            assert failed.failure is not None
-            raise failed.failure
-        return results
+            if group.ready:
+                results += group.take(limit - len(results))
+                time = group.time
+            if group.given == len(group.values):
+                self._groups.remove(group)
+                self.seat.drop(group.time)
+            elif self._ordered:
+                failure = group.failures.get(group.given)
+                break
+            if len(results) == limit:
+                break
+        if results:
+            self._unanswered -= len(results)
+            return Batch(time, results)
+        if failure is not None:
+            raise failure
+        return None
 
-    async def _call(self, call: _Call) -> None:
-        try:
-            awaitable = self._function(call.value)
-            if not hasattr(awaitable, "__await__"):
-                raise TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")  # noqa: TRY301
-            call.value = await awaitable
-        except BaseException as exc:
-            rest = without_cancelled(exc)
-            if rest is None:
-                raise
-            self._stopped = True
-            call.failure = rest
-            if self._nursery.cancel_scope.cancel_called:
-                self._trouble = rest
-        call.ended = True
-        self._changed.set()
+    async def _work(self) -> None:
+        function, ordered, waiting = self._function, self._ordered, self._waiting
+        while True:
+            while waiting and self._serving and not self._stopped:
+                group = waiting[0]
+                number = group.begun
+                group.begun = number + 1
+                self._unbegun -= 1
+                if group.begun == len(group.values):
+                    waiting.popleft()
+                awaitable: Any = PENDING
+                try:
+                    awaitable = function(group.values[number])
+                    result = await awaitable
+                except BaseException as exc:
+                    rest = without_cancelled(exc)
+                    if rest is None or self.ended:
+                        raise
+                    self._fail(group, number, _explained(rest, awaitable))
+                    break
+                if ordered:
+                    group.results[number] = result
+                else:
+                    group.results.append(result)
+            self._idle += 1
+            self.changed()
+            await self._lot.park()
 
-    async def _ask(self, room: int) -> None:
-        if self._nursery.cancel_scope.cancel_called:
-            # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
-            return
-        try:
-            batch = await self.upstream.ask(room)
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - raised in the asker's task, after the results before it
-            self._upstream_end = exc
-        else:
-            if batch is DONE:
-                self._upstream_end = DONE
-            else:
-                for value in batch.values:
-                    self.seat.hold(batch.time)
-                    self._waiting.append(_Call(value, batch.time))
-                self.upstream.ack()
-        self._asking_upstream = False
-        self._changed.set()
-
-    @override
-    def halt(self) -> None:
-        # An ask that was woken in this very step still runs once more, and must start nothing.
+    def _fail(self, group: Group, number: int, failure: BaseException) -> None:
         self._stopped = True
-        self._nursery.cancel_scope.cancel()
+        group.failures[number] = failure
+        self._failure = self._failure or failure
+
+    @coroutine
+    def _attentive(self, task: Any) -> Generator[Any, Any, None]:
+        """Run a worker, and have what is there answered as soon as a call waits for anything.
+
+        While calls only pass checkpoints, results gather for a moment: answering each by itself would cost more than
+        such calls do.
+        """
+        send = task.send
+        value: Any = None
+        passed, since = 0, perf_counter()
+        while True:
+            trap = send(value)
+            passed += 1
+            if trap is not CHECKPOINT or (passed % 16 == 0 and (passed == PASSES or perf_counter() - since > MOMENT)):
+                passed, since = 0, perf_counter()
+                if self._groups and (not self._ordered or self._groups[0].ready):
+                    self.changed()
+            try:
+                value = yield trap
+                send = task.send
+            except BaseException as exc:  # noqa: BLE001 - trio's complaint about what was awaited: the call's to raise
+                value, send = exc, task.throw
 
     @override
-    async def release(self) -> None:
-        await self._quiet.wait()
-        if self._trouble is not None:
-            raise self._trouble
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        if isinstance(answer, Batch):
+            group = Group(answer, ordered=self._ordered)
+            self.seat.hold(group.time)
+            self._groups.append(group)
+            self._waiting.append(group)
+            self._unanswered += len(group.values)
+            self._unbegun += len(group.values)
+            lane.ack()
+        else:
+            self._upstream_end = answer
+
+
+def _explained(exc: BaseException, awaitable: object) -> BaseException:
+    if isinstance(exc, TypeError) and awaitable is not PENDING and not hasattr(awaitable, "__await__"):
+        return TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")
+    return exc
 
 
 def map_async(function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True) -> Transformer[A, B]:
