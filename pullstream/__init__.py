@@ -17,6 +17,8 @@ from pullstream.errors import (
     Abandoned,
     CapabilityError,
     CompositionError,
+    Ended,
+    Overflow,
     ProtocolError,
     PullstreamError,
     ReleaseTimeout,
@@ -30,7 +32,12 @@ from pullstream.sinks.basic import collect, concat_values, drain, log, reduce, t
 from pullstream.sinks.channel import to_channel
 from pullstream.sinks.on_end import on_end
 from pullstream.sinks.search import find, first, last
+from pullstream.sources.awaited import from_async_iterable, from_awaitable
+from pullstream.sources.callback import Emit, from_callback
+from pullstream.sources.channel import from_channel
 from pullstream.sources.generate import count, infinite, repeat, unfold
+from pullstream.sources.interval import interval
+from pullstream.sources.pushable import Pushable, pushable
 from pullstream.sources.values import empty, fail, keys, once, values
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
@@ -54,13 +61,17 @@ __all__ = [
     "Context",
     "Counters",
     "Done",
+    "Emit",
+    "Ended",
     "Failed",
     "Fold",
     "Kernel",
+    "Overflow",
     "Pipeline",
     "Progress",
     "ProtocolError",
     "PullstreamError",
+    "Pushable",
     "Reader",
     "ReleaseTimeout",
     "ReuseError",
@@ -80,7 +91,12 @@ __all__ = [
     "find",
     "first",
     "flat_map",
+    "from_async_iterable",
+    "from_awaitable",
+    "from_callback",
+    "from_channel",
     "infinite",
+    "interval",
     "keys",
     "last",
     "log",
@@ -91,6 +107,7 @@ __all__ = [
     "on_end",
     "once",
     "pipe",
+    "pushable",
     "reduce",
     "reduce_by_key",
     "repeat",

@@ -25,6 +25,14 @@ class ReuseError(PullstreamError):
     """An argument that can be used once (an iterator, a handle) was opened a second time."""
 
 
+class Ended(PullstreamError):
+    """A handle was used after its stream had ended: nobody reads what is pushed any more."""
+
+
+class Overflow(PullstreamError):
+    """More came than fits, from somebody who cannot be made to wait."""
+
+
 class ReleaseTimeout(PullstreamError):
     """A module did not let go of what it had within the run's `release_timeout` (R6)."""
 

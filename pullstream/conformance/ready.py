@@ -8,7 +8,9 @@
 # mypy: disable-error-code="var-annotated, operator"
 
 import operator
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -54,6 +56,45 @@ def counted(key: Function) -> ps.Transformer[Any, Any]:
     return ps.reduce_by_key(key, ps.Fold(int, lambda n, _: n + 1))
 
 
+async def moments(resource: AbstractContextManager[object]) -> AsyncIterator[int]:
+    """Values that take a moment each."""
+    with resource:
+        for n in range(5):
+            await trio.sleep(0.1)
+            yield n
+
+
+def called_back(resource: AbstractContextManager[object]) -> ps.Source[int]:
+    """A callback for each value, and then the end."""
+
+    def register(emit: ps.Emit[int]) -> Callable[[], object]:
+        resource.__enter__()
+        for n in range(5):
+            emit(n)
+        emit.end()
+        return lambda: resource.__exit__(None, None, None)
+
+    return ps.from_callback(register)
+
+
+def pushed() -> ps.Source[int]:
+    """A handle that was filled and ended before the run."""
+    source: ps.Pushable[int] = ps.pushable(5)
+    for n in range(5):
+        source.push_nowait(n, time=n // 2)
+    source.end()
+    return source
+
+
+def received() -> ps.Source[int]:
+    """A channel that was filled and closed before the run."""
+    send, receive = trio.open_memory_channel[int](5)
+    for n in range(5):
+        send.send_nowait(n)
+    send.close()
+    return ps.from_channel(receive)
+
+
 SOURCES: Final = (
     Subject("values", lambda: ps.values(range(5))),
     Subject("values, each at its time", lambda: ps.values(range(5), time=lambda n: n)),
@@ -66,6 +107,12 @@ SOURCES: Final = (
     Subject("fail", lambda: ps.fail(ValueError("as asked for"))),
     Subject("count", ps.count, endless=True),
     Subject("infinite", lambda: ps.infinite(lambda: 1), endless=True),
+    Subject("interval", lambda: ps.interval(0.1), endless=True),
+    Subject("from_async_iterable", lambda resource: ps.from_async_iterable(moments(resource)), resource=True),
+    Subject("from_awaitable", lambda: ps.from_awaitable(partial(calling(int), 3))),
+    Subject("from_channel", received),
+    Subject("from_callback", called_back, resource=True),
+    Subject("pushable", pushed),
 )
 
 TRANSFORMERS: Final = (

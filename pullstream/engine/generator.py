@@ -29,7 +29,9 @@ class GeneratorKernel(Kernel[Any]):
         self._given = 0
         self._answer: Batch[Any] | Done | BaseException = DONE
         self._scope_of_task = trio.CancelScope()
-        self._scope_of_closing = trio.CancelScope(shield=True)
+        self._scope_of_closing = trio.CancelScope()
+        self._running = False
+        self._stopping = False
 
     @override
     async def acquire(self) -> None:
@@ -70,7 +72,12 @@ class GeneratorKernel(Kernel[Any]):
     @override
     def halt(self) -> None:
         self._account.ended = True
-        self._scope_of_task.cancel()
+        self._stopping = True
+        if self._running:
+            self._scope_of_task.cancel()
+        else:
+            # Suspended at its yield, it is closed without being cancelled, so that its cleanup may await.
+            self._demand.set()
 
     @override
     async def release(self) -> None:
@@ -87,19 +94,34 @@ class GeneratorKernel(Kernel[Any]):
         context = Context(self._account)
         generator = self._function(*self.inputs, context, *self._args, **self._kwargs)
         try:
-            with self._scope_of_task:
-                while True:
-                    await self._demand.wait()
-                    self._demand = trio.Event()
-                    self._answer = await self._advance(generator)
-                    self._supply.set()
-                    if not isinstance(self._answer, Batch):
-                        break
-                    self._account.went_on()
-        finally:
             with self._scope_of_closing:
-                await self._close(generator)
+                with self._scope_of_task:
+                    try:
+                        await self._serve(generator)
+                    finally:
+                        self._scope_of_closing.shield = True
+                        # Here, because scopes that it has opened around its yield are inside this one.
+                        await self._close(generator)
+                await self.closed()
+        finally:
             self._ended.set()
+
+    async def _serve(self, generator: AsyncGenerator[Any, None]) -> None:
+        while True:
+            await self._demand.wait()
+            if self._stopping:
+                return
+            self._demand = trio.Event()
+            self._running = True
+            self._answer = await self._advance(generator)
+            self._running = False
+            self._supply.set()
+            if not isinstance(self._answer, Batch):
+                return
+            self._account.went_on()
+
+    async def closed(self) -> None:
+        """Called in the generator's task once it is closed, also when it was cancelled."""
 
     async def _advance(self, generator: AsyncGenerator[Any, None]) -> Batch[Any] | Done | BaseException:
         try:

@@ -55,9 +55,7 @@ class Cut:
                     value = next(values, _END)
                     if value is _END:
                         break
-                    value_time = time_of(value)
-                    if value_time is None:
-                        raise TypeError(f"{value!r} has no time: what was given as time= returned None")  # noqa: TRY301
+                    value_time = stamped(value, time_of)
                 if taken and value_time != time:
                     self._kept.append((value, value_time))
                     break
@@ -72,6 +70,16 @@ class Cut:
         if not taken:
             raise exc
         self._failed = exc
+
+
+def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:
+    """The time of a value: 0, or what `time_of` says."""
+    if time_of is None:
+        return 0
+    time = time_of(value)
+    if time is None:
+        raise TypeError(f"{value!r} has no time: what was given as time= returned None")
+    return time
 
 
 def time_option(module: str, time: object) -> tuple[tuple[str, object], ...]:

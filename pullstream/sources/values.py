@@ -69,7 +69,9 @@ def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None
     `ReuseError`. A generator is closed when the stream ends, however it ends.
     """
     if not isinstance(iterable, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        hint = "; what is awaited goes into from_async_iterable()" if hasattr(iterable, "__aiter__") else ""
+        hint = ""
+        if hasattr(iterable, "__aiter__"):
+            hint = "; from_async_iterable() awaits its values, and so does a function decorated with @ps.source"
         raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}{hint}")
     given: object = OneShot(iterable) if isinstance(iterable, Iterator) else iterable
     return Source((Module("values", _values, (given,), time_option("values", time)),))

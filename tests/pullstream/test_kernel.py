@@ -747,3 +747,25 @@ async def test_a_run_leaves_no_task_behind(autojump_clock):
         await trio.sleep(5)
         await running.abort()
     assert trio.lowlevel.current_statistics().tasks_living == before
+
+
+@pytest.mark.parametrize("ends", ["take", "abort"])
+async def test_a_generator_may_hold_a_scope_around_its_yield(ends, autojump_clock):
+    """It is closed inside the scopes it has opened, and its cleanup may await."""
+    cleaned = []
+
+    @ps.source
+    async def timed(ctx):
+        with trio.fail_after(100):
+            try:
+                yield 1
+                yield 2
+            finally:
+                await trio.sleep(1)
+                cleaned.append(True)
+
+    async with ps.pipe(timed(), ps.take(1), ps.map_async(trio.sleep, 1), ps.drain()).open() as running:
+        if ends == "abort":
+            await trio.sleep(0.5)
+            await running.abort()
+    assert cleaned == [True]

@@ -1,0 +1,287 @@
+"""from_async_iterable, from_awaitable, from_channel, interval."""
+
+import asyncio
+import gc
+import warnings
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+class Numbers:
+    """An async iterable that can be read again and again."""
+
+    def __init__(self, count):
+        self.count = count
+
+    async def __aiter__(self):
+        for n in range(self.count):
+            await trio.sleep(0.1)
+            yield n
+
+
+class Closing:
+    """An async iterator that counts its closings."""
+
+    def __init__(self, count=9):
+        self.count = count
+        self.given = 0
+        self.closed = 0
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        await trio.sleep(1)
+        if self.given == self.count:
+            raise StopAsyncIteration
+        self.given += 1
+        return self.given
+
+    async def aclose(self):
+        await trio.lowlevel.checkpoint()
+        self.closed += 1
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+async def test_an_async_iterable_is_reusable(limit, autojump_clock):
+    """Every run reads it from its beginning."""
+    pipeline = ps.pipe(ps.from_async_iterable(Numbers(4), time=lambda n: n // 2), ps.collect(timed=True))
+    for _ in range(2):
+        async with pipeline.open(limit=limit) as running:
+            assert await running.result() == [(0, 0), (0, 1), (1, 2), (1, 3)]
+
+
+async def test_an_async_iterator_is_read_once(autojump_clock):
+    """A second run is refused by name."""
+    pipeline = ps.pipe(ps.from_async_iterable(Closing(1)), ps.collect())
+    async with pipeline.open() as running:
+        assert await running.result() == [1]
+    with pytest.raises(ps.ReuseError, match="from_async_iterable"):
+        async with pipeline.open():
+            pass
+
+
+@pytest.mark.parametrize("how", ["end", "abort", "error", "abort under way", "cancel", "never asked"])
+async def test_an_iterator_is_closed_once(how, edge, drained, autojump_clock):
+    """However the stream ends, and before that is confirmed."""
+    given = Closing()
+    async with edge(ps.from_async_iterable(given)) as reader, trio.open_nursery() as nursery:
+        if how == "end":
+            assert len(await drained(reader)) == 9
+        elif how == "abort under way":
+            nursery.start_soon(reader.lane().ask)
+            await trio.sleep(0.5)
+            await reader.abort()
+        elif how == "cancel":
+            with trio.move_on_after(0.5):
+                await reader.ask()
+        elif how == "never asked":
+            await reader.abort()
+        else:
+            await reader.ask()
+            await (reader.abort() if how == "abort" else reader.error(Boom()))
+        assert given.closed == 1
+    assert given.closed == 1
+
+
+async def test_a_generator_may_hold_scopes_around_its_yields(autojump_clock):
+    """It runs in a task of its own, and its cleanup may await."""
+    cleaned = []
+
+    async def numbers():
+        with trio.fail_after(100):
+            try:
+                for n in range(9):
+                    yield n
+            finally:
+                await trio.sleep(0.1)
+                cleaned.append(True)
+
+    async with ps.pipe(ps.from_async_iterable(numbers()), ps.take(3), ps.collect()).open() as running:
+        assert await running.result() == [0, 1, 2]
+    assert cleaned == [True]
+
+
+async def test_an_iterator_that_fails(autojump_clock):
+    """What came before arrives; a failure of closing is raised too."""
+
+    class Failing(Closing):
+        async def aclose(self):
+            raise Boom
+
+    async def failing():
+        yield 1
+        raise Boom
+
+    got = []
+    with pytest.raises(Boom):
+        async with ps.pipe(ps.from_async_iterable(failing()), ps.drain(got.append)).open():
+            pass
+    assert got == [1]
+    for count in (0, 2):
+        with pytest.raises(Boom):
+            async with ps.pipe(ps.from_async_iterable(Failing()), ps.take(count), ps.collect()).open():
+                pass
+
+
+async def test_from_awaitable(autojump_clock):
+    """A function is called by every run; a coroutine can be awaited by one."""
+    calls = []
+
+    async def answer():
+        calls.append(trio.current_time())
+        await trio.sleep(1)
+        return 42
+
+    pipeline = ps.pipe(ps.from_awaitable(answer, time=str), ps.collect(timed=True))
+    for _ in range(2):
+        async with pipeline.open() as running:
+            assert await running.result() == [("42", 42)]
+    assert len(calls) == 2
+
+    pipeline = ps.pipe(ps.from_awaitable(answer()), ps.collect())
+    async with pipeline.open() as running:
+        assert await running.result() == [42]
+    with pytest.raises(ps.ReuseError, match="from_awaitable"):
+        async with pipeline.open():
+            pass
+
+
+async def test_an_awaitable_is_cancelled(edge, autojump_clock):
+    """An abort does not wait for it; one that was never asked for leaves no warning behind."""
+    cancelled = []
+
+    async def slow():
+        try:
+            await trio.sleep_forever()
+        except trio.Cancelled:
+            cancelled.append(True)
+            raise
+
+    async with edge(ps.from_awaitable(slow)) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(reader.lane().ask)
+        await trio.sleep(1)
+        await reader.abort()
+    assert cancelled == [True]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        async with edge(ps.from_awaitable(slow())) as reader:
+            await reader.abort()
+        gc.collect()
+
+
+def test_from_awaitable_refuses_what_it_cannot_await():
+    """asyncio's futures and plain values when composing, a function without a coroutine when run."""
+    with pytest.raises(ps.CompositionError, match="needs an async function or an awaitable"):
+        ps.from_awaitable(3)
+    loop = asyncio.new_event_loop()
+    with pytest.raises(ps.CompositionError, match="from_asyncio"):
+        ps.from_awaitable(loop.create_future())
+    loop.close()
+    with pytest.raises(TypeError, match="awaits what its function returns"):
+        ps.run(ps.pipe(ps.from_awaitable(lambda: 3), ps.collect()))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+async def test_from_channel(limit, autojump_clock):
+    """Everything sent, in order, each at its time; what waits in the channel comes in one batch."""
+    send, receive = trio.open_memory_channel(100)
+    for n in range(10):
+        send.send_nowait(n)
+    pipeline = ps.pipe(ps.from_channel(receive, time=lambda n: n // 4), ps.collect(timed=True))
+    async with pipeline.open(limit=limit) as running:
+        await trio.sleep(1)
+        await send.send(10)
+        send.close()
+        assert await running.result() == [(n // 4, n) for n in range(11)]
+
+
+async def test_a_channel_is_received_from_as_it_is_asked(edge, autojump_clock):
+    """No more than the limit is taken, so that senders wait."""
+    send, receive = trio.open_memory_channel(5)
+    for n in range(5):
+        send.send_nowait(n)
+    async with edge(ps.from_channel(receive)) as reader:
+        assert (await reader.ask(2)).values == [0, 1]
+        assert send.statistics().current_buffer_used == 3
+        assert (await reader.ask(9)).values == [2, 3, 4]
+        with trio.move_on_after(1):
+            await reader.ask()
+        with pytest.raises(trio.BrokenResourceError):
+            await send.send(1)
+
+
+@pytest.mark.parametrize("how", ["abort", "never asked", "end"])
+async def test_a_channel_is_closed(how, edge, autojump_clock):
+    """However the stream ends, its senders learn of it."""
+    send, receive = trio.open_memory_channel(5)
+    async with edge(ps.from_channel(receive)) as reader:
+        if how != "never asked":
+            send.send_nowait(1)
+            await reader.ask()
+        if how == "end":
+            send.clone().close()
+            send.close()
+            assert await reader.ask() is ps.DONE
+        else:
+            await reader.abort()
+    with pytest.raises(trio.ClosedResourceError):
+        receive.receive_nowait()
+
+
+async def test_a_time_that_raises_loses_nothing_before_it(autojump_clock):
+    """A channel's values before the one whose time cannot be told arrive (R8)."""
+    send, receive = trio.open_memory_channel(5)
+    for n in (3, 2, 1, 0):
+        send.send_nowait(n)
+    got = []
+    with pytest.raises(ZeroDivisionError):
+        async with ps.pipe(ps.from_channel(receive, time=lambda n: 6 // n), ps.drain(got.append)).open():
+            pass
+    assert got == [3, 2, 1]
+
+
+async def test_interval(edge, autojump_clock):
+    """At multiples, without drift; a slow consumer gets no burst, and the next number."""
+    async with edge(ps.interval(2, time=lambda n: n)) as reader:
+        start = trio.current_time()
+        ticks = []
+
+        async def tick():
+            batch = await reader.ask(7)
+            ticks.append((round(trio.current_time() - start, 6), batch.time, *batch.values))
+
+        await tick()
+        await trio.sleep(1.5)
+        await tick()
+        await trio.sleep(5)
+        await tick()
+        await trio.sleep(2)
+        await tick()
+        assert ticks == [(2, 0, 0), (4, 1, 1), (10, 2, 2), (12, 3, 3)]
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda: ps.from_async_iterable([1]),
+        lambda: ps.from_async_iterable(Closing),
+        lambda: ps.from_async_iterable(Numbers(1), time=3),
+        lambda: ps.from_channel([1]),
+        lambda: ps.interval(0),
+        lambda: ps.interval("1"),
+        lambda: ps.interval(float("inf")),
+    ],
+)
+def test_bad_arguments_are_refused(compose):
+    """When composing, by name."""
+    with pytest.raises(ps.CompositionError, match=r"(from_async_iterable|from_channel|interval)\(\) at .*test_sources"):
+        compose()

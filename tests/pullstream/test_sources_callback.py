@@ -1,0 +1,159 @@
+"""from_callback: threads, room, endings; registered and unregistered once."""
+
+import threading
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+class Producer:
+    """Registers, and keeps a record."""
+
+    def __init__(self, first=()):
+        self.first = first
+        self.registered = 0
+        self.unregistered = 0
+
+    def __call__(self, emit):
+        self.emit = emit
+        self.registered += 1
+        for value in self.first:
+            emit(value)
+        return self.unregister
+
+    def unregister(self):
+        self.unregistered += 1
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_from_threads(limit):
+    """Everything of several threads arrives, each thread's values in their order."""
+
+    def register(emit):
+        left = [3]
+        lock = threading.Lock()
+
+        def work(name):
+            for n in range(100):
+                emit((name, n))
+            with lock:
+                left[0] -= 1
+                if not left[0]:
+                    emit.end()
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+        for thread in threads:
+            thread.start()
+        return lambda: [thread.join() for thread in threads]
+
+    got = ps.run(ps.pipe(ps.from_callback(register), ps.collect()), limit=limit)
+    for name in "abc":
+        assert [n for given, n in got if given == name] == list(range(100))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_times_and_the_end(limit):
+    """Each value at its time; a value emitted before the end arrives."""
+    producer = Producer([1, 2, 11, 12, 21])
+
+    def register(emit):
+        unregister = producer(emit)
+        emit.end()
+        assert emit(99) is False
+        emit.fail(Boom())
+        return unregister
+
+    source = ps.from_callback(register, time=lambda n: n // 10)
+    assert ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit) == [(0, 1), (0, 2), (1, 11), (1, 12), (2, 21)]
+    assert (producer.registered, producer.unregistered) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("overflow", "got", "dropped"), [("fail", [0, 1], 0), ("drop_oldest", [2, 3], 2), ("drop_newest", [0, 1], 2)]
+)
+async def test_overflow(overflow, got, dropped, edge, drained):
+    """Two fit: the stream fails after them, or the first two, or the last two, are lost and counted."""
+    producer = Producer(range(4))
+    async with edge(ps.from_callback(producer, capacity=2, overflow=overflow)) as reader:
+        assert (await reader.ask(9)).values == got
+        assert producer.emit.dropped == dropped
+        if overflow == "fail":
+            with pytest.raises(ps.Overflow, match="2 values wait already"):
+                await reader.ask()
+            assert producer.emit(4) is False
+        else:
+            assert producer.emit(4) is True
+            producer.emit.end()
+            assert await drained(reader) == [4]
+    assert producer.unregistered == 1
+
+
+@pytest.mark.parametrize("how", ["abort", "error", "cancel", "fail", "end"])
+async def test_unregistered_once_in_every_ending(how, edge, autojump_clock):
+    """At release, and emitting afterwards is harmless."""
+    producer = Producer([1])
+    async with edge(ps.from_callback(producer)) as reader:
+        assert (await reader.ask()).values == [1]
+        if how == "abort":
+            await reader.abort()
+        elif how == "error":
+            await reader.error(Boom())
+        elif how == "cancel":
+            with trio.move_on_after(1):
+                await reader.ask()
+        elif how == "fail":
+            producer.emit.fail(Boom())
+            with pytest.raises(Boom):
+                await reader.ask()
+        else:
+            producer.emit.end()
+            assert await reader.ask() is ps.DONE
+        assert (producer.registered, producer.unregistered) == (1, 1)
+        assert producer.emit(2) is False
+    assert producer.unregistered == 1
+
+
+async def test_not_registered_before_the_first_ask(edge):
+    """What was never asked is not opened to be aborted (R10)."""
+    producer = Producer()
+    async with edge(ps.from_callback(producer)) as reader:
+        await reader.abort()
+    assert (producer.registered, producer.unregistered) == (0, 0)
+
+
+def test_callables_that_raise():
+    """register fails the run; what it returned fails the release; neither hangs."""
+
+    def broken(_=None):
+        raise Boom
+
+    def end(emit):
+        emit.end()
+        return broken
+
+    for register in (broken, end):
+        with pytest.raises(Boom):
+            ps.run(ps.pipe(ps.from_callback(register), ps.collect()))
+    with pytest.raises(TypeError, match="cannot be called to unregister"):
+        ps.run(ps.pipe(ps.from_callback(lambda _: 3), ps.collect()))
+
+
+def test_emitting_after_the_program():
+    """A thread that still emits when trio is gone is told that nothing was taken."""
+    producer = Producer([1])
+    ps.run(ps.pipe(ps.from_callback(producer), ps.first()))
+    assert producer.emit(2) is False
+    producer.emit.end()
+
+
+@pytest.mark.parametrize("options", [{"register": 3}, {"capacity": 0}, {"overflow": "drop"}, {"time": 1}])
+def test_bad_arguments_are_refused(options):
+    """When composing, by name."""
+    with pytest.raises(ps.CompositionError, match=r"from_callback\(\) at .*test_sources_callback"):
+        ps.from_callback(**{"register": print} | options)

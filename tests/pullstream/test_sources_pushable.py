@@ -1,0 +1,222 @@
+"""pushable: room, order, endings, times; who pushes and who reads, in every combination."""
+
+import pickle
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+async def test_what_is_pushed_comes_out(limit, autojump_clock):
+    """In order, each at its time, however little room there is."""
+    pushed = ps.pushable(3)
+    async with ps.pipe(pushed, ps.collect(timed=True)).open(limit=limit) as running:
+        for n in range(20):
+            await pushed.push(n, time=n // 4)
+        await pushed.push_many(range(20, 30), time=5)
+        pushed.end()
+        assert await running.result() == [(min(n // 4, 5), n) for n in range(30)]
+    assert await pushed.aborted() is False
+
+
+def test_what_is_pushed_before_the_run():
+    """It fills the buffer, also before any trio program runs; the end comes after it."""
+    pushed = ps.pushable(2)
+    pushed.push_nowait("a")
+    pushed.push_nowait("b")
+    with pytest.raises(trio.WouldBlock):
+        pushed.push_nowait("c")
+    pushed.end()
+    with pytest.raises(ps.Ended, match=r"after end\(\)"):
+        pushed.push_nowait("c")
+
+    assert ps.run(ps.pipe(pushed, ps.collect())) == ["a", "b"]
+    with pytest.raises(ps.Ended, match="read to its end"):
+        pushed.push_nowait("c")
+    pushed.end()
+    pushed.fail(Boom())
+
+
+async def test_push_waits_for_room(edge, autojump_clock):
+    """A pusher waits while the buffer is full; those who wait are served in order."""
+    pushed = ps.pushable(1)
+    done = []
+
+    async def push(n):
+        await pushed.push(n)
+        done.append(n)
+
+    async with edge(pushed) as reader, trio.open_nursery() as nursery:
+        for n in range(4):
+            nursery.start_soon(push, n)
+            await trio.testing.wait_all_tasks_blocked()
+        assert done == [0]
+        with pytest.raises(trio.WouldBlock):
+            pushed.push_nowait(9)
+        for n in range(4):
+            assert (await reader.ask(10)).values == [n]
+            await trio.testing.wait_all_tasks_blocked()
+            assert done == list(range(min(4, n + 2)))
+        pushed.end()
+        assert await reader.ask() is ps.DONE
+
+
+async def test_the_end_comes_after_those_who_wait(autojump_clock):
+    """A value whose push still waits when the stream is ended arrives before the end."""
+    pushed = ps.pushable(1)
+    async with trio.open_nursery() as nursery:
+        for n in range(3):
+            nursery.start_soon(pushed.push, n)
+            await trio.testing.wait_all_tasks_blocked()
+        pushed.fail(Boom())
+        got = []
+        with pytest.raises(Boom):
+            async with ps.pipe(pushed, ps.drain(got.append)).open():
+                pass
+    assert got == [0, 1, 2]
+    assert await pushed.aborted() is False
+
+
+async def test_a_cancelled_push_was_not_pushed(autojump_clock):
+    """And leaves the others in their order, and times as they were."""
+    pushed = ps.pushable(1)
+    await pushed.push(0, time=0)
+    with trio.move_on_after(1) as scope:
+        await pushed.push(1, time=7)
+    assert scope.cancelled_caught
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pushed.push, 2, 3)
+        await trio.testing.wait_all_tasks_blocked()
+        pushed.end()
+        async with ps.pipe(pushed, ps.collect(timed=True)).open() as running:
+            assert await running.result() == [(0, 0), (3, 2)]
+
+
+async def test_a_push_stored_as_the_cancellation_strikes_was_pushed(edge, autojump_clock):
+    """Nothing is lost, nothing comes twice, when both happen in one step."""
+    pushed = ps.pushable(1)
+    await pushed.push("a")
+    scopes = []
+
+    async def push():
+        with trio.CancelScope() as scope:
+            scopes.append(scope)
+            await pushed.push("b")
+
+    async with edge(pushed) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(push)
+        await trio.testing.wait_all_tasks_blocked()
+        scopes[0].cancel()
+        # Not a checkpoint: the pusher has not run since.
+        assert (await reader.ask()).values == ["a"]
+        pushed.end()
+        assert (await reader.ask()).values == ["b"]
+
+
+@pytest.mark.parametrize("how", ["abort", "error", "never asked"])
+async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
+    """Those who wait for room are told, so is everyone later, and `aborted` returns."""
+    pushed = ps.pushable(1)
+    told = []
+
+    async def push():
+        try:
+            await pushed.push_many(range(9))
+        except ps.Ended as exc:
+            told.append(exc)
+
+    async def watch():
+        told.append(await pushed.aborted())
+
+    async with trio.open_nursery() as nursery, edge(pushed) as reader:
+        nursery.start_soon(push)
+        nursery.start_soon(watch)
+        await trio.testing.wait_all_tasks_blocked()
+        if how != "never asked":
+            assert (await reader.ask()).values == [0]
+        if how == "error":
+            await reader.error(Boom())
+        else:
+            await reader.abort()
+    assert True in told
+    (error,) = (one for one in told if one is not True)
+    assert "aborted by its reader" in str(error)
+    assert isinstance(error.__cause__, Boom if how == "error" else type(None))
+    with pytest.raises(ps.Ended):
+        await pushed.push(1)
+    with pytest.raises(ps.Ended):
+        pushed.advance(1)
+    pushed.end()
+
+
+async def test_an_abort_while_an_ask_waits(edge, autojump_clock):
+    """The ask is answered done, and nothing pushed later gets through (R5)."""
+    pushed = ps.pushable(1)
+    answers = []
+    async with edge(pushed) as reader, trio.open_nursery() as nursery:
+        other = reader.lane()
+
+        async def ask():
+            answers.append(await reader.ask())
+
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        await other.abort()
+        with pytest.raises(ps.Ended):
+            await pushed.push(1)
+    assert answers == [ps.DONE]
+
+
+async def test_times(autojump_clock):
+    """They do not go back; the mistake is the pusher's, and the stream goes on."""
+    pushed = ps.pushable(9)
+    await pushed.push("a", time=3)
+    with pytest.raises(ps.CapabilityError, match="cannot take 2 after 3"):
+        await pushed.push("b", time=2)
+    with pytest.raises(ps.CapabilityError):
+        pushed.advance(1)
+    pushed.advance(5)
+    with pytest.raises(ps.CapabilityError, match="cannot take 4 after 5"):
+        await pushed.push("b", time=4)
+    await pushed.push("c", time=5)
+    pushed.end()
+    async with ps.pipe(pushed, ps.collect(timed=True)).open() as running:
+        assert await running.result() == [(3, "a"), (5, "c")]
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_advance_completes_what_is_earlier(before, autojump_clock):
+    """As soon as the values before it are handled: said while they wait, or afterwards."""
+    pushed = ps.pushable(9)
+    async with ps.pipe(pushed, ps.collect()).open() as running:
+        await pushed.push("a", time=1)
+        if before:
+            pushed.advance(4)
+        await trio.testing.wait_all_tasks_blocked()
+        if not before:
+            pushed.advance(4)
+        await running.progress.completed(3)
+        assert [str(one) for one in running.progress.explain(4)] == ["pushable may still produce from 4 -> collect"]
+        pushed.end()
+
+
+async def test_a_handle_belongs_to_one_run():
+    """A second open is refused by name, and so is pickling."""
+    pushed = ps.pushable(1)
+    pushed.end()
+    pipeline = ps.pipe(pushed.named("orders"), ps.collect())
+    async with pipeline.open():
+        pass
+    with pytest.raises(ps.ReuseError, match=r"pushable, made at .*test_sources_pushable"):
+        async with pipeline.open():
+            pass
+    with pytest.raises(TypeError, match="pushable, made at"):
+        pickle.dumps(pushed)
+    with pytest.raises(ps.CompositionError, match="at least 1 as its capacity"):
+        ps.pushable(0)
