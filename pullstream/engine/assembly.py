@@ -1,5 +1,6 @@
 """Assembling a run: kernels for the modules of a blueprint, seats beside them, bodies for its sinks."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import groupby
@@ -12,8 +13,14 @@ from pullstream.engine.context import Context, SinkAccount
 from pullstream.engine.fused import Segment, Stage
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.shared import Run
-from pullstream.errors import blame, without_cancelled
+from pullstream.errors import CompositionError, blame, without_cancelled
 from pullstream.protocol import Reader
+
+FRAMES = 5
+"""How many Python frames a termination takes in each kernel that it passes."""
+
+SPARE_FRAMES = 200
+"""What is left of the recursion limit to users' code, and to what called us."""
 
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 
@@ -82,6 +89,13 @@ class Assembly:
         """Give a kernel its seat and its inputs."""
         seat = self.run.progress.seat(names, site, [upstream.seat for upstream in upstreams])
         kernel.connect(self.run, seat, upstreams)
+        kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
+        if kernel.depth * FRAMES > sys.getrecursionlimit() - SPARE_FRAMES:
+            raise CompositionError(
+                f"{seat} is module number {kernel.depth} in a row, each of which waits inside the next: that is more "
+                f"than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map and "
+                f"filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
+            )
         return kernel
 
 

@@ -33,6 +33,7 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
 
     run = InnerRun(owner.run)
+    run.depth = owner.depth
     assembly = Assembly(run)
     upstream = None if feed is None else assembly.connect(feed, [f"into {owner.seat.names[-1]}"], owner.seat.site, [])
     kernel = assembly.stream(blueprint.modules, upstream)

@@ -57,6 +57,9 @@ class Kernel(ABC, Generic[T]):
     sources: "Sequence[Source[object]]" = ()
     """Sources that a run opens with the module and gives it as further `inputs`."""
 
+    depth: int = 0
+    """How many kernels stand in a row above this one, with itself."""
+
     run: Run
     seat: Seat
     upstream: "Lane[object]"

@@ -29,6 +29,8 @@ class Run:
         self.watcher = watcher
         self.blocked = 0.0
         """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
+        self.depth = 0
+        """How many kernels stand above those that are placed first: more than none inside a running module."""
         self.progress = Progress(self.spawn)
         self.nursery: trio.Nursery
         self._scope = trio.CancelScope(shield=True)

@@ -1,6 +1,7 @@
 """Composing: the table of compositions, what is refused and in which words, blueprints as values."""
 
 import pickle
+import sys
 
 import pytest
 
@@ -145,3 +146,23 @@ def test_a_blueprint_is_not_a_collection():
     """Iterating over a blueprint says how to get at its values."""
     with pytest.raises(TypeError, match=r"ps\.run\(ps\.pipe\(values\(\[1, 2\]\), ps\.collect\(\)\)\)"):
         list(SOURCE)
+
+
+def test_ten_thousand_maps_are_one_loop():
+    """Stateless neighbours are joined, however many they are."""
+    pipeline = ps.pipe(ps.values([1, 2]), *[ps.map(lambda n: n + 1)] * 10_000, ps.collect())
+    assert ps.run(pipeline) == [10_001, 10_002]
+
+
+@pytest.mark.parametrize("source", [ps.count(), ps.values([0]), ps.fail(KeyError("end"))])
+def test_a_long_row_of_modules_runs_or_is_refused(source):
+    """As deep as Python's stack allows, every ending passes; what is deeper is refused by name, and does not hang."""
+    deepest = (sys.getrecursionlimit() - 200) // 5 - 2
+    long = ps.pipe(source, *[ps.take(1)] * deepest, ps.collect())
+    if source.modules[0].name == "fail":
+        with pytest.raises(KeyError):
+            ps.run(long)
+    else:
+        assert ps.run(long) == [0]
+    with pytest.raises(ps.CompositionError, match=r"take, composed at .*test_pipe.py:\d+ is module number"):
+        ps.run(ps.pipe(source, *[ps.take(1)] * (deepest + 3), ps.collect()))
