@@ -7,7 +7,12 @@ it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
 
 from pullstream import checker
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
+from pullstream.combining.concat import concat
+from pullstream.combining.latest import combine_latest
+from pullstream.combining.merge import merge
+from pullstream.combining.merge_sorted import merge_sorted
 from pullstream.combining.tee import tee
+from pullstream.combining.zip import zip
 from pullstream.decorators import sink, source, transformer
 from pullstream.engine.context import Completed, Context
 from pullstream.engine.kernel import Kernel
@@ -19,6 +24,7 @@ from pullstream.errors import (
     CompositionError,
     Ended,
     Overflow,
+    LengthError,
     ProtocolError,
     PullstreamError,
     ReleaseTimeout,
@@ -67,6 +73,7 @@ __all__ = [
     "Fold",
     "Kernel",
     "Overflow",
+    "LengthError",
     "Pipeline",
     "Progress",
     "ProtocolError",
@@ -81,6 +88,8 @@ __all__ = [
     "Transformer",
     "checker",
     "collect",
+    "combine_latest",
+    "concat",
     "concat_values",
     "count",
     "drain",
@@ -103,6 +112,8 @@ __all__ = [
     "map",
     "map_async",
     "map_batches",
+    "merge",
+    "merge_sorted",
     "non_unique",
     "on_end",
     "once",
@@ -126,4 +137,5 @@ __all__ = [
     "unfold",
     "unique",
     "values",
+    "zip",
 ]

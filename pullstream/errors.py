@@ -41,6 +41,10 @@ class Abandoned(PullstreamError):
     """What is awaited will not come: the stream was aborted before the time was complete."""
 
 
+class LengthError(PullstreamError, ValueError):
+    """Streams that had to be equally long were not."""
+
+
 def without_cancelled(exc: BaseException) -> BaseException | None:
     """What is left of an exception when trio's cancellations are taken out of it, of groups too; maybe nothing."""
     if isinstance(exc, BaseExceptionGroup):

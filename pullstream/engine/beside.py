@@ -99,7 +99,10 @@ class Beside(Kernel[T]):
             # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
             return
         try:
-            answer = await lane.ask(limit)
+            # Ended by the termination that follows `halt`: cancelled, it would abort what is upstream of the input
+            # before the reason of an error has reached it (R6).
+            with trio.CancelScope(shield=True):
+                answer = await lane.ask(limit)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers

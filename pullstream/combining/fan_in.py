@@ -1,0 +1,100 @@
+"""What modules with several inputs share: all are asked at once, and a batch of each is kept."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from pullstream.blueprint import Site, Source
+from pullstream.engine.beside import Beside
+from pullstream.engine.lane import Lane
+from pullstream.errors import CompositionError
+from pullstream.protocol import DONE, Batch, Done
+from timely import less_equal
+
+
+class Input:
+    """One input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
+
+    def __init__(self, lane: Lane[Any]) -> None:
+        self.lane = lane
+        self.time: Hashable = None
+        self.values: Sequence[Any] = ()
+        self.used = 0
+        self.ending: Done | BaseException | None = None
+
+    @property
+    def left(self) -> int:
+        """How many values are there."""
+        return len(self.values) - self.used
+
+    @property
+    def done(self) -> bool:
+        """Whether it came to its end, and everything of it is used."""
+        return self.ending is DONE and not self.left
+
+    def take(self, count: int) -> Sequence[Any]:
+        """The next values, at most `count`, all at `time`."""
+        used, values = self.used, self.values
+        self.used = min(used + count, len(values))
+        return values if not used and self.used == len(values) else values[used : self.used]
+
+
+class FanIn(Beside[Any]):
+    """A kernel that asks its inputs side by side: those from which nothing is left, while it is asked itself."""
+
+    def __init__(self, *sources: Source[Any]) -> None:
+        self.sources = sources
+        self.failure_above: BaseException | None = None
+        """What the first input to fail failed with; then no input is asked any more."""
+        self._time: Hashable = None
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._inputs = {lane: Input(lane) for lane in self.inputs}
+        self.all = list(self._inputs.values())
+
+    def ask_inputs(self, limit: int) -> None:
+        """Have every input asked that has not ended, and from which nothing is left."""
+        if self.failure_above is None:
+            for each in self.all:
+                if not each.left and each.ending is None:
+                    self.ask_beside(each.lane, limit)
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        each = self._inputs[lane]
+        if isinstance(answer, Batch):
+            self.meet(answer.time)
+            each.time, each.values, each.used = answer.time, answer.values, 0
+            return
+        each.ending = answer
+        if isinstance(answer, BaseException):
+            self.failure_above = self.failure_above or answer
+
+    def meet(self, time: Hashable) -> None:
+        """Refuse a time that has no order with those of the other inputs."""
+        if time is not self._time:
+            try:
+                if self._time is not None:
+                    less_equal(self._time, time)
+                self._time = time
+            except Exception as exc:  # noqa: BLE001 - raised where the module answers
+                self.failure_above = self.failure_above or exc
+
+    @override
+    def acknowledged(self) -> None:
+        for each in self.all:
+            if not each.left and not self.asking(each.lane):
+                each.lane.ack()
+
+
+def sources_argument(module: str, sources: Sequence[object]) -> None:
+    """Refuse, when composing, what is not a source."""
+    for source in sources:
+        if not isinstance(source, Source):
+            raise CompositionError(
+                f"{module}() at {Site.here()} takes sources, and got {source!r}: values(...) makes a source of an "
+                f"iterable, and pipe(source, transformer) is one too",
+            )

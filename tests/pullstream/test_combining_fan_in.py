@@ -1,0 +1,360 @@
+"""Several sources as one: `concat`, `merge`, `merge_sorted`, `zip`, `combine_latest`, against plain Python."""
+
+import heapq
+import itertools
+import random
+
+import attrs
+import pytest
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from timely import Product, TimeDomainError
+from trio._core import _run as trio_scheduler
+
+import pullstream as ps
+
+LIMITS = [1, 2, 7, 4096]
+
+
+class Unseen(Exception):
+    """What these tests let fail."""
+
+
+@attrs.define
+class Watched:
+    opened: int = 0
+    closed: int = 0
+    reasons: list = attrs.field(factory=list)
+    asked: int = 0
+
+
+@ps.source
+class Pausing(ps.Kernel):
+    """Values at the times given with them, after random pauses; then the end or a failure."""
+
+    def __init__(self, pairs, seed, watched=None, failure=None, stuck=None):
+        self.pairs = list(pairs)
+        self.random = random.Random(seed)
+        self.watched = watched or Watched()
+        self.end = failure
+        self.stuck = stuck
+
+    async def acquire(self):
+        self.watched.opened += 1
+
+    async def produce(self, limit):
+        self.watched.asked += 1
+        if self.random.random() < 0.5:
+            await trio.sleep(self.random.random())
+        if self.stuck is not None and len(self.pairs) <= self.stuck:
+            await trio.sleep_forever()
+        if not self.pairs:
+            if self.end is not None:
+                raise self.end
+            return ps.DONE
+        time = self.pairs[0][0]
+        same = list(itertools.takewhile(lambda pair: pair[0] == time, self.pairs[:limit]))
+        del self.pairs[: len(same)]
+        return ps.Batch(time, [value for _, value in same])
+
+    async def release(self):
+        await trio.lowlevel.checkpoint()
+        self.watched.closed += 1
+
+    async def dismiss(self, reason):
+        self.watched.reasons.append(reason)
+        await super().dismiss(reason)
+
+
+def at_zero(values):
+    return [(0, value) for value in values]
+
+
+def run(pipeline, limit=4096, seed=0):
+    async def main():
+        with trio.fail_after(1000):
+            async with pipeline.open(limit=limit, check="strict") as running:
+                return await running.result()
+
+    trio_scheduler._r.seed(seed)
+    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def collected(source, limit=4096, seed=0, *, timed=False):
+    return run(ps.pipe(source, ps.collect(timed=timed)), limit, seed)
+
+
+lists = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=4)
+several = given(lists, st.sampled_from(LIMITS), st.integers(0, 10**6))
+quickly = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+def pausing(values, seed):
+    return [Pausing(at_zero(each), seed + number) for number, each in enumerate(values)]
+
+
+class TestValues:
+    """What comes out is what plain Python gives, at every limit, with any pauses."""
+
+    @quickly
+    @several
+    def test_concat(self, values, limit, seed):
+        """One after another."""
+        assert collected(ps.concat(*pausing(values, seed)), limit, seed) == list(itertools.chain(*values))
+
+    @quickly
+    @several
+    def test_merge(self, values, limit, seed):
+        """All of every source, and each source's in its order."""
+        named = [[(number, value) for value in each] for number, each in enumerate(values)]
+
+        merged = collected(ps.merge(*pausing(named, seed)), limit, seed)
+
+        assert [[pair for pair in merged if pair[0] == number] for number in range(len(values))] == named
+
+    @quickly
+    @several
+    def test_merge_sorted(self, values, limit, seed):
+        """As heapq.merge does, stable."""
+        named = [[(value, number, at) for at, value in enumerate(sorted(each))] for number, each in enumerate(values)]
+        key = lambda triple: triple[0]  # noqa: E731
+
+        assert collected(ps.merge_sorted(*pausing(named, seed), key=key), limit, seed) == list(
+            heapq.merge(*named, key=key)
+        )
+        assert collected(ps.merge_sorted(*pausing(map(sorted, values), seed)), limit, seed) == sorted(
+            itertools.chain(*values)
+        )
+
+    @quickly
+    @several
+    def test_zip(self, values, limit, seed):
+        """As zip and zip_longest do."""
+        assert collected(ps.zip(*pausing(values, seed)), limit, seed) == list(zip(*values, strict=False))
+        assert collected(ps.zip(*pausing(values, seed), mode="padded", fill="x"), limit, seed) == list(
+            itertools.zip_longest(*values, fillvalue="x")
+        )
+
+    @quickly
+    @several
+    def test_zip_strict(self, values, limit, seed):
+        """As zip(strict=True) does: what is whole comes first, then it fails, saying which source has more."""
+        expected = list(zip(*values, strict=False))
+        seen = []
+        pipeline = ps.pipe(ps.zip(*pausing(values, seed), mode="strict"), ps.drain(seen.append))
+
+        if len({len(each) for each in values}) > 1:
+            with pytest.raises(ps.LengthError, match=rf"zip.*has ended after {len(expected)} values, and source \d"):
+                run(pipeline, limit, seed)
+        else:
+            run(pipeline, limit, seed)
+
+        assert seen == expected
+
+    @quickly
+    @several
+    def test_combine_latest(self, values, limit, seed):
+        """One position advances at a time, from the first of each to the last of each."""
+        rows = collected(ps.combine_latest(*pausing(map(enumerate, values), seed)), limit, seed)
+
+        if not values or any(not each for each in values):
+            assert rows == []
+            return
+        assert [[at for at, _ in row] for row in rows[-1:]] == [[len(each) - 1 for each in values]]
+        for before, after in itertools.pairwise(rows):
+            assert sum(a[0] != b[0] for a, b in zip(before, after, strict=True)) == 1
+            assert sum(b[0] - a[0] for a, b in zip(before, after, strict=True)) == 1
+
+    def test_combine_latest_counts_in_turn(self):
+        """How many come at once makes no difference, when all are there."""
+        assert collected(ps.combine_latest(ps.values("ab"), ps.values("xy"))) in (
+            [("a", "x"), ("b", "x"), ("b", "y")],
+            [("a", "x"), ("a", "y"), ("b", "y")],
+        )
+
+    def test_merge_is_fair(self):
+        """A source that always has something does not keep another from its turn."""
+        for limit in LIMITS:
+            seen = collected(ps.pipe(ps.merge(ps.infinite(lambda: "a"), ps.infinite(lambda: "b")), ps.take(40)), limit)
+            longest = max(len(list(group)) for _, group in itertools.groupby(seen))
+            assert longest <= 2 * limit
+
+    @pytest.mark.parametrize("limit", LIMITS)
+    def test_merge_sorted_key_fails(self, limit):
+        """What was in order before the value that has no key is given; the failure goes to every source."""
+        watched, seen = Watched(), []
+        source = ps.merge_sorted(
+            Pausing(at_zero([1, 3, 0, 7]), 1, watched), ps.values([2, 4, 6]), key=lambda n: n if n else 1 // n
+        )
+
+        with pytest.raises(ZeroDivisionError):
+            run(ps.pipe(source, ps.drain(seen.append)), limit)
+
+        assert seen == [1, 2, 3]
+        assert len(watched.reasons) == 1
+
+
+MODULES = {
+    "concat": ps.concat,
+    "merge": ps.merge,
+    "merge_sorted": ps.merge_sorted,
+    "zip": ps.zip,
+    "strict": lambda *sources: ps.zip(*sources, mode="strict"),
+    "padded": lambda *sources: ps.zip(*sources, mode="padded"),
+    "combine_latest": ps.combine_latest,
+}
+
+
+@pytest.fixture(params=MODULES)
+def module(request):
+    return MODULES[request.param]
+
+
+def watched_sources(ends=(None, None, None), stuck=None, count=5):
+    record = [Watched() for _ in ends]
+    sources = [
+        Pausing(at_zero(range(count)), number, record[number], end, stuck if number == 1 else None)
+        for number, end in enumerate(ends)
+    ]
+    return sources, record
+
+
+def check_released(record):
+    assert all(each.opened == each.closed <= 1 for each in record)
+    assert all(len(each.reasons) == 1 for each in record)
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+@pytest.mark.parametrize("seed", range(5))
+class TestEndings:
+    """However it ends, every source that was opened is released once, and told why."""
+
+    def test_end(self, module, limit, seed):
+        """All came to their end."""
+        sources, record = watched_sources()
+
+        collected(module(*sources), limit, seed)
+
+        check_released(record)
+        assert all(each.opened for each in record)
+        assert {reason for each in record for reason in each.reasons} == {None}
+
+    @pytest.mark.parametrize("count", [0, 1, 3])
+    def test_abort(self, module, limit, seed, count):
+        """An abort from below reaches all; what was not opened is not opened for it."""
+        sources, record = watched_sources()
+
+        collected(ps.pipe(module(*sources), ps.take(9), ps.take(count)), limit, seed)
+
+        check_released(record)
+        assert {reason for each in record for reason in each.reasons} == {None}
+        if count == 0:
+            assert not any(each.opened for each in record)
+
+    def test_error(self, module, limit, seed):
+        """An error from below reaches all, through what is between, as the same object."""
+        sources, record = watched_sources()
+        failure = Unseen()
+        seen = []
+
+        def effect(value):
+            seen.append(value)
+            if len(seen) == 3:
+                raise failure
+
+        with pytest.raises(Unseen):
+            run(ps.pipe(module(*[ps.pipe(each, ps.take(9)) for each in sources]), ps.drain(effect)), limit, seed)
+
+        check_released(record)
+        reasons = [reason for each in record for reason in each.reasons]
+        # A source may have come to its end before.
+        assert failure in reasons
+        assert all(
+            reason is failure or (reason is None and each.asked * limit > 5)
+            for each in record
+            for reason in each.reasons
+        )
+
+    @pytest.mark.parametrize("number", [0, 1, 2])
+    def test_one_source_fails(self, module, limit, seed, number):
+        """Its failure arrives, as the same object, here and at the others."""
+        failure = Unseen()
+        sources, record = watched_sources([failure if at == number else None for at in range(3)])
+        if module is ps.zip:
+            # The failure is where the others would end, and the first to have no next value decides.
+            sources.insert(0, sources.pop(number))
+            record.insert(0, record.pop(number))
+
+        with pytest.raises(Unseen) as caught:
+            collected(module(*sources), limit, seed)
+
+        assert caught.value is failure
+        check_released(record)
+        assert not getattr(failure, "__notes__", ()) or "Pausing" in failure.__notes__[0]
+        assert len(failure.__notes__) == 1
+        for each in record[number + 1 :] if module is ps.concat else ():
+            assert each.opened == 0
+
+    def test_abort_from_outside_while_one_is_stuck(self, module, limit, seed):
+        """A cancellation ends all, though a source never answers."""
+        sources, record = watched_sources(stuck=2)
+
+        async def main():
+            trio_scheduler._r.seed(seed)
+            async with ps.pipe(module(*sources), ps.collect()).open(limit=limit, check="strict") as running:
+                await trio.sleep(50)
+                await running.abort()
+
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+        check_released(record)
+
+    @pytest.mark.parametrize("reason", [None, Unseen()], ids=["abort", "error"])
+    def test_out_of_turn(self, module, limit, seed, reason, edge):
+        """A termination while an ask is outstanding answers the ask first, and reaches all."""
+        sources, record = watched_sources(stuck=5)
+        trio_scheduler._r.seed(seed)
+        answers = []
+
+        async def main():
+            async with edge(module(sources[1], ps.pipe(sources[0], ps.take(9)), sources[2])) as reader:
+
+                async def ask():
+                    try:
+                        while (answer := await reader.ask(limit)) is not ps.DONE:
+                            pass
+                        answers.append(answer)
+                    except Unseen as exc:
+                        answers.append(exc)
+
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(ask)
+                    await trio.sleep(20)
+                    await (reader.abort() if reason is None else reader.error(reason))
+                    answers.append("confirmed")
+
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+        assert answers == [ps.DONE if reason is None else reason, "confirmed"]
+        check_released(record)
+        assert reason in record[1].reasons
+        assert reason in record[0].reasons or record[0].asked > 5 or limit > 5
+
+    def test_cancelled_ask(self, module, limit, seed, edge):
+        """A cancelled ask aborts from there up."""
+        sources, record = watched_sources(stuck=5)
+        trio_scheduler._r.seed(seed)
+
+        async def main():
+            async with edge(module(sources[1], sources[0], sources[2])) as reader:
+                with trio.move_on_after(20):
+                    while await reader.ask(limit) is not ps.DONE:
+                        pass
+                assert await reader.ask() is ps.DONE
+                check_released(record)
+
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+        assert {reason for each in record for reason in each.reasons} == {None}
