@@ -10,7 +10,6 @@ import trio
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from timely import Product, TimeDomainError
 from trio._core import _run as trio_scheduler
 
 import pullstream as ps
@@ -186,7 +185,7 @@ class TestValues:
         """What was in order before the value that has no key is given; the failure goes to every source."""
         watched, seen = Watched(), []
         source = ps.merge_sorted(
-            Pausing(at_zero([1, 3, 0, 7]), 1, watched), ps.values([2, 4, 6]), key=lambda n: n if n else 1 // n
+            Pausing(at_zero([1, 3, 0, 7]), 1, watched), ps.values([2, 4, 6]), key=lambda n: n or 1 // n
         )
 
         with pytest.raises(ZeroDivisionError):
