@@ -45,15 +45,18 @@ from pullstream.sources.generate import count, infinite, repeat, unfold
 from pullstream.sources.interval import interval
 from pullstream.sources.pushable import Pushable, pushable
 from pullstream.sources.values import empty, fail, keys, once, values
+from pullstream.transformers.batch import batch
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.keyed import Fold, reduce_by_key
 from pullstream.transformers.scan import scan
 from pullstream.transformers.skip import skip
+from pullstream.transformers.split import decode, split
 from pullstream.transformers.stateless import filter, filter_not, map
 from pullstream.transformers.take import take, take_times
 from pullstream.transformers.tap import tap
+from pullstream.transformers.window import window
 
 __all__ = [
     "DONE",
@@ -86,12 +89,14 @@ __all__ = [
     "Sink",
     "Source",
     "Transformer",
+    "batch",
     "checker",
     "collect",
     "combine_latest",
     "concat",
     "concat_values",
     "count",
+    "decode",
     "drain",
     "empty",
     "fail",
@@ -127,6 +132,7 @@ __all__ = [
     "sink",
     "skip",
     "source",
+    "split",
     "take",
     "take_times",
     "tally",
@@ -138,4 +144,5 @@ __all__ = [
     "unique",
     "values",
     "zip",
+    "window",
 ]

@@ -199,6 +199,14 @@ def count_argument(module: str, name: str, value: object, least: int = 0) -> Non
         )
 
 
+def seconds_argument(module: str, name: str, value: object) -> None:
+    """Refuse, when composing, an argument that is not a positive number of seconds."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
+        raise CompositionError(
+            f"{module}() at {Site.here()} needs a positive number of seconds as its {name}, and got {value!r}",
+        )
+
+
 def shown_callable(value: object) -> str:
     """The name a reader would know a callable by."""
     name = getattr(value, "__qualname__", None)

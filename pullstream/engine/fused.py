@@ -75,7 +75,6 @@ class Segment(Kernel[Any]):
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
         self._functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
-        self.skipped = 0
         self._loop, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
         self._code: CodeType = self._loop.__code__
         self._failed: BaseException | None = None
@@ -100,7 +99,7 @@ class Segment(Kernel[Any]):
             await self.breathe()
 
     def _left_out(self, caught: Caught) -> None:
-        self.skipped += caught.count
+        self.seat.meter.skipped += caught.count
 
     @override
     def acknowledged(self) -> None:

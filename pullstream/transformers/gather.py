@@ -1,0 +1,214 @@
+"""The kernel of the modules that keep values until a group of them is whole: `batch`, `window`, `split`, `decode`.
+
+A group never spans times: every time has a part of its own, which is told when its time is complete at the input, and
+answers what it has left, before any batch that comes later. A part that keeps nothing is forgotten, and while there is
+none upstream is asked directly; otherwise in a task beside, so that neither the completion of a time nor the clock
+waits for a source that is slow.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from functools import reduce
+from math import inf
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import override
+
+from pullstream.engine.beside import Beside
+from pullstream.engine.lane import Lane
+from pullstream.engine.progress import Waiter
+from pullstream.protocol import DONE, Batch, Done
+from timely import less_equal
+
+
+class Part(ABC):
+    """The values kept of one time, and what is made of them; results go into the list given."""
+
+    deadline: float = inf
+    """When, on trio's clock, `elapse` is to be called."""
+
+    delivers: ClassVar[bool] = False
+    """Whether what is kept is answered, as when the time is complete, when the stream fails."""
+
+    @abstractmethod
+    def feed(self, values: Sequence[Any], out: list[Any]) -> None:
+        """Take the values of one batch. What is raised follows the results given before."""
+
+    @abstractmethod
+    def finish(self, out: list[Any]) -> None:
+        """The time is complete: nothing is kept any longer."""
+
+    def elapse(self, out: list[Any]) -> None:
+        """The deadline has come; set the next one."""
+        raise NotImplementedError(f"{type(self).__name__} sets a deadline, and does not say what it does then")
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How much is kept; a part that keeps nothing is forgotten."""
+
+
+class Gather(Beside[Any]):
+    """Feeds parts, a new one for each time, and answers what they make."""
+
+    def __init__(self, part: Callable[[], Part], *, timed: bool = False, bound: float = inf) -> None:
+        self._new_part = part
+        self._timed = timed
+        self._bound = bound
+        self._parts: dict[Hashable, tuple[Part, Waiter]] = {}
+        self._ready: deque[tuple[Hashable, list[Any]]] = deque()
+        self._slot: Batch[Any] | Done | BaseException | None = None
+        self._end: Done | BaseException | None = None
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while not self._ready:
+            if self._end is not None:
+                if isinstance(self._end, BaseException):
+                    raise self._end
+                return DONE
+            await self._next(limit)
+        return self._answer(limit)
+
+    def _answer(self, limit: int) -> Batch[Any]:
+        time, results = self._ready[0]
+        if len(results) > limit:
+            self._ready[0] = (time, results[limit:])
+            return Batch(time, results[:limit])
+        self._ready.popleft()
+        self.seat.drop(time)
+        return Batch(time, results)
+
+    async def _next(self, limit: int) -> None:
+        """One step towards the next answer: what is overdue, or the next batch, or waiting for either."""
+        if self._elapse():
+            return
+        if self._slot is None and not self._parts and not self.asking(self.upstream):
+            # What it raises is raised here as well: nothing is kept that would come first.
+            self._slot = await self.upstream.ask(limit)
+        elif self._slot is None:
+            room = limit
+            if self._bound < inf:
+                room = min(limit, int(self._bound) - sum(len(part) for part, _ in self._parts.values()))
+            if room > 0:
+                self.ask_beside(self.upstream, room)
+            await self._wait()
+        if not self._more_of_the_same() and self._complete():
+            return
+        if self._slot is not None and not self._elapse():
+            slot, self._slot = self._slot, None
+            if isinstance(slot, Batch):
+                self._feed(slot.time, slot.values)
+            else:
+                self._finish(slot)
+            await self.breathe()
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        self._slot = answer
+
+    @override
+    def acknowledged(self) -> None:
+        # What is kept is held. A batch in the slot is still in flight.
+        if self._slot is None:
+            self.upstream.ack()
+
+    def _feed(self, time: Hashable, values: Sequence[Any]) -> None:
+        part, _ = self._parts[time] if time in self._parts else (self._new_part(), None)
+        out: list[Any] = []
+        try:
+            part.feed(values, out)
+        except BaseException as exc:
+            if not out:
+                raise
+            self._end = exc
+        self._give(time, part, out)
+
+    def _give(self, time: Hashable, part: Part, out: list[Any]) -> None:
+        """Results of a part; it may keep something, or keep it no longer. Both are held."""
+        if out:
+            self.seat.hold(time)
+            self._ready.append((time, out))
+        if len(part) and time not in self._parts:
+            self.seat.hold(time)
+            places = [port.place for port in self.seat.ports]
+            self._parts[time] = (part, Waiter(places, time, None, trio.Event()))
+        elif not len(part) and time in self._parts:
+            del self._parts[time]
+            self.seat.drop(time)
+
+    def _elapse(self) -> bool:
+        """Let the parts go on whose deadline has come; whether there were any."""
+        if not self._timed or not self._parts:
+            return False
+        now = trio.current_time()
+        due = [(time, part) for time, (part, _) in self._parts.items() if part.deadline <= now]
+        for time, part in due:
+            out: list[Any] = []
+            part.elapse(out)
+            self._give(time, part, out)
+        return bool(due)
+
+    def _complete(self) -> bool:
+        """Finish the part of the least time that is complete, if any is."""
+        if not self._parts:
+            return False
+        progress = self.run.progress
+        progress.look()
+        done = [time for time, (_, waiter) in self._parts.items() if waiter.settled(progress.tracker)]
+        if not done:
+            return False
+        self._finish_part(_least(done))
+        return True
+
+    def _finish(self, end: Done | BaseException) -> None:
+        """The stream has ended above: what is left comes first; of one that failed only what is a result already."""
+        self._end = end
+        failed = isinstance(end, BaseException)
+        while self._parts and self._end is end:
+            time = _least(list(self._parts))
+            if failed and not self._parts[time][0].delivers:
+                # Still held: it must look complete to nobody.
+                return
+            self._finish_part(time)
+
+    def _finish_part(self, time: Hashable) -> None:
+        part, _ = self._parts[time]
+        out: list[Any] = []
+        try:
+            part.finish(out)
+        except BaseException as exc:
+            if not out:
+                raise
+            self._end = exc
+        if out:
+            self.seat.hold(time)
+            self._ready.append((time, out))
+        if not isinstance(self._end, BaseException) or part.delivers:
+            del self._parts[time]
+            self.seat.drop(time)
+
+    def _more_of_the_same(self) -> bool:
+        """Whether the next batch is at the one time of which anything is kept: then that is not complete."""
+        return isinstance(self._slot, Batch) and len(self._parts) == 1 and self._slot.time in self._parts
+
+    async def _wait(self) -> None:
+        """Until the answer is there, a time of which something is kept is complete, or a deadline has come."""
+        progress = self.run.progress
+        self._changed = trio.Event()
+        waiters = [waiter for _, waiter in self._parts.values()]
+        for waiter in waiters:
+            waiter.event = self._changed
+            progress.watch(waiter)
+        try:
+            progress.look()
+            with trio.move_on_at(min((part.deadline for part, _ in self._parts.values()), default=inf)):
+                await self._changed.wait()
+        finally:
+            for waiter in waiters:
+                progress.unwatch(waiter)
+
+
+def _least(times: Sequence[Hashable]) -> Hashable:
+    return reduce(lambda a, b: b if less_equal(b, a) else a, times)

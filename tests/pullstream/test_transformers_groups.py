@@ -1,0 +1,317 @@
+"""batch and window: groups of values at one time, by count and by the clock."""
+
+from contextlib import suppress
+from itertools import groupby
+
+import more_itertools
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+
+LIMITS = (1, 2, 7, 4096)
+limits = st.sampled_from(LIMITS)
+pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30)
+FILL = object()
+
+
+@ps.source
+async def at(ctx, moments):
+    """Gives each (clock, time, value) when its clock has come."""
+    with ctx.hold(0):
+        for clock, time, value in moments:
+            await trio.sleep_until(clock)
+            yield ps.Batch(time, [value])
+
+
+@ps.source
+async def mixed(ctx, given):
+    """Gives (time, value) pairs in any order of times; none is complete before the end."""
+    with ctx.hold(0):
+        for time, value in given:
+            yield ps.Batch(time, [value])
+
+
+def timed(source, *modules, limit=4096):
+    return ps.run(ps.pipe(source, *modules, ps.collect(timed=True)), limit=limit)
+
+
+def by_time(given):
+    """The values of each time, in the order of times."""
+    return {time: [value for _, value in group] for time, group in groupby(sorted(given, key=first), key=first)}
+
+
+def first(pair):
+    return pair[0]
+
+
+def windows(values, count, step):
+    """more_itertools.windowed, without what it fills up with."""
+    filled = more_itertools.windowed(values, count, fillvalue=FILL, step=step) if values else ()
+    return [[value for value in window if value is not FILL] for window in filled]
+
+
+# ---- by count
+
+
+@settings(deadline=None)
+@given(pairs, st.integers(1, 5), limits)
+def test_batch_is_chunked_within_each_time(given, count, limit):
+    """The lists of a time are its values in chunks; no list is empty, and none spans times."""
+    given = sorted(given, key=first)
+    expected = [
+        (time, chunk) for time, values in by_time(given).items() for chunk in more_itertools.chunked(values, count)
+    ]
+    source = ps.pipe(ps.values(given, time=first), ps.map(lambda pair: pair[1]))
+    assert timed(source, ps.batch(count), limit=limit) == expected
+
+
+@settings(deadline=None)
+@given(pairs, st.integers(1, 5), st.integers(1, 6), limits)
+def test_window_is_windowed_within_each_time(given, count, step, limit):
+    """The windows of a time are those of more_itertools.windowed, without fillers."""
+    given = sorted(given, key=first)
+    expected = [(time, window) for time, values in by_time(given).items() for window in windows(values, count, step)]
+    source = ps.pipe(ps.values(given, time=first), ps.map(lambda pair: pair[1]))
+    assert timed(source, ps.window(count, step), limit=limit) == expected
+
+
+@settings(deadline=None)
+@given(pairs, st.integers(1, 4), limits)
+def test_times_that_come_mixed_are_kept_apart(given, count, limit):
+    """Each time has its own groups, whatever comes between; what is left comes least time first."""
+    for module, expected in (
+        (ps.batch(count), lambda values: list(more_itertools.chunked(values, count))),
+        (ps.window(count, 1), lambda values: windows(values, count, 1)),
+    ):
+        answers = timed(mixed(given), module, limit=limit)
+        assert by_time(answers) == {time: expected(values) for time, values in by_time(given).items()}
+        assert answers == timed(mixed(given), module, limit=1)
+
+
+@pytest.mark.parametrize("module", [ps.batch(3), ps.window(3)])
+async def test_a_group_comes_when_its_time_is_complete(module, edge, autojump_clock):
+    """When the source says that nothing more comes at a time, its shorter group comes at once."""
+    advanced, clock = 10, trio.current_time
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, ["a"])
+        await trio.sleep(advanced)
+        ctx.advance(2)
+        await trio.sleep(100)
+        yield ps.Batch(2, ["b"])
+
+    start = clock()
+    async with edge(ps.pipe(source(), module)) as reader:
+        assert await reader.ask(5) == ps.Batch(1, [["a"]])
+        assert clock() - start == advanced
+        assert await reader.ask(5) == ps.Batch(2, [["b"]])
+        assert await reader.ask(5) is ps.DONE
+
+
+async def test_a_time_completes_below_once_its_last_group_is_handled(autojump_clock):
+    """What is kept is held: its time is complete below when the group has been taken, and not before."""
+    pipeline = ps.pipe(at([(0, 0, "a"), (5, 1, "b")]), ps.batch(2), ps.collect())
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(0, ["a"])
+        await trio.sleep(5)
+        ctx.advance(1)
+        await trio.sleep(5)
+
+    pipeline = ps.pipe(source(), ps.batch(2), ps.collect())
+    async with pipeline.open() as running:
+        await trio.sleep(1)
+        assert any("batch holds 0" in str(blocking) for blocking in running.progress.explain(0))
+        await running.progress.completed(0)
+        assert 5 <= trio.current_time() < 10
+        assert await running.result() == [["a"]]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_values_before_a_failure_come_first(limit, counting, probe):
+    """A batch that was begun is delivered before the failure; a window that is not whole is not."""
+    for module, expected in ((ps.batch(2), [[0, 1], [2]]), (ps.window(2), [[0, 1]])):
+        values = []
+        source = counting(probe, 3, failure=ValueError("above"))
+        with pytest.raises(ValueError, match="above"):
+            ps.run(ps.pipe(source, module, ps.drain(values.append)), limit=limit)
+        assert values == expected
+
+
+async def test_a_failure_never_completes_what_is_kept():
+    """After a failure the time of an open window is not complete below."""
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(0, ["a"])
+        yield ps.Batch(1, ["b"])
+        raise ValueError("above")
+
+    complete, failed = [], []
+
+    async def wait(running, time):
+        try:
+            await running.progress.completed(time)
+            complete.append(time)
+        except ValueError:
+            failed.append(time)
+
+    async with ps.pipe(source(), ps.window(2), ps.collect()).open() as running, trio.open_nursery() as nursery:
+        nursery.start_soon(wait, running, 0)
+        nursery.start_soon(wait, running, 1)
+        with pytest.raises(ValueError, match="above"):
+            await running.result()
+    assert (complete, failed) == ([0], [1])
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("module", [ps.batch(4), ps.window(4), ps.window(4, 1)])
+def test_groups_ask_for_no_more_than_is_asked_for(module, limit, counting, probe):
+    """Demand does not grow on its way up: at limit 1 the source gives one value at a time."""
+    ps.run(ps.pipe(counting(probe, 99), module, ps.take(3), ps.collect()), limit=limit)
+    assert max(probe.asked) <= min(limit, 3)
+    assert probe.balanced
+
+
+# ---- by the clock
+
+
+async def heard(edge, *parts, limit=9):
+    """When what came, and what: (seconds since the first ask, values)."""
+    start = trio.current_time()
+    answers = []
+    async with edge(ps.pipe(*parts)) as reader:
+        while (answer := await reader.ask(limit)) is not ps.DONE:
+            answers.append((trio.current_time() - start, answer.time, list(answer.values)))
+    return answers
+
+
+async def test_a_batch_comes_so_long_after_its_first_value(edge, autojump_clock):
+    """The seconds count from a list's first value, and need no next one; the count ends a list sooner."""
+    source = at([(1, 0, "a"), (2, 0, "b"), (9, 0, "c"), (10, 0, "d"), (11, 0, "e"), (12, 0, "f")])
+    assert await heard(edge, source, ps.batch(3, seconds=5)) == [
+        (6, 0, [["a", "b"]]),
+        (11, 0, [["c", "d", "e"]]),
+        (12, 0, [["f"]]),
+    ]
+
+
+async def test_a_batch_without_a_count_goes_by_the_clock(edge, autojump_clock):
+    """By the clock alone every value is in one list."""
+    source = at([(n, 0, n) for n in range(7)])
+    assert await heard(edge, source, ps.batch(seconds=2.5)) == [
+        (2.5, 0, [[0, 1, 2]]),
+        (5.5, 0, [[3, 4, 5]]),
+        (6, 0, [[6]]),
+    ]
+
+
+async def test_the_clock_of_a_batch_is_that_of_its_time(edge, autojump_clock):
+    """Each time has its own list, and its own deadline."""
+    source = at([(0, 0, "a"), (1, 1, "b"), (2, 0, "c"), (20, 1, "d")])
+    assert await heard(edge, source, ps.batch(seconds=5)) == [
+        (5, 0, [["a", "c"]]),
+        (6, 1, [["b"]]),
+        (20, 1, [["d"]]),
+    ]
+
+
+async def test_a_clocked_window_fires_on_the_clock(edge, autojump_clock):
+    """A window comes when its time is up, not with the next value, and not at all when it is empty."""
+    source = at([(1, 0, "a"), (2, 0, "b"), (41, 0, "c"), (42, 0, "d")])
+    assert await heard(edge, source, ps.window(seconds=10)) == [(11, 0, [["a", "b"]]), (42, 0, [["c", "d"]])]
+
+
+async def test_sliding_windows_by_the_clock(edge, autojump_clock):
+    """Every tick shows what arrived within the seconds before it; the ticks count from the first value."""
+    source = at([(0, 0, "a"), (3, 0, "b"), (4, 0, "c"), (11, 0, "d")])
+    assert await heard(edge, source, ps.window(seconds=4, every=2)) == [
+        (2, 0, [["a"]]),
+        (4, 0, [["a", "b"]]),
+        (6, 0, [["b", "c"]]),
+        (8, 0, [["c"]]),
+        (11, 0, [["d"]]),
+    ]
+
+
+async def test_windows_of_times_do_not_mix_on_the_clock(edge, autojump_clock):
+    """At a tick every time has a window of its own."""
+    source = at([(0, 0, "a"), (1, 1, "b"), (2, 0, "c"), (30, 1, "d")])
+    assert await heard(edge, source, ps.window(seconds=5)) == [
+        (5, 0, [["a", "c"]]),
+        (5, 1, [["b"]]),
+        (30, 1, [["d"]]),
+    ]
+
+
+async def test_a_window_is_bounded(edge, counting, probe, autojump_clock):
+    """When a window holds `bound` values upstream is asked for no more before the next tick."""
+    start = trio.current_time()
+    async with edge(ps.pipe(counting(probe, 99), ps.window(seconds=10, bound=4))) as reader:
+        assert await reader.ask(3) == ps.Batch(0, [[0, 1, 2, 3]])
+        assert trio.current_time() - start == 10
+        assert sum(probe.asked) == 4
+        assert await reader.ask(3) == ps.Batch(0, [[4, 5, 6, 7]])
+
+
+async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock):
+    """What was due while nobody asked comes with the next asks, in order, as it would have."""
+    source = at([(0, 0, "a"), (1, 0, "b"), (50, 0, "c")])
+    async with edge(ps.pipe(source, ps.window(seconds=4, every=2))) as reader:
+        assert await reader.ask(1) == ps.Batch(0, [["a", "b"]])
+        await trio.sleep(60)
+        assert await reader.ask(9) == ps.Batch(0, [["a", "b"]])
+        assert await reader.ask(9) == ps.Batch(0, [["c"]])
+        assert await reader.ask(9) is ps.DONE
+
+
+@pytest.mark.parametrize("module", [ps.batch(9, seconds=50), ps.window(seconds=50), ps.batch(9), ps.window(9)])
+@pytest.mark.parametrize("way", ["abort", "error", "cancel"])
+async def test_what_is_kept_goes_with_an_abort(  # noqa: PLR0917 - fixtures
+    module, way, edge, counting, probe, autojump_clock
+):
+    """An abort while values are kept and an ask is outstanding is confirmed at once, and releases the source."""
+    start = trio.current_time()
+    async with edge(ps.pipe(counting(probe, 9, delay=2), module)) as reader, trio.open_nursery() as nursery:
+
+        async def ask():
+            if way == "cancel":
+                with trio.move_on_after(5):
+                    await reader.ask(1)
+            else:
+                with suppress(KeyError):
+                    assert await reader.ask(1) is ps.DONE
+
+        nursery.start_soon(ask)
+        await trio.sleep(5)
+        if way == "abort":
+            await reader.abort()
+        elif way == "error":
+            await reader.error(KeyError("below"))
+    assert trio.current_time() - start == 5
+    assert probe.balanced
+    assert probe.acquired == 1
+
+
+@pytest.mark.parametrize(
+    ("compose", "said"),
+    [
+        (lambda: ps.batch(0), "at least 1"),
+        (lambda: ps.batch(3, seconds=0), "seconds"),
+        (ps.window, "count"),
+        (lambda: ps.window(3, seconds=2), "one of them"),
+        (lambda: ps.window(3, 0), "step"),
+        (lambda: ps.window(seconds=-1), "positive"),
+        (lambda: ps.window(seconds=1, bound=0), "bound"),
+    ],
+)
+def test_bad_arguments_are_refused_when_composing(compose, said):
+    """The message names the module, this line, and what it wants."""
+    with pytest.raises(ps.CompositionError, match=said) as refused:
+        compose()
+    assert __file__ in str(refused.value)

@@ -1,0 +1,188 @@
+"""split and decode: text and bytes in pieces of any length come out as they would in one piece."""
+
+from itertools import pairwise
+
+import more_itertools
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+
+LIMITS = (1, 2, 7, 4096)
+limits = st.sampled_from(LIMITS)
+text = st.text(alphabet="ab\r\n\x85\u2028", max_size=14)
+cuts = st.lists(st.integers(0, 14), max_size=6).map(sorted)
+
+
+def pieces(whole, at):
+    """A text cut at some places; some pieces may be empty."""
+    places = [0, *(min(place, len(whole)) for place in at), len(whole)]
+    return [whole[begin:end] for begin, end in pairwise(places)]
+
+
+def through(chunks, *modules, limit=4096):
+    return ps.run(ps.pipe(ps.values(chunks), *modules, ps.collect()), limit=limit)
+
+
+def separated(whole, separator):
+    """What str.split gives, without what would follow the last separator if that is nothing."""
+    parts = whole.split(separator)
+    return parts if parts[-1] else parts[:-1]
+
+
+@settings(deadline=None, max_examples=300)
+@given(text, cuts, limits)
+def test_lines_are_those_of_splitlines(whole, at, limit):
+    """However text is cut into pieces, its lines are those of str.splitlines."""
+    assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
+
+
+@settings(deadline=None)
+@given(text, cuts, limits)
+def test_lines_of_bytes_are_those_of_splitlines(whole, at, limit):
+    """The same for bytes, whose lines end in fewer ways."""
+    data = whole.encode("utf-8")
+    assert through(pieces(data, at), ps.split(), limit=limit) == data.splitlines()
+
+
+def test_lines_in_all_the_ways_to_cut_them():
+    """Every way to cut a short text gives the same lines, in one batch or in several."""
+    whole = "a\r\n\r\rb\n\nc"
+    for at in more_itertools.powerset(range(1, len(whole))):
+        for limit in (1, 4096):
+            assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(alphabet="ab;", max_size=14), st.sampled_from([";", "aa", "aab", "a;a"]), cuts, limits)
+def test_pieces_are_those_between_separators(whole, separator, at, limit):
+    """However text is cut, the pieces are those of str.split, but for an empty last one; for bytes as well."""
+    assert through(pieces(whole, at), ps.split(separator), limit=limit) == separated(whole, separator)
+    data, separator = whole.encode(), separator.encode()
+    assert through(pieces(data, at), ps.split(separator), limit=limit) == separated(data, separator)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=14), st.integers(1, 5), cuts, limits)
+def test_blocks_are_chunks(whole, size, at, limit):
+    """Blocks are of the size, but for the last."""
+    expected = [bytes(block) for block in more_itertools.chunked(whole, size)]
+    assert through(pieces(whole, at), ps.split(size=size), limit=limit) == expected
+
+
+@settings(deadline=None)
+@given(
+    st.text(max_size=8), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis"]), cuts, limits
+)
+def test_decoded_text_is_the_whole_text(whole, encoding, at, limit):
+    """However bytes are cut, their text is the same, and no piece of it is empty."""
+    data = whole.encode(encoding, "ignore")
+    parts = through(pieces(data, at), ps.decode(encoding), limit=limit)
+    assert "".join(parts) == data.decode(encoding)
+    assert all(parts)
+
+
+@pytest.mark.parametrize("module", [ps.split(), ps.split("\n"), ps.split(size=2)])
+def test_a_piece_is_of_one_time(module):
+    """What is left of a time comes when that is complete, before anything later, and joins nothing of it."""
+    chunks = ps.values([(1, "a\nb"), (1, "c"), (2, "d"), (2, "\n")], time=lambda pair: pair[0])
+    answers = ps.run(ps.pipe(chunks, ps.map(lambda pair: pair[1]), module, ps.collect(timed=True)))
+    expected = {1: "a\nbc", 2: "d\n"}
+    for time, whole in expected.items():
+        assert [piece for at, piece in answers if at == time] == through([whole], module)
+    assert [time for time, _ in answers] == sorted(time for time, _ in answers)
+
+
+async def test_a_carriage_return_at_the_end_of_a_piece_keeps_nobody_waiting(edge, autojump_clock):
+    """A line that ends with a carriage return comes at once; a line feed that follows later belongs to it."""
+
+    @ps.source
+    async def source(ctx):
+        yield "a\r"
+        await trio.sleep(5)
+        yield "\nb"
+
+    start = trio.current_time()
+    async with edge(ps.pipe(source(), ps.split())) as reader:
+        assert await reader.ask(9) == ps.Batch(0, ["a"])
+        assert trio.current_time() == start
+        assert await reader.ask(9) == ps.Batch(0, ["b"])
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_line_of_a_stream_that_failed_is_no_line(limit):
+    """Whole lines come before a failure; what had no end yet does not."""
+
+    @ps.source
+    async def source(ctx):
+        yield "a\nb"
+        raise ValueError("above")
+
+    lines = []
+    with pytest.raises(ValueError, match="above"):
+        ps.run(ps.pipe(source(), ps.split(), ps.drain(lines.append)), limit=limit)
+    assert lines == ["a"]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_piece_without_end_is_bounded(limit):
+    """What has no end yet is kept up to `longest`, and the pieces before it are delivered."""
+    lines = []
+    with pytest.raises(ValueError, match="longest"):
+        ps.run(ps.pipe(ps.values(["a\n", "bb", "bb"]), ps.split(longest=3), ps.drain(lines.append)), limit=limit)
+    assert lines == ["a"]
+    assert through(["bb", "b\n"], ps.split(longest=3)) == ["bbb"]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_bytes_that_mean_nothing(limit):
+    """By default they are an error, after what came before them; otherwise as `errors` says."""
+    data = [b"ok", b"\xc3", b"\xff"]
+    texts = []
+    with pytest.raises(UnicodeDecodeError):
+        ps.run(ps.pipe(ps.values(data), ps.decode(), ps.drain(texts.append)), limit=limit)
+    assert texts == ["ok"]
+    assert "".join(through(data, ps.decode(errors="replace"), limit=limit)) == b"".join(data).decode(errors="replace")
+
+
+def test_a_character_cut_in_two_by_the_end():
+    """What is not whole when its time is complete is an error of that time."""
+    with pytest.raises(UnicodeDecodeError):
+        through([b"a\xc3"], ps.decode())
+    assert through([b"a\xc3"], ps.decode("utf-8", "ignore")) == ["a"]
+
+
+def test_a_long_line_in_small_pieces_costs_what_it_is_long():
+    """A line of a million characters in pieces of ten needs a few times its size, not its square."""
+    chunks = ["x" * 10] * 100_000
+    for module in (ps.split(), ps.split("\n"), ps.split(size=10**6)):
+        pipeline = ps.pipe(ps.values(chunks), module, ps.map(len), ps.collect())
+        assert ps.run(pipeline) == [10**6]
+
+
+def test_decoding_lines_in_small_pieces_is_reading_a_file():
+    """decode and split together read bytes as a text file does."""
+    whole = "tea, 茶\nrice, 米\r\nsalt, 塩"
+    data = more_itertools.sliced(whole.encode(), 1)
+    assert through(list(data), ps.decode(), ps.split()) == whole.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("compose", "said"),
+    [
+        (lambda: ps.split(""), "separator"),
+        (lambda: ps.split(7), "separator"),
+        (lambda: ps.split(size=0), "size"),
+        (lambda: ps.split("a", size=3), "one of them"),
+        (lambda: ps.split(longest=0), "longest"),
+        (lambda: ps.decode("klingon"), "klingon"),
+        (lambda: ps.decode(errors="loud"), "loud"),
+    ],
+)
+def test_bad_arguments_are_refused_when_composing(compose, said):
+    """The message names the module, this line, and what it wants."""
+    with pytest.raises(ps.CompositionError, match=said) as refused:
+        compose()
+    assert __file__ in str(refused.value)
