@@ -143,6 +143,6 @@ __all__ = [
     "unfold",
     "unique",
     "values",
-    "zip",
     "window",
+    "zip",
 ]
