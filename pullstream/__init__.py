@@ -34,8 +34,10 @@ from pullstream.failures import Failed
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.run import Running, run
+from pullstream.sinks.aiterate import aiterate
 from pullstream.sinks.basic import collect, concat_values, drain, log, reduce, tally
 from pullstream.sinks.channel import to_channel
+from pullstream.sinks.iterate import iterate
 from pullstream.sinks.on_end import on_end
 from pullstream.sinks.search import find, first, last
 from pullstream.sources.awaited import from_async_iterable, from_awaitable
@@ -90,6 +92,7 @@ __all__ = [
     "Source",
     "Transformer",
     "batch",
+    "aiterate",
     "checker",
     "collect",
     "combine_latest",
@@ -111,6 +114,7 @@ __all__ = [
     "from_channel",
     "infinite",
     "interval",
+    "iterate",
     "keys",
     "last",
     "log",

@@ -123,7 +123,10 @@ class Blueprint:
         return shown[0] if len(shown) == 1 else f"pipe({', '.join(shown)})"
 
     def __iter__(self) -> Iterator[NoReturn]:
-        raise TypeError(f"a blueprint is not iterated, it is run: ps.run(ps.pipe({self!r}, ps.collect()))")
+        raise TypeError(
+            f"a blueprint is not iterated, it is run: ps.run(ps.pipe({self!r}, ps.collect())); and a source's values "
+            f"are read one by one with `for value in ps.iterate({self!r})`",
+        )
 
 
 @attrs.frozen(repr=False)

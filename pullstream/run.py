@@ -98,6 +98,10 @@ class Running(Generic[R]):
         self._scope.cancel()
         await self.wait()
 
+    def hurry(self) -> None:
+        """Wait for no release any longer: each module's `release_timeout` is over."""
+        self._run.hurry()
+
     def abort_on_interrupt(self) -> None:
         """Have the first Ctrl-C abort in order, a second one without waiting for releases; a third raises anywhere."""
         self._run.spawn(self._watch_interrupts)
@@ -184,7 +188,7 @@ class Running(Generic[R]):
         with trio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 if self.interrupted:
-                    self._run.hurry()
+                    self.hurry()
                     break
                 self.interrupted = True
                 self._run.spawn(self.abort)
@@ -216,14 +220,15 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
         raise CompositionError(
             f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}"
         )
-    if _inside_trio():
+    if inside_trio():
         raise PullstreamError(
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
         )
     return trio.run(_run, pipeline, limit, release_timeout, check)
 
 
-def _inside_trio() -> bool:
+def inside_trio() -> bool:
+    """Whether this is a task of a trio program."""
     try:
         trio.lowlevel.current_task()
     except RuntimeError:

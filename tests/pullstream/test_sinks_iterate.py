@@ -1,0 +1,251 @@
+"""aiterate and iterate: lazily, to the end or not, in scripts, threads and asyncio programs; Ctrl-C."""
+
+import asyncio
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+async def test_aiterate_gives_every_value(limit):
+    """In order, and then the loop ends; asking again ends again."""
+    async with ps.aiterate(ps.pipe(ps.values(range(50), time=lambda n: n // 8), ps.map(str)), limit=limit) as values:
+        assert [value async for value in values] == [str(n) for n in range(50)]
+        assert [value async for value in values] == []
+
+
+@pytest.mark.parametrize("how", ["break", "raise", "cancel", "unread"])
+async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
+    """The source is released when the block has been left, and what was not read never looks complete."""
+    with trio.move_on_after(3.5 if how == "cancel" else 1000):
+        try:
+            async with ps.aiterate(counting(probe, 9, delay=1, timed=True), limit=1) as values:
+                if how != "unread":
+                    async for value in values:
+                        if value == 1 and how == "break":
+                            break
+                        if value == 1 and how == "raise":
+                            raise Boom
+        except Boom:
+            assert how == "raise"
+    assert probe.balanced
+    assert probe.acquired == (how != "unread")
+    assert probe.reasons == [None]
+    assert [value async for value in values] == []
+    with pytest.raises(ps.Abandoned):
+        await values.running.progress.completed(3)
+
+
+async def test_what_aiterate_has_read_is_complete(autojump_clock):
+    """A time is complete when the loop asks for something later."""
+    async with ps.aiterate(ps.values([1, 2, 3], time=lambda n: n)) as values:
+        async for value in values:
+            if value == 2:
+                await values.running.progress.completed(1)
+                assert values.running.progress.frontier().less_equal(2)
+    await values.running.progress.completed(3)
+
+
+async def test_aiterate_fails_as_the_stream_does(counting, probe, autojump_clock):
+    """In the loop, after the values before, with the same object; whoever handles it goes on."""
+    failure = Boom()
+    got = []
+    async with ps.aiterate(counting(probe, 3, failure=failure)) as values:
+        with pytest.raises(Boom) as caught:
+            async for value in values:
+                got.append(value)  # noqa: PERF401 - a comprehension loses what came before the failure
+    assert got == [0, 1, 2]
+    assert caught.value is failure
+    with pytest.raises(Boom):
+        async with ps.aiterate(ps.fail(failure)) as values:
+            await anext(values)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_iterate_gives_every_value(limit):
+    """In order, and again from the same blueprint."""
+    source = ps.pipe(ps.values(range(50)), ps.map(str))
+    for _ in range(2):
+        assert list(ps.iterate(source, limit=limit)) == [str(n) for n in range(50)]
+
+
+def test_iterate_is_lazy(counting, probe):
+    """Nothing happens before the loop, and nothing is asked for while it works."""
+    values = ps.iterate(counting(probe, 9), limit=1)
+    assert probe.acquired == 0
+    assert next(values) == 0
+    time.sleep(0.02)
+    assert probe.asked == [1]
+    values.close()
+    assert probe.balanced
+    assert probe.reasons == [None]
+    assert list(values) == []
+
+
+@pytest.mark.parametrize("how", ["break", "raise"])
+def test_iterate_may_be_left(how, counting, probe):
+    """Everything was released when the loop has been left."""
+    try:
+        for value in ps.iterate(counting(probe, 9000), limit=7):
+            if value == 10:
+                if how == "break":
+                    break
+                raise Boom
+    except Boom:
+        assert how == "raise"
+    assert probe.balanced
+    assert probe.acquired == 1
+    assert threading.active_count() == 1
+
+
+def test_iterate_fails_as_the_stream_does():
+    """In the loop, after the values before, as itself and with a note."""
+    failure = Boom()
+    got = []
+
+    def broken(n):
+        if n == 3:
+            raise failure
+        return n
+
+    with pytest.raises(Boom) as caught:
+        for value in ps.iterate(ps.pipe(ps.count(), ps.map(broken))):
+            got.append(value)  # noqa: PERF402 - `list` loses what came before the failure
+    assert got == [0, 1, 2]
+    assert caught.value is failure
+    assert "test_sinks_iterate" in caught.value.__notes__[0]
+
+
+def test_a_release_that_fails_is_raised_by_close():
+    """Leaving the loop tells of what the release raised, or of one that does not end."""
+
+    @ps.source
+    class Leaky(ps.Kernel):
+        def __init__(self, fails):
+            self.fails = fails
+
+        async def produce(self, limit):
+            return ps.Batch(0, [1])
+
+        async def release(self):
+            if self.fails:
+                raise Boom
+            await trio.sleep_forever()
+
+    for fails, error in ((True, Boom), (False, ps.ReleaseTimeout)):
+        values = ps.iterate(Leaky(fails), release_timeout=0.05)
+        assert next(values) == 1
+        with pytest.raises(error):
+            values.close()
+
+
+def test_several_at_once(counting, new_probe):
+    """Side by side and one in another, in this thread and in others."""
+    probes = [new_probe() for _ in range(3)]
+    one, two, three = (ps.iterate(counting(probe, 20), limit=4) for probe in probes)
+    assert list(zip(one, two, strict=True)) == [(n, n) for n in range(20)]
+    assert [m for n in ps.iterate(ps.values(range(3))) for m in ps.iterate(ps.values([n, n]))] == [0, 0, 1, 1, 2, 2]
+    nested = ps.pipe(ps.values(range(3)), ps.map_async(lambda n: trio.to_thread.run_sync(inner, n), 3), ps.collect())
+    assert ps.run(nested) == [0, 1, 3]
+    next(three)
+    del three
+    gc.collect()
+    assert all(probe.balanced for probe in probes)
+
+
+def inner(n):
+    return sum(ps.iterate(ps.values(range(n + 1))))
+
+
+def test_in_an_asyncio_program():
+    """The loop waits, as any `for` does, and asyncio goes on afterwards."""
+
+    async def main():
+        task = asyncio.create_task(asyncio.sleep(0.01, "slept"))
+        got = list(ps.iterate(ps.pipe(ps.count(), ps.map_async(later, 2), ps.take(3))))
+        return got, await task
+
+    async def later(n):
+        await trio.sleep(0.001)
+        return n
+
+    assert asyncio.run(main()) == ([0, 1, 2], "slept")
+
+
+async def test_inside_trio_it_is_refused():
+    """It would keep the program waiting; the message says what to use."""
+    with pytest.raises(ps.PullstreamError, match="aiterate"):
+        ps.iterate(ps.count())
+    for read in (ps.iterate, ps.aiterate):
+        with pytest.raises(ps.CompositionError, match=r"iterate\(\) at .*test_sinks_iterate.py.* reads a source"):
+            read([1])
+
+
+PROGRAM = """
+import sys, trio, time
+import pullstream as ps
+
+@ps.source
+async def source(ctx, slow):
+    try:
+        yield 1
+        if slow:
+            print("waiting", flush=True)
+            await trio.sleep_forever()
+        yield 2
+    finally:
+        print("releasing", flush=True)
+        seconds = float(sys.argv[2])
+        with trio.CancelScope(shield=seconds < 1):
+            await trio.sleep(seconds)
+        print("released", flush=True)
+
+kept = ps.iterate(source(sys.argv[1] == "source"), limit=1)
+try:
+    for value in kept:
+        if sys.argv[1] == "kept":
+            break
+        if sys.argv[1] == "body":
+            print("waiting", flush=True)
+            time.sleep(30)
+except KeyboardInterrupt:
+    kept.close()
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("where", ["source", "body", "kept"])
+def test_ctrl_c_and_the_end_of_the_program(where):
+    """Interrupted where it waits, or ended with a loop left in its middle: everything is released first."""
+    arguments = [sys.executable, "-c", PROGRAM, where, "0.1"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        if where != "kept":
+            assert process.stdout.readline() == "waiting\n"
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert out.splitlines() == ["releasing", "released", *(["interrupted"] if where != "kept" else [])], err
+    assert not err
+
+
+def test_a_second_ctrl_c_does_not_wait():
+    """The release is cut short, and the program ends."""
+    arguments = [sys.executable, "-c", PROGRAM, "body", "30"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "releasing\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=4)
+    assert out.splitlines() == ["interrupted"], err
