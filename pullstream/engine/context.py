@@ -199,6 +199,10 @@ class Context:
         """
         self._account.seat.abandon()
 
+    def skipped(self, count: int = 1) -> None:
+        """Say that values were left out because a function raised; they are counted, in `Counters.skipped`."""
+        self._account.seat.meter.skipped += count
+
     def worked(self, seconds: float) -> None:
         """Say that a user's function has just kept everything else waiting for so long; a sink sets its pace by it."""
         self._account.run.blocked += seconds

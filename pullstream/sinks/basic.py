@@ -1,7 +1,7 @@
 """Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`, `tally`."""
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
 from time import monotonic
 from typing import Any, Literal, TextIO, overload
@@ -10,8 +10,10 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, Site, sync_argument
 from pullstream.engine.context import Context
+from pullstream.engine.fused import Kind, Stage
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
+from pullstream.transformers.on_error import OnError, catches, with_policy
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -46,18 +48,27 @@ def _collect(*, timed: bool = False) -> Callable[[Reader[Any], Context], Awaitab
     return body
 
 
-def drain(function: Callable[[A], object] | None = None) -> Sink[A, None]:
+def drain(function: Callable[[A], object] | None = None, *, on_error: OnError = "fail") -> Sink[A, None]:
     """Take every value and do nothing with it, or call a function for its effect.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("ab"), ps.drain(print)))
     a
     b
+
+    With an `on_error`, see `map`: a value whose call raises is left out, and counted.
     """
     if function is None:
         return Sink((Module("drain", _drain),))
     sync_argument("drain", "function", function, "map_async the values first, and drain the results")
+    if on_error != "fail":
+        module = Module("drain", _drain_guarded, (function,))
+        return Sink((*with_policy(module, on_error, among=("fail", "skip")), Module("drain", _drain)))
     return Sink((Module("drain", _drain, (function,)),))
+
+
+def _drain_guarded(function: Callable[[Any], object], on_error: object) -> Stage:
+    return Stage(Kind.TAP, function, catches(on_error))
 
 
 def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
@@ -73,25 +84,34 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
     return body
 
 
-def reduce(function: Callable[[R, A], R], initial: R) -> Sink[A, R]:
+def reduce(function: Callable[[R, A], R], initial: R, *, on_error: Literal["fail", "skip"] = "fail") -> Sink[A, R]:
     """Fold all values into one, from `initial` on.
 
     >>> import operator, pullstream as ps
     >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.reduce(operator.add, 0)))
     6
 
-    `initial` is used by every run of the blueprint, so it must not be changed in place.
+    `initial` is used by every run of the blueprint, so it must not be changed in place. With `on_error="skip"` a value
+    whose call raises is left out, and counted.
     """
     sync_argument("reduce", "function", function, "a fold answers at once; map_async the values first")
-    return Sink((Module("reduce", _reduce, (function, initial)),))
+    if on_error not in ("fail", "skip"):
+        raise CompositionError(f"reduce() at {Site.here()} got on_error={on_error!r}: it is 'fail' or 'skip'")
+    options = () if on_error == "fail" else (("on_error", on_error),)
+    return Sink((Module("reduce", _reduce, (function, initial), options),))
 
 
-def _reduce(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
+def _reduce(
+    function: Callable[[Any, Any], Any], initial: Any, on_error: str = "fail"
+) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
     async def body(upstream: Reader[Any], ctx: Context) -> Any:
         result = initial
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             began = monotonic()
-            result = functools.reduce(function, batch.values, result)
+            if on_error == "fail":
+                result = functools.reduce(function, batch.values, result)
+            else:
+                result = _reduced(function, batch.values, result, ctx)
             ctx.worked(monotonic() - began)
             # Freed before the next batch is made, whose values then take its place in the processor's cache.
             del batch
@@ -99,6 +119,15 @@ def _reduce(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[Read
         return result
 
     return body
+
+
+def _reduced(function: Callable[[Any, Any], Any], values: Sequence[Any], result: Any, ctx: Context) -> Any:
+    for value in values:
+        try:
+            result = function(result, value)
+        except Exception:  # noqa: BLE001 - the policy's business
+            ctx.skipped()
+    return result
 
 
 def tally() -> Sink[Any, int]:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
 from time import perf_counter
 from types import coroutine
-from typing import Any, Final
+from typing import Any, Final, Literal, overload
 
 import trio
 from typing_extensions import TypeVar, override
@@ -13,7 +13,9 @@ from pullstream.blueprint import Module, Transformer, callable_argument, count_a
 from pullstream.engine.beside import Beside
 from pullstream.engine.lane import Lane
 from pullstream.errors import without_cancelled
+from pullstream.failures import Failed
 from pullstream.protocol import DONE, Batch, Done
+from pullstream.transformers.on_error import OnError, catches, guarded_async, with_policy
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -214,7 +216,17 @@ def _explained(exc: BaseException, awaitable: object) -> BaseException:
     return exc
 
 
-def map_async(function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True) -> Transformer[A, B]:
+@overload
+def map_async(
+    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: OnError = "fail"
+) -> Transformer[A, B]: ...
+@overload
+def map_async(
+    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: Literal["result"]
+) -> Transformer[A, B | Failed[A]]: ...
+def map_async(
+    function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool = True, on_error: object = "fail"
+) -> Transformer[Any, Any]:
     """Apply an async function, to at most `width` values at a time.
 
     Results come in the order of the values or, with `ordered=False`, as they are ready.
@@ -229,7 +241,15 @@ def map_async(function: Callable[[A], Awaitable[B]], width: int, *, ordered: boo
     No more than what was asked for is under way: `take(2)` below lets two calls start, and `run(..., limit=1)` one.
     If a call raises, no other is started; the results before it (in order) or already there (as ready) are
     delivered, the other calls are cancelled, and the exception arrives at the sink (R8). An abort cancels the calls.
+    With another `on_error` (see `map`) a call that raises stops nothing.
     """
     callable_argument("map_async", "function", function)
     count_argument("map_async", "width", width, least=1)
-    return Transformer((Module("map_async", MapAsync, (function, width), (("ordered", ordered),)),))
+    module = Module("map_async", _map_async, (function, width), (("ordered", ordered),))
+    return Transformer(with_policy(module, on_error))
+
+
+def _map_async(
+    function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool, on_error: object = "fail"
+) -> MapAsync:
+    return MapAsync(guarded_async(function) if catches(on_error) else function, width, ordered=ordered)

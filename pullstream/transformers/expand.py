@@ -4,13 +4,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, callable_argument
 from pullstream.engine.kernel import Kernel
+from pullstream.failures import Failed
 from pullstream.protocol import DONE, Batch, Done
+from pullstream.transformers.on_error import OnError, catches, guarded_iterable, with_policy
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -88,7 +90,13 @@ class _MapBatches(_Expand):
         return iter(self._function(list(batch.values)))
 
 
-def map_batches(function: Callable[[list[A]], Iterable[B]]) -> Transformer[A, B]:
+@overload
+def map_batches(function: Callable[[list[A]], Iterable[B]], *, on_error: OnError = "fail") -> Transformer[A, B]: ...
+@overload
+def map_batches(
+    function: Callable[[list[A]], Iterable[B]], *, on_error: Literal["result"]
+) -> Transformer[A, B | Failed[list[A]]]: ...
+def map_batches(function: Callable[[list[Any]], Iterable[Any]], *, on_error: object = "fail") -> Transformer[Any, Any]:
     """Apply a function to whole batches: lists of values at one time, at most as long as what was asked for.
 
     >>> import pullstream as ps
@@ -96,10 +104,15 @@ def map_batches(function: Callable[[list[A]], Iterable[B]]) -> Transformer[A, B]
     [1, 2, 3]
 
     How long the lists are depends on who asks: this is for speed (a vectorised function), not for grouping. The
-    result may have any length; what exceeds the ask is kept for the next one.
+    result may have any length; what exceeds the ask is kept for the next one. If the function raises, it is its whole
+    list that failed; with an `on_error` (see `map`) that is the value of a `Failed`, and all its values are left out.
     """
     callable_argument("map_batches", "function", function)
-    return Transformer((Module("map_batches", _MapBatches, (function,)),))
+    return Transformer(with_policy(Module("map_batches", _map_batches, (function,)), on_error))
+
+
+def _map_batches(function: Callable[[list[Any]], Iterable[Any]], on_error: object = "fail") -> _MapBatches:
+    return _MapBatches(guarded_iterable(function, whole=True) if catches(on_error) else function)
 
 
 class _FlatMap(_Expand):
@@ -138,7 +151,11 @@ class _FlatMap(_Expand):
         return
 
 
-def flat_map(function: Callable[[A], Iterable[B]]) -> Transformer[A, B]:
+@overload
+def flat_map(function: Callable[[A], Iterable[B]], *, on_error: OnError = "fail") -> Transformer[A, B]: ...
+@overload
+def flat_map(function: Callable[[A], Iterable[B]], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
+def flat_map(function: Callable[[Any], Iterable[Any]], *, on_error: object = "fail") -> Transformer[Any, Any]:
     """Apply a function that gives any number of values for each, and give them one after another.
 
     >>> import pullstream as ps
@@ -146,7 +163,12 @@ def flat_map(function: Callable[[A], Iterable[B]]) -> Transformer[A, B]:
     ['a', 'b', 'c']
 
     The iterables are read only as far as is asked for, so they may be endless; one that is a generator is closed if
-    the stream ends in its middle.
+    the stream ends in its middle. If the function raises, or an iterable does, see `map`; what came of the value
+    before has come.
     """
     callable_argument("flat_map", "function", function)
-    return Transformer((Module("flat_map", _FlatMap, (function,)),))
+    return Transformer(with_policy(Module("flat_map", _flat_map, (function,)), on_error))
+
+
+def _flat_map(function: Callable[[Any], Iterable[Any]], on_error: object = "fail") -> _FlatMap:
+    return _FlatMap(guarded_iterable(function) if catches(on_error) else function)

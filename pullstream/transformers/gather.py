@@ -19,7 +19,7 @@ from typing_extensions import override
 from pullstream.engine.beside import Beside
 from pullstream.engine.lane import Lane
 from pullstream.engine.progress import Waiter
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, State
 from timely import less_equal
 
 
@@ -84,7 +84,10 @@ class Gather(Beside[Any]):
         """One step towards the next answer: what is overdue, or the next batch, or waiting for either."""
         if self._elapse():
             return
-        if self._slot is None and not self._parts and not self.asking(self.upstream):
+        if self.state is not State.OPEN:
+            # The end came in the step in which this was to go on: nothing is asked any more (R9).
+            self._end = DONE
+        elif self._slot is None and not self._parts and not self.asking(self.upstream):
             # What it raises is raised here as well: nothing is kept that would come first.
             self._slot = await self.upstream.ask(limit)
         elif self._slot is None:

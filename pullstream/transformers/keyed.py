@@ -1,7 +1,7 @@
 """Results per key and time: `reduce_by_key`, and the folds it applies."""
 
 from collections.abc import AsyncIterator, Callable, Hashable
-from typing import Any, Generic, overload
+from typing import Any, Generic, Literal, overload
 
 import attrs
 from typing_extensions import TypeVar
@@ -53,7 +53,7 @@ class Fold(Generic[A, R]):
 
 @transformer
 async def _reduce_by_key(
-    upstream: Reader[Any], ctx: Context, key: Callable[[Any], Hashable], fold: Fold[Any, Any]
+    upstream: Reader[Any], ctx: Context, key: Callable[[Any], Hashable], fold: Fold[Any, Any], on_error: str = "fail"
 ) -> AsyncIterator[Batch[Any]]:
     initial, step, finish = fold.initial, fold.step, fold.finish
     tables: dict[Hashable, dict[Hashable, Any]] = {}
@@ -63,13 +63,22 @@ async def _reduce_by_key(
                 ctx.notify_at(time)
                 table = tables.setdefault(time, {})
                 for value in values:
-                    name = key(value)
-                    table[name] = step(table[name] if name in table else initial(), value)
+                    try:
+                        name = key(value)
+                        table[name] = step(table[name] if name in table else initial(), value)
+                    except Exception:
+                        if on_error == "fail":
+                            raise
+                        ctx.skipped()
             case Completed(time):
-                yield Batch(time, [(name, finish(state)) for name, state in tables.pop(time).items()])
+                # Everything at a time may have been left out.
+                if table := tables.pop(time):
+                    yield Batch(time, [(name, finish(state)) for name, state in table.items()])
 
 
-def reduce_by_key(key: Callable[[A], K], fold: Fold[A, R]) -> Transformer[A, tuple[K, R]]:
+def reduce_by_key(
+    key: Callable[[A], K], fold: Fold[A, R], *, on_error: Literal["fail", "skip"] = "fail"
+) -> Transformer[A, tuple[K, R]]:
     """Fold the values of each key and time; `(key, result)` pairs come when the time is complete, and not before.
 
     >>> import pullstream as ps
@@ -79,12 +88,16 @@ def reduce_by_key(key: Callable[[A], K], fold: Fold[A, R]) -> Transformer[A, tup
     [('a', 2), ('b', 1), ('a', 1)]
 
     The pairs of a time come in the order in which their keys were first seen; times come as they complete, the least
-    first. The states of a time are kept until then, and dropped with it.
+    first. The states of a time are kept until then, and dropped with it. With `on_error="skip"` a value whose key or
+    step raises is left out, and counted; what `finish` raises is no value's fault.
     """
     callable_argument("reduce_by_key", "key", key)
     if not isinstance(fold, Fold):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
         raise CompositionError(
             f"reduce_by_key() at {Site.here()} needs a Fold(initial, step, finish), and got {fold!r}"
         )
-    (module,) = _reduce_by_key(key, fold).modules
+    if on_error not in ("fail", "skip"):
+        raise CompositionError(f"reduce_by_key() at {Site.here()} got on_error={on_error!r}: it is 'fail' or 'skip'")
+    options = {} if on_error == "fail" else {"on_error": on_error}
+    (module,) = _reduce_by_key(key, fold, **options).modules
     return Transformer((attrs.evolve(module, name="reduce_by_key"),))

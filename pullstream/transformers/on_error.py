@@ -10,7 +10,7 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
-from pullstream.blueprint import Module, Site
+from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.fused import Kind, Stage
 from pullstream.errors import CompositionError, blame
 from pullstream.failures import Caught, Failed, caught
@@ -58,7 +58,7 @@ def catches(on_error: object) -> bool:
     return on_error != "fail"
 
 
-def guarded_async(name: str, function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
     """An async function that answers a mark instead of raising."""
 
     async def call(value: Any) -> Any:
@@ -68,7 +68,7 @@ def guarded_async(name: str, function: Callable[[Any], Awaitable[Any]]) -> Calla
             return caught(value, exc)
         if not hasattr(awaitable, "__await__"):
             # A mistake of the program, and not of one value.
-            raise TypeError(f"{name} awaits what its function returns, and got {awaitable!r}")
+            raise TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")
         try:
             return await awaitable
         except Exception as exc:  # noqa: BLE001 - the policy's business
@@ -79,16 +79,27 @@ def guarded_async(name: str, function: Callable[[Any], Awaitable[Any]]) -> Calla
 
 def guarded_iterable(
     function: Callable[[Any], Iterable[Any]], *, whole: bool = False
-) -> Callable[[Any], Iterator[Any]]:
+) -> Callable[[Any], Iterable[Any]]:
     """A function that gives an iterable, which ends with a mark instead of raising.
 
     With `whole`, what it is given is a batch, and the mark stands for all of its values.
     """
 
-    def call(value: Any) -> Iterator[Any]:
+    def count(value: Any) -> int:
+        return len(value) if whole else 1
+
+    def call(value: Any) -> Iterable[Any]:
         try:
-            yield from function(value)
+            iterable = function(value)
         except Exception as exc:  # noqa: BLE001 - the policy's business
-            yield caught(value, exc, len(value) if whole else 1)
+            return (caught(value, exc, count(value)),)
+        # A stream's failure is not this function's.
+        return iterable if isinstance(iterable, Blueprint) else guarded(value, iterable)
+
+    def guarded(value: Any, iterable: Iterable[Any]) -> Iterator[Any]:
+        try:
+            yield from iterable
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            yield caught(value, exc, count(value))
 
     return call

@@ -23,7 +23,23 @@ def checked(value):
     return value
 
 
+async def checked_later(value):
+    await trio.lowlevel.checkpoint()
+    return checked(value) * 10
+
+
+def halfway(value):
+    """Two values or, of an odd one, one and an exception."""
+    yield value
+    yield checked(value)
+
+
 MODULES = {
+    "map_async": lambda policy: ps.map_async(checked_later, 1, on_error=policy),
+    "map_async 3": lambda policy: ps.map_async(checked_later, 3, on_error=policy),
+    "map_async raising at once": lambda policy: ps.map_async(lambda n: checked_later(checked(n)), 2, on_error=policy),
+    "flat_map": lambda policy: ps.flat_map(lambda n: [checked(n)] * 2, on_error=policy),
+    "flat_map halfway": lambda policy: ps.flat_map(halfway, on_error=policy),
     "map": lambda policy: ps.map(lambda n: checked(n) * 10, on_error=policy),
     "filter": lambda policy: ps.filter(lambda n: checked(n) != 2, on_error=policy),
     "filter_not": lambda policy: ps.filter_not(lambda n: checked(n) == 2, on_error=policy),
@@ -35,6 +51,11 @@ MODULES = {
 
 # What comes of 0..5, with the odd values marked by their negatives.
 SHOWN = {
+    "map_async": [0, -1, 20, -3, 40, -5],
+    "map_async 3": [0, -1, 20, -3, 40, -5],
+    "map_async raising at once": [0, -1, 20, -3, 40, -5],
+    "flat_map": [0, 0, -1, 2, 2, -3, 4, 4, -5],
+    "flat_map halfway": [0, 0, 1, -1, 2, 2, 3, -3, 4, 4, 5, -5],
     "map": [0, -1, 20, -3, 40, -5],
     "filter": [0, -1, -3, 4, -5],
     "filter_not": [0, -1, -3, 4, -5],
@@ -90,6 +111,97 @@ def test_an_error_in_a_result_names_its_module():
 def failed_line():
     code = test_an_error_in_a_result_names_its_module.__code__
     return code.co_firstlineno + 2
+
+
+def test_what_raises_in_a_batch_fails_the_batch():
+    """map_batches fails list by list: a Failed has the list, and all its values are counted as left out."""
+
+    def checked_all(values):
+        return [checked(value) for value in values]
+
+    answers = run(ps.map_batches(checked_all, on_error="result"), limit=2)
+    assert [answer.value for answer in answers] == [[0, 1], [2, 3], [4, 5]]
+    assert run(ps.map_batches(checked_all, on_error="skip"), limit=1) == [0, 2, 4]
+
+
+def test_calls_as_ready_fail_one_by_one(autojump_clock):
+    """Out of order the others come as they are ready, and a failed one among them."""
+    answers = run(ps.map_async(checked_later, 3, ordered=False, on_error="result"))
+    assert sorted(marked(answer) for answer in answers) == [-5, -3, -1, 0, 20, 40]
+
+
+def test_what_map_async_cannot_await_is_no_value_s_fault():
+    """A function that gives nothing to await fails the stream whatever the policy is."""
+    with pytest.raises(TypeError, match="use map"):
+        run(ps.map_async(checked, 2, on_error="skip"))
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("policy", ["fail", "skip"])
+def test_sinks_leave_out_what_fails(policy, limit):
+    """drain and reduce, and reduce_by_key, go on with the next value."""
+    seen = []
+    source = ps.values(range(6))
+    sinks = {
+        "drain": (ps.drain(lambda n: seen.append(checked(n)), on_error=policy), None),
+        "reduce": (ps.reduce(lambda total, n: total + checked(n), 0, on_error=policy), 6),
+        "key": (ps.pipe(ps.reduce_by_key(checked, COUNTING, on_error=policy), ps.collect()), [(0, 1), (2, 1), (4, 1)]),
+        "step": (ps.pipe(ps.reduce_by_key(lambda n: 0, SUMMING, on_error=policy), ps.collect()), [(0, 6)]),
+    }
+    for sink, result in sinks.values():
+        if policy == "fail":
+            with pytest.raises(Boom):
+                ps.run(ps.pipe(source, sink), limit=limit)
+        else:
+            assert ps.run(ps.pipe(source, sink), limit=limit) == result
+    assert seen == [0] if policy == "fail" else [0, 2, 4]
+
+
+COUNTING = ps.Fold(int, lambda n, _: n + 1)
+SUMMING = ps.Fold(int, lambda total, n: total + checked(n))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *[make("skip") for make in MODULES.values()],
+        ps.map_batches(lambda values: [checked(value) for value in values], on_error="skip"),
+        ps.reduce_by_key(checked, COUNTING, on_error="skip"),
+        ps.reduce_by_key(lambda n: 0, SUMMING, on_error="skip"),
+        ps.pipe(ps.skip(lambda n: checked(n) < 0, on_error="skip"), ps.take(3)),
+    ],
+)
+async def test_what_is_left_out_is_counted(module):
+    """Counters say how many values were left out, whatever the module is."""
+    async with ps.pipe(ps.values([1, 1]), module, ps.collect()).open(limit=1) as running:
+        await running.result()
+        left_out = 4 if "non_unique" in repr(module) else 2
+        assert sum(row.skipped for row in running.counters()) == left_out
+
+
+@pytest.mark.parametrize(
+    "sink", [ps.drain(checked, on_error="skip"), ps.reduce(lambda _, n: checked(n), 0, on_error="skip")]
+)
+async def test_what_a_sink_leaves_out_is_counted(sink):
+    """The same for sinks."""
+    async with ps.pipe(ps.values([1, 2, 3]), sink).open() as running:
+        await running.result()
+        assert sum(row.skipped for row in running.counters()) == 2
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda: ps.drain(print, on_error="result"),
+        lambda: ps.reduce(max, 0, on_error="result"),
+        lambda: ps.reduce_by_key(len, COUNTING, on_error="result"),
+    ],
+)
+def test_a_policy_that_means_nothing_is_refused(compose):
+    """What has no place for a result says which policies it has."""
+    with pytest.raises(ps.CompositionError, match="'fail'.*'skip'") as refused:
+        compose()
+    assert __file__ in str(refused.value)
 
 
 def test_policies_of_neighbours_do_not_meet():
