@@ -258,8 +258,9 @@ class Edge:
         self.refusal = exc
         self._over(lane, timed_out=isinstance(exc, ReleaseTimeout))
 
-    def let_go(self) -> None:
-        """A termination that nobody waits for has been carried out."""
+    def let_go(self, trouble: BaseException | None = None) -> None:
+        """A termination that nobody waits for has been carried out, if with trouble."""
+        self.refusal = trouble
         if self.state is State.CLOSING:
             self._released(self._how)
 

@@ -15,6 +15,7 @@ from pullstream.checker.rules import Violation
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import Port, Seat
+from pullstream.errors import ReleaseTimeout
 from pullstream.protocol import DONE, Batch, Done, Event
 from timely import Antichain
 
@@ -120,7 +121,7 @@ class WatchedLane(Lane[T_co]):
     async def _confirm(self, reason: BaseException | None) -> None:
         await super()._confirm(reason)
         try:
-            self.edge.let_go()
+            self.edge.let_go(self.trouble)
         except Violation as exc:
             self.trouble = exc
 
@@ -196,6 +197,10 @@ class Checker:
         known = ", ".join(repr(name) for edge in self._edges for name in edge.kernel.seat.names)
         raise LookupError(f"no module of this run is named {module!r}: it has {known or 'not begun'}")
 
+    def last_diagram(self) -> str:
+        """The events of the edge above the sink: the last that was made."""
+        return self._edges[-1].diagram() if self._edges else ""
+
     # ---- for the edges
 
     def broken(self, violation: Violation) -> None:
@@ -225,7 +230,9 @@ class Checker:
                 self._blame(rule, edge, other, f"it is over below, and its upstream, {other.above.name}, is not")
             if other.terminated_at > edge.latest_at and not self._same_reason(edge, other, how):
                 self._blame(rule, edge, other, f"its upstream was told {other.reason!r}, which is not the reason here")
-        edge.resource.ended()
+        if not isinstance(edge.refusal, ReleaseTimeout):
+            # That says already that something was not released.
+            edge.resource.ended()
 
     def _same_reason(self, edge: RunEdge, other: Edge, how: Event) -> bool:
         if how is Event.END:

@@ -1,6 +1,12 @@
-"""The conformance kit: any module, run against reference partners in every way a partner may behave."""
+"""The conformance kit: any module, run against reference partners in every way a partner may behave.
 
+In a test, `conformance(my_module).check()`; from a shell, `python -m pullstream check package.module:name`.
+"""
+
+from pullstream.conformance.cells import Cell
+from pullstream.conformance.kit import conformance, replay
 from pullstream.conformance.ready import READY
+from pullstream.conformance.report import ConformanceError, Finding, Report
 from pullstream.conformance.subject import Subject
 
-__all__ = ["READY", "Subject"]
+__all__ = ["READY", "Cell", "ConformanceError", "Finding", "Report", "Subject", "conformance", "replay"]

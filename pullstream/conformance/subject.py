@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import attrs
 
-from pullstream.blueprint import Blueprint
+from pullstream.blueprint import Blueprint, Site
 
 
 @attrs.frozen
@@ -31,7 +31,8 @@ class Subject:
     - `timing=True`: it looks at the clock, so what comes depends on when values arrive;
     - `grows=True`: it asks for more than it was asked for, or keeps on asking ahead;
     - `absorbs=True`: it deals with failures itself (of its upstream, of its callable), wholly or in part;
-    - `endless=True`: it does not end by itself.
+    - `endless=True`: it does not end by itself;
+    - `reopens=True`: it opens its sources, or its resource, more than once.
     """
 
     name: str
@@ -44,4 +45,7 @@ class Subject:
     timing: bool = attrs.field(default=False, kw_only=True)
     grows: bool = attrs.field(default=False, kw_only=True)
     absorbs: bool = attrs.field(default=False, kw_only=True)
+    reopens: bool = attrs.field(default=False, kw_only=True)
     endless: bool = attrs.field(default=False, kw_only=True)
+    site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
+    """The line that stands for the one that composed the module, which `make` does inside the kit."""

@@ -96,7 +96,8 @@ class Segment(Kernel[Any]):
             self.run.blocked += monotonic() - began
             if values:
                 return Batch(batch.time, values)
-            await self.breathe()
+            if not await self.breathe():
+                return DONE
 
     def _left_out(self, caught: Caught) -> None:
         self.seat.meter.skipped += caught.count

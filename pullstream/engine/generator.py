@@ -132,8 +132,9 @@ class GeneratorKernel(Kernel[Any]):
             rest = without_cancelled(exc)
             if rest is None:
                 raise
-            if self._scope_of_task.cancel_called:
-                # It was being let go of, and nobody asks any more: raised by `release`.
+            if self._scope_of_task.cancel_called and not self.relayed(rest):
+                # It was being let go of, and nobody asks any more: raised by `release`. A failure of what is upstream
+                # is no trouble of the release.
                 self._trouble = rest
             return rest
         if isinstance(answer, Batch):

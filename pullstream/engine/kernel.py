@@ -161,12 +161,16 @@ class Kernel(ABC, Generic[T]):
         watcher = self.run.watcher
         return Lane(self, port) if watcher is None else watcher.lane(self, port)
 
-    async def breathe(self) -> None:
-        """Let other tasks have a turn, and a cancellation strike, if it is time; for loops that may run long."""
+    async def breathe(self) -> bool:
+        """Let other tasks have a turn, and a cancellation strike, if it is time; for loops that may run long.
+
+        False if the stream has ended meanwhile: upstream has been told, and nothing is asked any more (R9).
+        """
         now = monotonic()
         if now - self.__breath > BREATH:
             await trio.lowlevel.checkpoint()
             self.__breath = monotonic()
+        return self.__state is State.OPEN
 
     # ---- requests
 

@@ -55,7 +55,8 @@ class _Expand(Kernel[Any]):
                 self._failed = exc
             if values:
                 return Batch(self._time, values)
-            await self.breathe()
+            if not await self.breathe():
+                return DONE
 
     def _extend(self, values: list[Any], limit: int) -> None:
         assert self._inner is not None

@@ -33,7 +33,8 @@ class _Skip(Kernel[Any]):
             left, self._left = self._left, max(0, self._left - count)
             if left < count:
                 return Batch(batch.time, batch.values[left:])
-            await self.breathe()
+            if not await self.breathe():
+                return DONE
 
     @override
     def acknowledged(self) -> None:
@@ -60,7 +61,8 @@ class _SkipWhile(Kernel[Any]):
             self.run.blocked += monotonic() - began
             if values:
                 return Batch(batch.time, values)
-            await self.breathe()
+            if not await self.breathe():
+                return DONE
 
     def _rest(self, values: Sequence[Any]) -> list[Any]:
         """What is left of a batch; a failure needs no keeping, for nothing comes before it."""

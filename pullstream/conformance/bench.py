@@ -1,0 +1,109 @@
+"""What a module under test is made of in one cell, and the ledgers of it."""
+
+from typing import Any
+
+import attrs
+
+from pullstream.blueprint import Blueprint, Site, Source
+from pullstream.conformance.cells import Cell
+from pullstream.conformance.partners import CallableRaised, Ledger, SourceFailed, reference_source
+from pullstream.conformance.subject import Subject
+from pullstream.errors import PullstreamError
+
+
+class Failed(Exception):
+    """A check that failed."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
+def expect(condition: object, rule: str, message: str) -> None:
+    """Fail with the rule unless the condition holds."""
+    if not condition:
+        raise Failed(rule, message)
+
+
+@attrs.frozen
+class Outcome:
+    """What came out of a module in a cell that did not disturb it."""
+
+    values: list[Any]
+    ending: Any
+
+
+class Bench:
+    """What a module is made of in one cell: reference sources, a resource and a callable, all with ledgers."""
+
+    def __init__(self, subject: Subject, cell: Cell) -> None:
+        self.cell = cell
+        self.failure = SourceFailed(f"after {cell.values} values")
+        self.raised = CallableRaised(f"at {cell.position}")
+        self.struck = False
+        self.resource = Ledger()
+        self.reopens = subject.reopens
+        self.ledgers: list[Ledger] = []
+        arguments: list[Any] = []
+        if subject.around:
+            arguments.append(self._function)
+        if subject.resource:
+            arguments.append(self.resource)
+        arguments += [self.source() for _ in range(subject.inputs)]
+        self.made = _placed(subject.make(*arguments), subject.site)
+
+    def source(self) -> Source[int]:
+        """A reference source; the first is the one that fails, if the cell says so."""
+        fails = self.cell.ending == "failure" and not self.ledgers
+        self.ledgers.append(Ledger())
+        return reference_source(self.ledgers[-1], self.cell, self.failure if fails else None)
+
+    def _function(self, value: Any) -> Any:
+        if self.cell.way == "raise" and value == self.cell.position:
+            self.struck = True
+            raise self.raised
+        return value * 10
+
+    @property
+    def opened(self) -> int:
+        """How many resources were opened."""
+        return self.resource.opened + sum(ledger.opened for ledger in self.ledgers)
+
+    def is_balanced(self, when: str) -> None:
+        """Whatever was opened was opened once and is closed."""
+        for ledger in (self.resource, *self.ledgers):
+            expect(
+                ledger.balanced or (self.reopens and ledger.opened == ledger.closed),
+                "R10",
+                f"{when}, what was opened {ledger.opened} times has been closed {ledger.closed} times",
+            )
+
+    def may_fail(self, failure: BaseException, subject: Subject) -> None:
+        """A module that nothing has failed may fail by itself, if that is what it is for, but not of a broken rule."""
+        if isinstance(failure, PullstreamError):
+            raise failure
+        expect(
+            failure in (self.failure, self.raised) or subject.absorbs or subject.timing or not self.ledgers,
+            type(failure).__name__,
+            f"it failed by itself: {failure!r}",
+        )
+
+    def was_told(self, *reasons: BaseException | None) -> None:
+        """Every source that was open was told once, and one of the reasons (R6)."""
+        for ledger in self.ledgers:
+            if ledger.opened and not ledger.ended:
+                expect(
+                    len(ledger.reasons) == 1, "R6", f"a source was told {len(ledger.reasons)} times: {ledger.reasons}"
+                )
+                told = ledger.reasons[0]
+                expect(
+                    any(told is reason for reason in reasons),
+                    "R6",
+                    f"a source was told {told!r}, and not {' or '.join(map(repr, reasons))}",
+                )
+
+
+def _placed(made: Blueprint, site: Site | None) -> Blueprint:
+    if site is None:
+        return made
+    return attrs.evolve(made, modules=tuple(attrs.evolve(module, site=site) for module in made.modules))

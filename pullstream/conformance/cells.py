@@ -1,0 +1,98 @@
+"""The ways in which partners may behave: each combination is a cell of the grid."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from random import Random
+from typing import Final, Literal
+
+import attrs
+from more_itertools import interleave_longest
+
+VALUES: Final = (0, 1, 2, 3, 4, 5)
+LIMITS: Final = (1, 2, 1000)
+
+DELAY: Final = 1.0
+"""Seconds that a delayed source takes for an answer, and an async callable a tenth of it. The time is virtual."""
+
+Ending = Literal["done", "failure"]
+Way = Literal["end", "abort", "error", "cancel", "raise"]
+
+ENDINGS: Final[tuple[Ending, ...]] = ("done", "failure")
+TERMINATIONS: Final[tuple[Way, ...]] = ("abort", "error")
+FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
+
+
+@attrs.frozen
+class Cell:
+    """One way in which the partners of a module may behave.
+
+    From above come `values` values, then `ending`, immediately or `delayed`, at one time or each at a time of its own
+    (`timed`). From below asks with `limit` come, and then, after `position` of them, `way`: nothing special (`end`), an
+    abort, an error, or the cancellation of an ask; with `raise` it is the module's callable that raises, at that value.
+
+    A termination comes in turn or, with `moment`, so many seconds after an ask on another lane that is outstanding;
+    it waits for its confirmation, or is an indication; it comes once, or `again` while the first is under way.
+    """
+
+    values: int = 3
+    ending: Ending = "done"
+    delayed: bool = False
+    timed: bool = False
+    limit: int = 1
+    way: Way = "end"
+    position: int = 0
+    moment: float | None = None
+    waits: bool = True
+    again: bool = False
+
+    def __str__(self) -> str:
+        fields = attrs.fields(type(self))
+        told = [f"{field.name}={getattr(self, field.name)!r}" for field in fields if field.name != "way"]
+        return f"Cell(way={self.way!r}, {', '.join(told)})"
+
+
+def supplies(*, fed: bool) -> Iterator[Cell]:
+    """What may come from above; a source has nothing above it."""
+    if not fed:
+        yield from (Cell(limit=limit) for limit in LIMITS)
+        return
+    for values, ending, delayed, timed, limit in product(VALUES, ENDINGS, (False, True), (False, True), LIMITS):
+        yield Cell(values, ending, delayed, timed, limit)
+
+
+def stream_cells(*, fed: bool, around: bool) -> Iterator[Cell]:
+    """The grid of a source or a transformer."""
+    for supply in supplies(fed=fed):
+        yield supply
+        moments = (0.0, 0.05 * DELAY, 1.05 * DELAY) if supply.delayed or not fed else (0.0,)
+        for position in range(supply.values + 2):
+            at = attrs.evolve(supply, position=position)
+            for way, moment, (waits, again) in product(
+                TERMINATIONS, (None, *moments), ((True, False), (False, False), (True, True), (False, True))
+            ):
+                yield attrs.evolve(at, way=way, moment=moment, waits=waits, again=again)
+            yield from (attrs.evolve(at, way="cancel", moment=moment) for moment in moments)
+            if around and position <= supply.values:
+                yield attrs.evolve(at, way="raise")
+
+
+def sink_cells(*, around: bool) -> Iterator[Cell]:
+    """The grid of a sink, which has nothing below it: it is aborted, or cancelled, from outside."""
+    for supply in supplies(fed=True):
+        yield supply
+        if supply.delayed:
+            for way, position in product(FROM_OUTSIDE, range(supply.values + 1)):
+                yield attrs.evolve(supply, way=way, position=position)
+        if around:
+            yield from (attrs.evolve(supply, way="raise", position=position) for position in range(supply.values + 1))
+
+
+def sample(cells: Sequence[Cell], number: int) -> list[Cell]:
+    """So many of the cells, as many of each way as there are; by chance, but always the same."""
+    chance = Random(number)  # noqa: S311 - nothing secret
+    rows: dict[Way, list[Cell]] = {}
+    for cell in cells:
+        rows.setdefault(cell.way, []).append(cell)
+    for row in rows.values():
+        chance.shuffle(row)
+    return list(islice(interleave_longest(*rows.values()), number))

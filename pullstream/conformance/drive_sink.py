@@ -1,0 +1,59 @@
+"""One cell of a sink: below a reference source, run to its end or ended from outside."""
+
+from typing import Any, Final
+
+import trio
+
+from pullstream.blueprint import Pipeline
+from pullstream.checker import Checker
+from pullstream.conformance.bench import Bench, Outcome, expect
+from pullstream.conformance.cells import DELAY, Cell
+from pullstream.conformance.subject import Subject
+from pullstream.errors import Abandoned
+from pullstream.pipe import pipe
+
+MOMENT: Final = 0.05 * DELAY
+
+
+class SinkDriver:
+    """Takes a sink through one cell."""
+
+    def __init__(self, subject: Subject, cell: Cell) -> None:
+        self.subject = subject
+        self.cell = cell
+        self.checker = Checker(strict=True)
+        self.bench = Bench(subject, cell)
+        self.pipeline: Pipeline[Any] = pipe(self.bench.source(), self.bench.made)  # type: ignore[call-overload]
+
+    async def drive(self) -> Outcome:
+        """Take it through, and check it."""
+        result, ending = await self._run()
+        self.bench.is_balanced("after the run")
+        bench = self.bench
+        failed = any(ledger.failed for ledger in bench.ledgers)
+        if isinstance(ending, (Abandoned, trio.Cancelled)):
+            bench.was_told(None)
+        elif bench.struck and not self.subject.absorbs:
+            expect(ending is bench.raised, "R8", f"its callable raised, and the run's end was {ending!r}")
+            bench.was_told(bench.raised)
+        elif failed and not self.subject.absorbs:
+            expect(ending is bench.failure, "R6", f"its upstream failed, and the run's end was {ending!r}")
+        elif ending is not None and not self.subject.absorbs:
+            raise ending
+        return Outcome([result], ending)
+
+    async def _run(self) -> tuple[Any, BaseException | None]:
+        after = self.cell.position * DELAY + MOMENT
+        with trio.move_on_after(after if self.cell.way == "cancel" else float("inf")) as scope:
+            try:
+                async with self.pipeline.open(limit=self.cell.limit, check=self.checker) as running:
+                    if self.cell.way == "abort":
+                        with trio.move_on_after(after):
+                            return await running.result(), None
+                        await running.abort()
+                    return await running.result(), None
+            except Exception as exc:  # noqa: BLE001 - judged by the cell
+                return None, exc
+        if scope.cancelled_caught:
+            return None, Abandoned("cancelled from outside")
+        raise AssertionError("a run has a result, or fails")

@@ -1,0 +1,210 @@
+"""One cell of a source or a transformer: between its reference partners, taken through its life and checked."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import trio
+import trio.lowlevel
+
+from pullstream.blueprint import Source, Transformer
+from pullstream.checker import Checker
+from pullstream.conformance.bench import Bench, Outcome, expect
+from pullstream.conformance.cells import Cell
+from pullstream.conformance.partners import SINK, Unwanted, edge_below
+from pullstream.conformance.subject import Subject
+from pullstream.pipe import pipe
+from pullstream.protocol import DONE, Done, Reader
+
+MOST: Final = 40
+"""How many answers are taken of a stream that may be endless."""
+
+
+class StreamDriver:
+    """Takes a source or a transformer through one cell."""
+
+    def __init__(self, subject: Subject, cell: Cell) -> None:
+        self.subject = subject
+        self.cell = cell
+        self.reason = Unwanted("no, thank you")
+        self.values: list[Any] = []
+        self.ending: Done | BaseException | None = None
+        self.checker = Checker(strict=True, lenient=(SINK,))
+        self.bench = Bench(subject, cell)
+        made = self.bench.made
+        self.source: Source[Any] = pipe(self.bench.source(), made) if isinstance(made, Transformer) else made  # type: ignore[assignment]
+
+    async def drive(self) -> Outcome:
+        """Take it through, and check it."""
+        async with edge_below(self.source, self.checker) as reader:
+            expect(self.bench.opened == 0, "R10", "something was opened before the first ask")
+            await self._ways[self.cell.way](self, reader)
+            if self.ending is not None:
+                self.bench.is_balanced("when the end was told")
+                await self._is_over(reader)
+        self.bench.is_balanced("after the run")
+        self._demand()
+        return Outcome(self.values, self.ending)
+
+    async def _step(self, reader: Reader[Any]) -> bool:
+        try:
+            answer = await reader.ask(self.cell.limit)
+        except Exception as exc:  # noqa: BLE001 - judged below
+            self.ending = exc
+            return False
+        if answer is DONE:
+            self.ending = DONE
+            return False
+        self.values.extend((answer.time, value) for value in answer.values)
+        return True
+
+    async def _take(self, reader: Reader[Any], answers: int) -> None:
+        for _ in range(answers):
+            if not await self._step(reader):
+                return
+
+    # ---- the ways to end
+
+    async def _end(self, reader: Reader[Any]) -> None:
+        await self._take(reader, MOST)
+        if self.ending is None:
+            await reader.abort()
+        else:
+            self._ended_by_itself()
+
+    def _ended_by_itself(self) -> None:
+        bench = self.bench
+        failed = any(ledger.failed for ledger in bench.ledgers)
+        if (bench.struck or failed) and not self.subject.absorbs:
+            reasons = [bench.raised] * bench.struck + [bench.failure] * failed
+            what = "its callable raised" if bench.struck else "its upstream failed"
+            rule = "R8" if bench.struck else "R6"
+            expect(self.ending in reasons, rule, f"{what}, and the stream's end is {self.ending!r}")
+            bench.was_told(*reasons, *self._other_reasons())
+        elif self.ending is DONE and not self.subject.absorbs:
+            bench.was_told(None)
+        elif isinstance(self.ending, BaseException):
+            bench.may_fail(self.ending, self.subject)
+
+    async def _terminate(self, reader: Reader[Any]) -> None:
+        await self._take(reader, self.cell.position)
+        reason = self.reason if self.cell.way == "error" else None
+        before, asked = self.ending, self.cell.position > 0 or self.cell.moment is not None
+        waiting = await self._send(reader, reason)
+        expect(asked or not self.bench.opened, "R6", "what was never opened was opened to be aborted")
+        if before is not None:
+            self._ended_by_itself()
+            return
+        if self.ending is None or waiting:
+            expected = DONE if reason is None else reason
+            expect(
+                self.ending is None or self.ending is expected or self._ended_otherwise(),
+                "R5",
+                f"the outstanding ask was answered {self.ending!r}, and not {expected!r}",
+            )
+            if self.ending is None or self.ending is expected:
+                self.ending = expected
+                self.bench.was_told(reason, *self._other_reasons())
+
+    def _other_reasons(self) -> list[BaseException | None]:
+        """What one input may have been told already: that another failed, or that it is not needed."""
+        if len(self.bench.ledgers) < 2:
+            return []
+        return [None, self.bench.failure] if any(ledger.failed for ledger in self.bench.ledgers) else [None]
+
+    def _ended_otherwise(self) -> bool:
+        """Whether the stream came to an end of its own just then."""
+        return self.subject.timing or any(ledger.ended for ledger in self.bench.ledgers) or not self.bench.ledgers
+
+    async def _send(self, reader: Reader[Any], reason: BaseException | None) -> bool:
+        """Send the termination as the cell says; True if an ask was outstanding."""
+        events: list[str] = []
+        sent: list[int] = []
+
+        async def outstanding(lane: Reader[Any]) -> None:
+            await self._step(lane)
+            events.append("answered")
+
+        async def terminate(lane: Reader[Any], reason: BaseException | None) -> None:
+            if waiting and not events and not sent:
+                sent.append(len(self.values))
+            confirmed = await (lane.abort() if reason is None else lane.error(reason))
+            expect(confirmed is DONE, "R8", f"a termination was confirmed with {confirmed!r}")
+            events.append("confirmed")
+
+        async with trio.open_nursery() as nursery:
+            waiting = self.cell.moment is not None and self.ending is None
+            if waiting:
+                nursery.start_soon(outstanding, reader.lane())
+                await _begun()
+                await trio.sleep(self.cell.moment or 0.0)
+            if not self.cell.waits:
+                if waiting and not events:
+                    sent.append(len(self.values))
+                reader.abort_nowait() if reason is None else reader.error_nowait(reason)
+            nursery.start_soon(terminate, reader, reason)
+            if self.cell.again:
+                await _begun()
+                nursery.start_soon(terminate, reader.lane(), Unwanted("again"))
+                reader.lane().abort_nowait()
+                await reader.lane().abort()
+        if sent:
+            expect(
+                events[0] == "answered", "R5", "the termination was confirmed before the outstanding ask was answered"
+            )
+            expect(sent == [len(self.values)], "R5", "a value came after the termination")
+        return bool(sent)
+
+    async def _cancel(self, reader: Reader[Any]) -> None:
+        await self._take(reader, self.cell.position)
+        if self.ending is not None:
+            return
+        with trio.move_on_after(self.cell.moment or 0.0) as scope:
+            await self._step(reader)
+        if scope.cancelled_caught:
+            expect(self.ending is None, "R1", "a cancelled ask is answered by its cancellation")
+            self.ending = DONE
+            self.bench.was_told(None)
+        elif self.ending is None:
+            await reader.abort()
+            self.ending = DONE
+
+    _ways: Final[dict[str, Callable[["StreamDriver", Reader[Any]], Any]]] = {
+        "end": _end,
+        "raise": _end,
+        "abort": _terminate,
+        "error": _terminate,
+        "cancel": _cancel,
+    }
+
+    # ---- what must hold
+
+    async def _is_over(self, reader: Reader[Any]) -> None:
+        """Every further request is answered at once, in the same way, for ever (R3)."""
+        asked = [list(ledger.asked) for ledger in self.bench.ledgers]
+        now = trio.current_time()
+        for lane in (reader, reader, reader.lane()):
+            again: Any
+            try:
+                again = await lane.ask(self.cell.limit)
+            except Exception as exc:  # noqa: BLE001 - judged here
+                again = exc
+            expect(again is self.ending, "R3", f"the stream's end was {self.ending!r}, and now it is {again!r}")
+            for confirmed in (await lane.abort(), await lane.error(Unwanted("too late"))):
+                expect(confirmed is DONE, "R8", f"a termination was confirmed with {confirmed!r}")
+        expect(trio.current_time() == now, "R3", "a stream that is over took its time to say so")
+        expect(asked == [ledger.asked for ledger in self.bench.ledgers], "R2", "its upstream was asked after the end")
+
+    def _demand(self) -> None:
+        for ledger in self.bench.ledgers:
+            most = max(ledger.asked, default=0)
+            expect(
+                most <= self.cell.limit or self.subject.grows,
+                "R2",
+                f"it was asked for {self.cell.limit}, and asked its upstream for {most} (grows=True allows that)",
+            )
+
+
+async def _begun() -> None:
+    """Let a task that was just started begin: those of one step run in any order, so it takes two."""
+    await trio.lowlevel.checkpoint()
+    await trio.lowlevel.checkpoint()

@@ -1,0 +1,132 @@
+"""The reference partners: a source that keeps a ledger, and a sink that hands its reader out."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, ClassVar, Final, Self
+
+import attrs
+import trio
+from typing_extensions import override
+
+from pullstream.blueprint import Source
+from pullstream.checker import Checker
+from pullstream.conformance.cells import DELAY, Cell
+from pullstream.decorators import sink, source
+from pullstream.engine.context import Context
+from pullstream.engine.kernel import Kernel
+from pullstream.pipe import pipe
+from pullstream.protocol import DONE, Batch, Done, Reader
+
+
+class SourceFailed(Exception):
+    """The failure of a reference source."""
+
+
+class CallableRaised(Exception):
+    """What the callable of a module raises."""
+
+
+class Unwanted(Exception):
+    """The reason of the reference sink."""
+
+
+@attrs.define(eq=False)
+class Ledger:
+    """What happened at a source, or to a resource: it can be entered, synchronously or not, and counts that."""
+
+    opened: int = 0
+    closed: int = 0
+    asked: list[int] = attrs.field(factory=list)
+    reasons: list[BaseException | None] = attrs.field(factory=list)
+    ended: bool = False
+    failed: bool = False
+
+    @property
+    def balanced(self) -> bool:
+        """Whether what was opened is closed, and both happened at most once."""
+        return self.opened == self.closed <= 1
+
+    def __enter__(self) -> Self:
+        self.opened += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.closed += 1
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with trio.CancelScope(shield=True):
+            await trio.lowlevel.checkpoint()
+        self.closed += 1
+
+
+class _ReferenceSource(Kernel[int]):
+    """Gives 0, 1, ... as a cell says."""
+
+    waits: ClassVar[bool] = True
+
+    def __init__(self, ledger: Ledger, cell: Cell, failure: BaseException | None) -> None:
+        self._ledger = ledger
+        self._cell = cell
+        self._failure = failure
+        self._given = 0
+
+    @override
+    async def acquire(self) -> None:
+        self._ledger.opened += 1
+
+    @override
+    async def produce(self, limit: int) -> Batch[int] | Done:
+        self._ledger.asked.append(limit)
+        cell = self._cell
+        if cell.delayed:
+            await trio.sleep(DELAY)
+        most = 1 if cell.timed else limit
+        values = list(range(self._given, min(cell.values, self._given + most)))
+        self._given += len(values)
+        if values:
+            return Batch(values[0] if cell.timed else 0, values)
+        self._ledger.ended = True
+        if self._failure is not None:
+            self._ledger.failed = True
+            raise self._failure
+        return DONE
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        self._ledger.reasons.append(reason)
+
+    @override
+    async def release(self) -> None:
+        await trio.lowlevel.checkpoint()
+        self._ledger.closed += 1
+
+
+reference_source = source(_ReferenceSource)
+"""The blueprint of a reference source."""
+
+SINK: Final = "reference_sink"
+
+
+@sink
+async def reference_sink(upstream: Reader[Any], ctx: Context, given: trio.MemorySendChannel[Reader[Any]]) -> None:
+    """Hands its reader out, and does nothing until it is closed."""
+    del ctx
+    await given.send(upstream)
+    await trio.sleep_forever()
+
+
+@asynccontextmanager
+async def edge_below(subject: Source[Any], checker: Checker) -> AsyncGenerator[Reader[Any]]:
+    """The edge below a source, in a run of its own, to be asked by hand."""
+    send, receive = trio.open_memory_channel[Reader[Any]](1)
+    async with pipe(subject, reference_sink(send)).open(check=checker) as running:
+        yield await receive.receive()
+        await running.abort()

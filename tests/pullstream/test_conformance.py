@@ -1,0 +1,237 @@
+"""The conformance kit finds what is broken, passes what is not, and can be used from a test and from a shell."""
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream.__main__ import main
+from pullstream.conformance import READY, Cell, ConformanceError, Subject, conformance, replay
+
+
+class Passing(ps.Kernel):
+    """Passes everything on; subclasses do so in a wrong way."""
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+
+@ps.transformer
+class Greedy(Passing):
+    """Asks for more than was asked for, and keeps the rest back for the next ask."""
+
+    kept = ()
+
+    async def produce(self, limit):
+        if not self.kept:
+            batch = await self.upstream.ask(limit + 1)
+            if batch is ps.DONE:
+                return batch
+            self.time, self.kept = batch.time, batch.values
+        values, self.kept = self.kept[:limit], self.kept[limit:]
+        return ps.Batch(self.time, values)
+
+
+@ps.transformer
+class Hangs(Passing):
+    """Never answers after the second value."""
+
+    given = 0
+
+    async def produce(self, limit):
+        self.given += 1
+        if self.given == 3:
+            await trio.sleep_forever()
+        return await self.upstream.ask(1)
+
+
+@ps.transformer
+class Swallows(Passing):
+    """Takes its upstream's failure for its end."""
+
+    async def produce(self, limit):
+        try:
+            return await self.upstream.ask(limit)
+        except Exception:
+            return ps.DONE
+
+
+@ps.transformer
+class DropsAtLimits(Passing):
+    """Answers the first of what it gets, and forgets the rest."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        return batch if batch is ps.DONE else ps.Batch(batch.time, batch.values[:1])
+
+
+@ps.transformer
+class Deaf(Passing):
+    """Keeps an abort to itself."""
+
+    async def dismiss(self, reason):
+        pass
+
+
+@ps.transformer
+class Shielded(Passing):
+    """Does not let a termination interrupt it."""
+
+    async def produce(self, limit):
+        with trio.CancelScope(shield=True):
+            await trio.sleep(100)
+        return await self.upstream.ask(limit)
+
+
+@ps.sink
+async def tired(upstream, ctx):
+    """Takes one batch, whatever its size."""
+    batch = await upstream.ask(ctx.limit)
+    return 0 if batch is ps.DONE else len(batch.values)
+
+
+@ps.sink
+async def quiet(upstream, ctx):
+    """Gives a failure out as an end."""
+    try:
+        while await upstream.ask() is not ps.DONE:
+            pass
+    except Exception:
+        return
+
+
+@ps.source
+async def leaking(ctx, resource):
+    """Opens at every start, and closes only at its end."""
+    resource.__enter__()
+    yield 1
+    yield 2
+    resource.__exit__(None, None, None)
+
+
+@ps.transformer
+async def good(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield batch
+
+
+def careless(function):
+    """Calls its function, and makes nothing of what it raises."""
+
+    def call(value):
+        try:
+            return function(value)
+        except Exception:
+            return None
+
+    return ps.map(call)
+
+
+BROKEN = [
+    (Subject("greedy", Greedy), {"R2"}),
+    (Subject("hangs", Hangs), {"hang"}),
+    (Subject("swallows", Swallows), {"R6"}),
+    (Subject("drops at limits", DropsAtLimits), {"batching"}),
+    (Subject("deaf", Deaf), {"R6", "R7", "R10"}),
+    (Subject("shielded", Shielded), {"ReleaseTimeout"}),
+    (Subject("tired", tired), {"batching"}),
+    (Subject("quiet", quiet), {"R6"}),
+    (Subject("leaking", leaking, resource=True), {"R10"}),
+    (Subject("careless", careless, around=True), {"R8"}),
+]
+
+
+@pytest.mark.parametrize(("subject", "rules"), BROKEN, ids=lambda value: getattr(value, "name", ""))
+def test_a_broken_module_is_found(subject, rules):
+    """A sample of the grid finds what is wrong with each of these, and names the rule and the cell."""
+    report = conformance(subject, cells=100)
+
+    assert {finding.rule for finding in report.findings} & rules
+    with pytest.raises(ConformanceError, match=subject.name):
+        report.check()
+
+
+def test_what_is_found_can_be_replayed():
+    """A cell of a report, run again, finds the same."""
+    subject = Subject("swallows", Swallows)
+    found = conformance(subject, cells=50).findings[0]
+
+    again = replay(subject, found.cell)
+
+    assert (again.rule, again.cell) == (found.rule, found.cell)
+    assert replay(subject, Cell(way="end", values=2)) is None
+
+
+def test_a_correct_module_passes_whole():
+    """All cells of a correct generator: nothing is found, and the table says so."""
+    report = conformance(good(), cells=300).check()
+
+    assert report.ok
+    assert report.cells.total() == 300
+    assert str(report).splitlines()[-1].split() == ["in", "all", "300", "0", "ok"]
+
+
+def test_what_is_not_a_module_is_refused():
+    """A pipeline, or anything else, is refused by name."""
+    with pytest.raises(ps.CompositionError, match="pipeline"):
+        conformance(ps.pipe(ps.empty(), ps.drain()))
+    with pytest.raises(ps.CompositionError, match="17"):
+        conformance(17)
+
+
+async def test_inside_trio_it_says_what_to_do():
+    """It runs a trio program of its own."""
+    with pytest.raises(ps.PullstreamError, match="plain function"):
+        conformance(ps.take(1))
+
+
+# ---- the command line
+
+
+def test_the_command_prints_a_table(capsys):
+    """A ready-made module by its name, a factory and a blueprint by their place: a row each, and exit code 0."""
+    assert main(["check", "--cells", "5", "take 2", "pullstream:collect", "pullstream:filter"][:4]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[1].split() == ["take", "2", "5", "0", "ok"]
+
+
+def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
+    """A violation gives exit code 1, with the cell and the events."""
+    (tmp_path / "own.py").write_text(
+        "import pullstream as ps\n"
+        "@ps.transformer\n"
+        "class Loud(ps.Kernel):\n"
+        "    async def produce(self, limit):\n"
+        "        batch = await self.upstream.ask(limit)\n"
+        "        return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)\n"
+        "def rename(function):\n"
+        "    return ps.map(function)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["check", "--cells", "20", "own:Loud"]) == 1
+    out = capsys.readouterr().out
+    assert "R2" in out
+    assert "Cell(way=" in out
+    assert "D: ask1(Ans1" in out
+    assert main(["check", "--cells", "20", "--around", "own:rename"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("nowhere", "no ready-made module"),
+        ("no.such.package:name", "cannot be imported"),
+        ("pullstream:nothing", "has no 'nothing'"),
+        ("pullstream:__all__", "neither a blueprint"),
+    ],
+)
+def test_the_command_explains_a_wrong_name(capsys, name, told):
+    """What cannot be tested gives exit code 2, and a sentence."""
+    assert main(["check", name]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_every_row_of_the_table_has_a_name_of_its_own():
+    """Two rows of one name would be one row of the report."""
+    names = [subject.name for subject in READY]
+    assert sorted(set(names)) == sorted(names)
