@@ -132,7 +132,7 @@ BROKEN = [
     (Subject("swallows", Swallows), {"R6"}),
     (Subject("drops at limits", DropsAtLimits), {"batching"}),
     (Subject("deaf", Deaf), {"R6", "R7", "R10"}),
-    (Subject("shielded", Shielded), {"ReleaseTimeout"}),
+    (Subject("shielded", Shielded), {"R5", "R9"}),
     (Subject("tired", tired), {"batching"}),
     (Subject("quiet", quiet), {"R6"}),
     (Subject("leaking", leaking, resource=True), {"R10"}),
