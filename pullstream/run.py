@@ -16,6 +16,7 @@ from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Progress
 from pullstream.engine.shared import Run
+from pullstream.engine.signals import borrowed_wakeups, pass_on_wakeups
 from pullstream.errors import (
     Abandoned,
     CompositionError,
@@ -105,6 +106,10 @@ class Running(Generic[R]):
     def abort_on_interrupt(self) -> None:
         """Have the first Ctrl-C abort in order, a second one without waiting for releases; a third raises anywhere."""
         self._run.spawn(self._watch_interrupts)
+
+    def pass_on_signals(self, wakeup_fd: int) -> None:
+        """Have every signal passed on to another event loop of this thread, by its wakeup descriptor."""
+        self._run.spawn(pass_on_wakeups, wakeup_fd)
 
     async def __aenter__(self) -> Self:
         if self._entered:
@@ -205,8 +210,9 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
-    wait for the order, only for code that shields itself from cancellation. `limit`, `release_timeout` and `check` are
-    those of `Pipeline.open`.
+    wait for the order, only for code that shields itself from cancellation. It may be called in any thread, and where
+    another event loop runs, as in a notebook: that one waits until it returns. `limit`, `release_timeout` and `check`
+    are those of `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
@@ -224,7 +230,8 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
         raise PullstreamError(
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
         )
-    return trio.run(_run, pipeline, limit, release_timeout, check)
+    with borrowed_wakeups() as borrowed:
+        return trio.run(_run, pipeline, limit, release_timeout, check, borrowed)
 
 
 def inside_trio() -> bool:
@@ -236,10 +243,12 @@ def inside_trio() -> bool:
     return True
 
 
-async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float, check: Check) -> R:
+async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float, check: Check, borrowed: int | None) -> R:
     running = pipeline.open(limit=limit, release_timeout=release_timeout, check=check)
     try:
         async with running:
+            if borrowed is not None:
+                running.pass_on_signals(borrowed)
             if threading.current_thread() is threading.main_thread():
                 running.abort_on_interrupt()
             return await running.result()

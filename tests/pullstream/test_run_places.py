@@ -1,0 +1,111 @@
+"""run() where other programs run already: asyncio, a notebook's loop, threads; with signals, and without."""
+
+import asyncio
+import os
+import signal
+import threading
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+async def slow(n):
+    await trio.sleep(0.001)
+    return n
+
+
+def pipeline():
+    return ps.pipe(ps.values(range(3)), ps.map_async(slow, 2), ps.collect())
+
+
+def raising(number):
+    """A function that has the operating system send this process a signal."""
+
+    def send(value):
+        os.kill(os.getpid(), number)
+        return value
+
+    return send
+
+
+def test_in_an_asyncio_program():
+    """A coroutine may call it, again and again; asyncio goes on afterwards, with what was begun before."""
+
+    async def main():
+        task = asyncio.create_task(asyncio.sleep(0.01, "slept"))
+        results = [ps.run(pipeline()) for _ in range(3)]
+        return results, await task
+
+    assert asyncio.run(main()) == ([[0, 1, 2]] * 3, "slept")
+
+
+async def in_asyncio(parts):
+    loop = asyncio.get_running_loop()
+    got = []
+    # asyncio's handlers need the wakeup descriptor that trio wants as well.
+    loop.add_signal_handler(signal.SIGUSR1, got.append, "signal")
+    descriptor = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(descriptor)
+    result = ps.run(ps.pipe(ps.values(range(3)), *parts, ps.map_async(slow, 2), ps.collect()))
+    assert signal.set_wakeup_fd(descriptor) == descriptor
+    await asyncio.sleep(0.01)
+    during = len(got)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    await asyncio.sleep(0.01)
+    return result, during, len(got)
+
+
+@pytest.mark.parametrize(("parts", "during"), [([], 0), ([ps.map(raising(signal.SIGUSR1))], 1)])
+def test_asyncios_signals_are_passed_on(parts, during):
+    """Its handlers work after the run, and hear of what came while it was running."""
+    result, heard, then = asyncio.run(in_asyncio(parts))
+
+    assert result == [0, 1, 2]
+    assert (heard > 0) == (during > 0)
+    assert then == heard + 1
+
+
+def test_ctrl_c_in_an_asyncio_program(counting, probe):
+    """It aborts the run in order, raises in the coroutine, and leaves asyncio's own handler as it was."""
+
+    async def main():
+        before = signal.getsignal(signal.SIGINT)
+        parts = [ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()]
+        with pytest.raises(KeyboardInterrupt):
+            ps.run(ps.pipe(counting(probe, 1_000_000, timed=True), *parts))
+        assert signal.getsignal(signal.SIGINT) is before
+        return await asyncio.sleep(0.001, "went on")
+
+    assert asyncio.run(main()) == "went on"
+    assert probe.balanced
+    assert probe.reasons == [None]
+
+
+def test_in_worker_threads():
+    """Several at once, each with a trio program of its own; failures arrive where they belong."""
+    outcomes = {}
+
+    def work(number):
+        parts = [ps.map(lambda n: n // number), ps.map_async(slow, 2), ps.collect()]
+        try:
+            outcomes[number] = ps.run(ps.pipe(ps.values(range(number * 2)), ps.take(3), *parts))
+        except Exception as exc:
+            outcomes[number] = type(exc)
+
+    async def from_asyncio():
+        return await asyncio.to_thread(ps.run, pipeline())
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == {1: [0, 1], 2: [0, 0, 1], 3: [0, 0, 0], 4: [0, 0, 0]}
+    assert asyncio.run(from_asyncio()) == [0, 1, 2]
+
+
+async def test_in_a_thread_of_a_trio_program():
+    """A run in a worker thread of trio's is a program of its own."""
+    assert await trio.to_thread.run_sync(ps.run, pipeline()) == [0, 1, 2]
