@@ -27,10 +27,14 @@ def expect(condition: object, rule: str, message: str) -> None:
 
 @attrs.frozen
 class Outcome:
-    """What came out of a module in a cell that did not disturb it."""
+    """What came out of a module in a cell.
+
+    A `doubt` is what would be wrong, were it not that the stream came to its own end just then.
+    """
 
     values: list[Any]
     ending: Any
+    doubt: str | None = None
 
 
 class Bench:
