@@ -48,7 +48,7 @@ def _collect(*, timed: bool = False) -> Callable[[Reader[Any], Context], Awaitab
     return body
 
 
-def drain(function: Callable[[A], object] | None = None, *, on_error: OnError = "fail") -> Sink[A, None]:
+def drain(function: Callable[[A], object] | None = None, *, on_error: OnError[A] = "fail") -> Sink[A, None]:
     """Take every value and do nothing with it, or call a function for its effect.
 
     >>> import pullstream as ps

@@ -218,7 +218,7 @@ def _explained(exc: BaseException, awaitable: object) -> BaseException:
 
 @overload
 def map_async(
-    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: OnError = "fail"
+    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
 ) -> Transformer[A, B]: ...
 @overload
 def map_async(

@@ -18,7 +18,7 @@ _KEYS_AT_ONCE = "a key is computed at once; map_async the values to (key, value)
 
 @overload
 def unique(
-    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError = "fail"
+    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError[A] = "fail"
 ) -> Transformer[A, A]: ...
 @overload
 def unique(
@@ -46,7 +46,7 @@ def unique(
 
 @overload
 def non_unique(
-    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError = "fail"
+    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError[A] = "fail"
 ) -> Transformer[A, A]: ...
 @overload
 def non_unique(

@@ -92,7 +92,9 @@ class _MapBatches(_Expand):
 
 
 @overload
-def map_batches(function: Callable[[list[A]], Iterable[B]], *, on_error: OnError = "fail") -> Transformer[A, B]: ...
+def map_batches(
+    function: Callable[[list[A]], Iterable[B]], *, on_error: OnError[list[A]] = "fail"
+) -> Transformer[A, B]: ...
 @overload
 def map_batches(
     function: Callable[[list[A]], Iterable[B]], *, on_error: Literal["result"]
@@ -153,7 +155,7 @@ class _FlatMap(_Expand):
 
 
 @overload
-def flat_map(function: Callable[[A], Iterable[B]], *, on_error: OnError = "fail") -> Transformer[A, B]: ...
+def flat_map(function: Callable[[A], Iterable[B]], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
 @overload
 def flat_map(function: Callable[[A], Iterable[B]], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
 def flat_map(function: Callable[[Any], Iterable[Any]], *, on_error: object = "fail") -> Transformer[Any, Any]:

@@ -10,12 +10,17 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
-from pullstream.blueprint import Blueprint, Module, Site
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Blueprint, Module, Sink, Site
 from pullstream.engine.fused import Kind, Stage
 from pullstream.errors import CompositionError, blame
 from pullstream.failures import Caught, Failed, caught
+from pullstream.transformers.divert import Divert
 
-OnError: TypeAlias = Literal["fail", "skip"]
+A = TypeVar("A")
+
+OnError: TypeAlias = Literal["fail", "skip"] | Sink[Failed[A], Any]
 """The policies that add nothing to what comes out of a module; "result" does."""
 
 
@@ -26,19 +31,27 @@ def with_policy(
 
     `module.make` takes the policy as its option `on_error`.
     """
-    if on_error not in among:
+    if on_error not in among and not _is_sink(on_error):
         known = ", ".join(repr(name) for name in among)
-        raise CompositionError(f"{module.name}() at {Site.here()} got on_error={on_error!r}: it is one of {known}")
+        raise CompositionError(
+            f"{module.name}() at {Site.here()} got on_error={on_error!r}: it is one of {known}, or a sink"
+        )
     if on_error == "fail":
         return (module,)
     module = Module(module.name, module.make, module.args, (*module.options, ("on_error", on_error)), site=module.site)
     return (module, _follower(f"{module}, composed at {module.site}", on_error))
 
 
+def _is_sink(value: object) -> bool:
+    return isinstance(value, Blueprint) and value.kind == "sink"
+
+
 def _follower(culprit: str, on_error: object) -> Module:
     if on_error == "skip":
         return Module("leave_out", _leave_out)
-    return Module("reveal", _reveal, (culprit,))
+    if on_error == "result":
+        return Module("reveal", _reveal, (culprit,))
+    return Module("divert", Divert, (culprit, on_error))
 
 
 def _leave_out() -> Stage:

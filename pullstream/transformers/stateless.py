@@ -17,7 +17,7 @@ _TESTS_AT_ONCE = "a test answers at once; map_async the values first, and filter
 
 
 @overload
-def map(function: Callable[[A], B], *, on_error: OnError = "fail") -> Transformer[A, B]: ...
+def map(function: Callable[[A], B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
 @overload
 def map(function: Callable[[A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
 def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transformer[Any, Any]:
@@ -29,10 +29,16 @@ def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transfo
 
     Times are kept. If the function raises, the values before are delivered, the source is told, and the exception
     arrives at the sink (R8). With `on_error="skip"` the value is left out instead, and counted; with "result" it
-    comes as `Failed(value, error)`.
+    comes as `Failed(value, error)`; and with a sink, that is given the `Failed`, at its time and with back-pressure.
 
     >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error="skip"), ps.collect()))
     [1, 3]
+    >>> told = ps.drain(lambda failed: print(f"{failed.value}: {type(failed.error).__name__}"))
+    >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error=told), ps.collect()))
+    x: ValueError
+    [1, 3]
+
+    Such a sink runs beside: when it fails, the run does; when it ends early, what fails afterwards is left out.
     """
     sync_argument("map", "function", function, "map_async(function, width) awaits its results")
     return Transformer(with_policy(Module("map", _map, (function,)), on_error))
@@ -43,7 +49,7 @@ def _map(function: Callable[[Any], Any], on_error: object = "fail") -> Stage:
 
 
 @overload
-def filter(test: Callable[[A], object], *, on_error: OnError = "fail") -> Transformer[A, A]: ...
+def filter(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
 @overload
 def filter(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
 def filter(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:
@@ -64,7 +70,7 @@ def _filter(test: Callable[[Any], Any], on_error: object = "fail") -> Stage:
 
 
 @overload
-def filter_not(test: Callable[[A], object], *, on_error: OnError = "fail") -> Transformer[A, A]: ...
+def filter_not(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
 @overload
 def filter_not(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
 def filter_not(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:

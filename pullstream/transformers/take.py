@@ -100,7 +100,7 @@ class _TakeWhile(Kernel[Any]):
 def take(what: int, /) -> Transformer[A, A]: ...
 @overload
 def take(
-    what: Callable[[A], object], /, *, last: bool = False, ahead: int = 1, on_error: OnError = "fail"
+    what: Callable[[A], object], /, *, last: bool = False, ahead: int = 1, on_error: OnError[A] = "fail"
 ) -> Transformer[A, A]: ...
 @overload
 def take(

@@ -19,7 +19,7 @@ OnEnd = Callable[[BaseException | None], object]
 
 @overload
 def tap(
-    function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: OnError = "fail"
+    function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: OnError[A] = "fail"
 ) -> Transformer[A, A]: ...
 @overload
 def tap(
