@@ -57,23 +57,35 @@ def supplies(*, fed: bool) -> Iterator[Cell]:
         yield from (Cell(limit=limit) for limit in LIMITS)
         return
     for values, ending, delayed, timed, limit in product(VALUES, ENDINGS, (False, True), (False, True), LIMITS):
-        yield Cell(values, ending, delayed, timed, limit)
+        if values > 1 or not timed:
+            yield Cell(values, ending, delayed, timed, limit)
 
 
 def stream_cells(*, fed: bool, around: bool) -> Iterator[Cell]:
-    """The grid of a source or a transformer."""
+    """The grid of a source or a transformer, without the cells that differ in nothing a module could notice."""
     for supply in supplies(fed=fed):
         yield supply
-        moments = (0.0, 0.05 * DELAY, 1.05 * DELAY) if supply.delayed or not fed else (0.0,)
         for position in range(supply.values + 2):
-            at = attrs.evolve(supply, position=position)
-            for way, moment, (waits, again) in product(
-                TERMINATIONS, (None, *moments), ((True, False), (False, False), (True, True), (False, True))
-            ):
-                yield attrs.evolve(at, way=way, moment=moment, waits=waits, again=again)
-            yield from (attrs.evolve(at, way="cancel", moment=moment) for moment in moments)
-            if around and position <= supply.values:
-                yield attrs.evolve(at, way="raise")
+            if supply.ending == "done" or position >= supply.values:
+                # What is further up than a termination is never reached.
+                at = attrs.evolve(supply, position=position)
+                yield from _terminations(at, fed=fed)
+                if around and position <= supply.values:
+                    yield attrs.evolve(at, way="raise")
+
+
+def _terminations(at: Cell, *, fed: bool) -> Iterator[Cell]:
+    """The ways in which a requester may end a stream at one position."""
+    moments: tuple[float, ...] = (0.0,)
+    if at.delayed:
+        moments = (0.05 * DELAY, 1.05 * DELAY)
+    elif not fed:
+        moments = (0.0, 0.05 * DELAY, 1.05 * DELAY)
+    # How a termination is sent has nothing to do with how many values were asked for before.
+    sent = ((True, False), (False, False), (True, True), (False, True)) if at.limit == 1 else ((True, False),)
+    for way, moment, (waits, again) in product(TERMINATIONS, (None, *moments), sent):
+        yield attrs.evolve(at, way=way, moment=moment, waits=waits, again=again)
+    yield from (attrs.evolve(at, way="cancel", moment=moment) for moment in moments)
 
 
 def sink_cells(*, around: bool) -> Iterator[Cell]:
