@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "module; without any, all ready-made modules",
     )
     check.add_argument("--cells", type=int, default=200, help="cells of each module, chosen by chance (200)")
+    check.add_argument("--seeds", type=int, default=1, help="orders in which tasks run, of each cell (1)")
     check.add_argument("--full", action="store_true", help="all cells: thousands of each module")
     check.add_argument(
         "--around", action="store_true", help="the function takes a callable, which it calls with values"
@@ -41,7 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         subjects = [found for name in given.names for found in _subjects(name)] or list(READY)
         expectations: dict[str, Any] = {"around": True} if given.around else {}
         report = conformance(
-            *subjects, cells=None if given.full else given.cells, progress=_tell if given.full else None, **expectations
+            *subjects,
+            cells=None if given.full else given.cells,
+            seeds=given.seeds,
+            progress=_tell if given.full else None,
+            **expectations,
         )
     except (LookupError, PullstreamError) as exc:
         print(f"python -m pullstream check: {exc}", file=sys.stderr)  # noqa: T201 - a command line

@@ -32,6 +32,8 @@ class Cell:
 
     A termination comes in turn or, with `moment`, so many seconds after an ask on another lane that is outstanding;
     it waits for its confirmation, or is an indication; it comes once, or `again` while the first is under way.
+
+    `seed` is that of trio's scheduler, which runs the tasks of a step in any order: the same cell runs the same way.
     """
 
     values: int = 3
@@ -44,6 +46,7 @@ class Cell:
     moment: float | None = None
     waits: bool = True
     again: bool = False
+    seed: int = 0
 
     def __str__(self) -> str:
         fields = attrs.fields(type(self))

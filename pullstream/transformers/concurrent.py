@@ -100,7 +100,8 @@ class MapAsync(Beside[Any]):
 
     def _begin(self, limit: int) -> None:
         """Start what may start, and ask upstream for what was asked for and is not here."""
-        if self._stopped:
+        if self._stopped or self.ended:
+            # An answer that came in the very step in which the stream ended is not worked on.
             return
         wake = min(self._unbegun, self._idle)
         if wake:
