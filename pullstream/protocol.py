@@ -47,6 +47,8 @@ class Done(Enum):
     def __repr__(self) -> str:
         return "DONE"
 
+    __str__ = __repr__
+
 
 DONE: Final[Literal[Done.DONE]] = Done.DONE
 

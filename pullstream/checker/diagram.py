@@ -142,8 +142,10 @@ class _Drawing:
         return "\n".join((*self._finished, *self._lines))
 
     def _break(self) -> None:
+        # What happened one after the other goes on in one row.
+        going_on = dict.fromkeys(self._outstanding, 0) if len(self._lines) == 1 else {}
         self._finished += self._lines
-        self._lines, self._line_of, self._last, self._right = [], {}, None, 0
+        self._lines, self._line_of, self._last, self._right = [], going_on, None, 0
 
     def _request(self, event: Seen, face: Face, text: str) -> int:
         if self._last is None:
@@ -156,6 +158,10 @@ class _Drawing:
         return self._new(f"{' ' * self._right}\\-> {text}")
 
     def _answer(self, key: Key, text: str) -> int:
+        if len(self._lines) == 1 and self._right + len(text) > WIDTH:
+            # One thing after the other: the row goes on in the next.
+            self._break()
+            return self._new(f"-> {text}")
         line = self._line_of.get(key)
         if line is None:
             # Its request is further up: in a row that was broken, or no longer kept.

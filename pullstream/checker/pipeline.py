@@ -191,9 +191,18 @@ class Checker:
 
     def diagram(self, module: str) -> str:
         """The events of the edge below `module`, by its name, in the specification's notation."""
+        return self._below(module).diagram()
+
+    def both_sides(self, module: str) -> str:
+        """The events on both sides of a module, by its name, with the specification's marks D, TI, U and TO."""
+        edge = self._below(module)
+        inputs = [event for lane in edge.kernel.inputs if isinstance(lane, WatchedLane) for event in lane.edge.events]
+        return module_diagram(edge.events, inputs)
+
+    def _below(self, module: str) -> RunEdge:
         for edge in self._edges:
             if module in edge.kernel.seat.names:
-                return edge.diagram()
+                return edge
         known = ", ".join(repr(name) for edge in self._edges for name in edge.kernel.seat.names)
         raise LookupError(f"no module of this run is named {module!r}: it has {known or 'not begun'}")
 

@@ -603,3 +603,16 @@ def test_check_is_one_of_three():
     """A misspelt check= is refused."""
     with pytest.raises(ValueError, match="'strict'"):
         ps.run(ps.pipe(ps.empty(), ps.drain()), check="strickt")
+
+
+def test_a_checker_draws_both_sides_of_a_module():
+    """The input's and the output's events in one drawing; a row that is too long goes on in the next."""
+    checker = Checker()
+    long = "a string that fills a line, or nearly"
+    ps.run(ps.pipe(ps.values([long]), ps.map(str.upper).named("shout"), ps.collect()), limit=1, check=checker)
+
+    assert checker.both_sides("shout").splitlines() == [
+        "D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('a string ... or nearly')",
+        "-> TO: Ans1=value('A STRING ... OR NEARLY')",
+        "-> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=done -> TO: Ans2=done",
+    ]

@@ -1,0 +1,44 @@
+"""The chapters that are told piece by piece print what they say they print."""
+
+import importlib
+
+import pytest
+
+from pullstream.checker import RULES
+from tutorials.lesson import code, pieces, promised
+
+CHAPTERS = ["tutorials.what_a_pull_is"]
+for chapter in CHAPTERS:
+    importlib.import_module(chapter)
+
+PIECES = [pytest.param(piece, id=piece.__name__) for chapter in CHAPTERS for piece in pieces(chapter)]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_piece_prints_what_it_says(piece, capsys):
+    """The comment that ends a piece is its output, line for line."""
+    piece()
+    assert promised(piece)
+    assert capsys.readouterr().out.splitlines() == promised(piece)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_is_a_lesson_to_read(chapter, capsys):
+    """Run as a program, a chapter prints its introduction, then every piece: prose, code and output, in order."""
+    module = importlib.import_module(chapter)
+    module.main()
+    printed = capsys.readouterr().out
+
+    assert printed.startswith(module.__doc__)
+    for number, piece in enumerate(pieces(chapter), start=1):
+        assert piece.__doc__.startswith(f"{number}. ")
+        for part in (piece.__doc__.split("\n")[2].strip(), code(piece).splitlines()[-1], promised(piece)[-1]):
+            _, found, printed = printed.partition(part)
+            assert found, part
+
+
+def test_what_a_pull_is_meets_every_rule():
+    """Each of the twelve rules is cited where the chapter shows it, before the last piece lists them."""
+    *shown, _ = pieces("tutorials.what_a_pull_is")
+    told = "".join(piece.__doc__ for piece in shown)
+    assert [rule for rule in RULES if f"{rule}:" not in told and f"{rule})" not in told and f"{rule}," not in told] == []
