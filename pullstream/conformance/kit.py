@@ -17,6 +17,7 @@ from pullstream.conformance.bench import Bench, Failed, Outcome
 from pullstream.conformance.cells import Cell, sample, sink_cells, stream_cells
 from pullstream.conformance.drive_sink import SinkDriver
 from pullstream.conformance.drive_stream import StreamDriver
+from pullstream.conformance.partners import CallableRaised, SourceFailed
 from pullstream.conformance.report import Finding, Report
 from pullstream.conformance.subject import Subject
 from pullstream.errors import CompositionError, PullstreamError, without_cancelled
@@ -34,7 +35,7 @@ class Trial:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        made = Bench(subject, Cell()).made
+        made = self.made = Bench(subject, Cell()).made
         if isinstance(made, Pipeline):
             raise CompositionError(f"{subject.name} is a whole pipeline: what is tested is one of its modules")
         self.driver: type[StreamDriver | SinkDriver] = SinkDriver if isinstance(made, Sink) else StreamDriver
@@ -50,6 +51,9 @@ class Trial:
         outcome, finding = await self._drive(cell)
         if outcome is None or self.subject.timing:
             return finding
+        lost = await self._lost(cell, outcome)
+        if lost is not None:
+            return lost
         other = await self._reference(cell)
         if other is None:
             return finding
@@ -100,6 +104,25 @@ class Trial:
         if key not in self._undisturbed:
             self._undisturbed[key], _ = await self._drive(key)
         return self._undisturbed[key]
+
+    async def _lost(self, cell: Cell, outcome: Outcome) -> Finding | None:
+        """What a failure has lost of the values before it (R8)."""
+        subject = self.subject
+        if subject.flushes or subject.absorbs or subject.inputs or not subject.ordered or self.driver is SinkDriver:
+            return None
+        if isinstance(outcome.ending, CallableRaised):
+            before = attrs.evolve(cell, way="end", values=cell.position, ending="done", position=0)
+        elif isinstance(outcome.ending, SourceFailed) and cell.way == "end":
+            before = attrs.evolve(cell, ending="done")
+        else:
+            return None
+        other = await self._reference(before)
+        if other is None or subject.batches or outcome.values == other.values:
+            return None
+        told = (
+            f"gave {outcome.values!r} before it failed, and without the failure gives {other.values!r} (flushes=True)"
+        )
+        return Finding(subject.name, "R8", cell, f"what comes before a failure is delivered first: it {told}")
 
     def _came_to_its_end(self, outcome: Outcome, other: Outcome) -> bool:
         whole = len(outcome.values) == len(other.values)

@@ -132,7 +132,7 @@ TRANSFORMERS: Final = (
     Subject("take_times 0", lambda: ps.take_times(0)),
     Subject("take_times 2", lambda: ps.take_times(2)),
     Subject("take_times 9", lambda: ps.take_times(9)),
-    Subject("reduce_by_key", counted, around=True),
+    Subject("reduce_by_key", counted, around=True, flushes=True),
     Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
 )
 

@@ -29,6 +29,7 @@ class Subject:
     - `ordered=False`: values come as they are ready, so only which values come is compared;
     - `batches=True`: it looks at batches, so what comes depends on the limit;
     - `timing=True`: it looks at the clock, so what comes depends on when values arrive;
+    - `flushes=True`: it keeps values back, and gives them at the end; a failure loses them;
     - `grows=True`: it asks for more than it was asked for, or keeps on asking ahead;
     - `absorbs=True`: it deals with failures itself (of its upstream, of its callable), wholly or in part;
     - `endless=True`: it does not end by itself;
@@ -43,6 +44,7 @@ class Subject:
     ordered: bool = attrs.field(default=True, kw_only=True)
     batches: bool = attrs.field(default=False, kw_only=True)
     timing: bool = attrs.field(default=False, kw_only=True)
+    flushes: bool = attrs.field(default=False, kw_only=True)
     grows: bool = attrs.field(default=False, kw_only=True)
     absorbs: bool = attrs.field(default=False, kw_only=True)
     reopens: bool = attrs.field(default=False, kw_only=True)

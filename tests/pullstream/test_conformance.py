@@ -65,6 +65,26 @@ class DropsAtLimits(Passing):
 
 
 @ps.transformer
+class KeepsOne(Passing):
+    """Keeps the last batch back until the next one comes, and loses it when its upstream fails."""
+
+    kept = None
+    ended = False
+
+    async def produce(self, limit):
+        while not self.ended and await self.breathe():
+            batch = await self.upstream.ask(1)
+            if batch is ps.DONE:
+                self.ended = True
+                return self.kept or ps.DONE
+            self.seat.hold(batch.time)
+            before, self.kept = self.kept, batch
+            if before is not None:
+                return before
+        return ps.DONE
+
+
+@ps.transformer
 class Deaf(Passing):
     """Keeps an abort to itself."""
 
@@ -131,6 +151,7 @@ BROKEN = [
     (Subject("hangs", Hangs), {"hang"}),
     (Subject("swallows", Swallows), {"R6"}),
     (Subject("drops at limits", DropsAtLimits), {"batching"}),
+    (Subject("keeps one", KeepsOne), {"R8"}),
     (Subject("deaf", Deaf), {"R6", "R7", "R10"}),
     (Subject("shielded", Shielded), {"R5", "R9"}),
     (Subject("tired", tired), {"batching"}),

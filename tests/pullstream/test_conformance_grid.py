@@ -1,24 +1,88 @@
-"""The ready-made modules, ended in every way, at every position: nothing breaks a rule, hangs or leaks."""
+"""Every module, ended in every way, at every position: nothing breaks a rule, hangs or leaks.
+
+The ready-made modules, and one for each way of writing a module: as a generator, as a generator that is told of
+completed times, as a kernel.
+"""
 
 import pytest
+import trio
 
-from pullstream.conformance import READY, conformance
+import pullstream as ps
+from pullstream.conformance import READY, Subject, conformance
+from pullstream.conformance.kit import Trial
 from pullstream.conformance.ready import SINKS
 
 SAMPLE = 60
 
 
-@pytest.mark.parametrize("subject", READY, ids=lambda subject: subject.name)
+@ps.transformer
+async def by_generator(upstream, ctx, function):
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time, [function(value) for value in batch.values])
+
+
+@ps.transformer
+async def by_events(upstream, ctx, function):
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                yield ps.Batch(time, [function(value) for value in values])
+
+
+@ps.transformer
+class ByKernel(ps.Kernel):
+    def __init__(self, function):
+        self.function = function
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        if batch is ps.DONE:
+            return ps.DONE
+        await trio.sleep(0.1)
+        return ps.Batch(batch.time, [self.function(value) for value in batch.values])
+
+
+@ps.source
+async def generated(ctx, resource):
+    async with resource:
+        for value in range(4):
+            await trio.sleep(1)
+            yield ps.Batch(value // 2, [value])
+
+
+def several(function):
+    return ps.pipe(
+        ps.map(function),
+        by_generator(lambda value: value),
+        ps.flat_map(lambda value: [value]),
+        by_events(lambda value: value),
+        ps.take(99),
+    )
+
+
+OWN = (
+    Subject("a generator", by_generator, around=True, batches=True),
+    Subject("a generator with completions", by_events, around=True, batches=True),
+    Subject("a kernel", ByKernel, around=True, batches=True),
+    Subject("a source that is a generator", generated, resource=True),
+    Subject("a row of all kinds", several, around=True),
+)
+
+SUBJECTS = (*READY, *OWN)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_a_sample_of_the_grid(subject):
     """A sample of the ways in which a module's partners may behave, the checker on both of its faces."""
     assert conformance(subject, cells=SAMPLE).check().cells.total() > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("subject", READY, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_the_full_grid(subject, capsys):
-    """All of them; the number of cells is printed."""
-    report = conformance(subject, cells=None)
+    """All of them, in two orders of the scheduler; the number of cells is printed."""
+    report = conformance(subject, cells=None, seeds=2)
     with capsys.disabled():
         print(f"\n{report.cells.total():,} cells of {subject.name}")
     report.check()
@@ -26,8 +90,6 @@ def test_the_full_grid(subject, capsys):
 
 def test_the_grid_is_large():
     """The whole is tens of thousands of cells: it has not shrunk unnoticed."""
-    from pullstream.conformance.kit import Trial
-
-    sizes = {subject.name: len(Trial(subject).cells) for subject in READY}
+    sizes = {subject.name: len(Trial(subject).cells) for subject in SUBJECTS}
     assert sum(sizes.values()) > 100_000
-    assert min(sizes[subject.name] for subject in READY if subject not in SINKS) > 100
+    assert min(sizes[subject.name] for subject in SUBJECTS if subject not in SINKS) > 200
