@@ -244,12 +244,9 @@ def out_of_turn() -> None:
     """
 
     async def scene(reader: Reader) -> None:
-        async def ask(lane: Reader) -> None:
-            print(f"the outstanding ask is told {await lane.ask()}")
-
         await reader.ask()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask, reader.lane())
+            nursery.start_soon(reader.lane().ask)
             await trio.sleep(0.5)
             await reader.abort()
             print("confirmed")
@@ -258,7 +255,6 @@ def out_of_turn() -> None:
     # |   table: opened
     # |   table: read tea
     # |   table: closed
-    # | the outstanding ask is told DONE
     # | confirmed
     # | D: ask1(Ans1) -> U: Ans1=value('tea')
     # | -> D: ask2(Ans2)                    -> U: Ans2=done
@@ -422,7 +418,7 @@ def times() -> None:
     # |   values may still produce from 1 -> books
     # | has Batch(time=2, values=[(2, 'salt')])
     # | day 1 is complete
-    # | values, composed at what_a_pull_is.py:414 went back in time: it answered at 1 after it had said that nothing
+    # | values, composed at what_a_pull_is.py:410 went back in time: it answered at 1 after it had said that nothing
     # |   before 2 would come. Sort it, give every value a time that does not go back, or take ctx.hold(1) before
     # |   going on (R12)
 
