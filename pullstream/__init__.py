@@ -20,6 +20,7 @@ from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Blocking, Progress
 from pullstream.errors import (
     Abandoned,
+    AskTimeout,
     CapabilityError,
     CompositionError,
     Ended,
@@ -29,6 +30,7 @@ from pullstream.errors import (
     PullstreamError,
     ReleaseTimeout,
     ReuseError,
+    WorkerDied,
 )
 from pullstream.failures import Failed
 from pullstream.pipe import pipe
@@ -52,6 +54,10 @@ from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.keyed import Fold, reduce_by_key
+from pullstream.transformers.limit import Quota, limit
+from pullstream.transformers.passing import Abortable, Pausable, abortable, pausable, timeout
+from pullstream.transformers.prefetch import prefetch
+from pullstream.transformers.rate import debounce, rate, sample, throttle
 from pullstream.transformers.scan import scan
 from pullstream.transformers.skip import skip
 from pullstream.transformers.split import decode, split
@@ -63,6 +69,8 @@ from pullstream.transformers.window import window
 __all__ = [
     "DONE",
     "Abandoned",
+    "Abortable",
+    "AskTimeout",
     "Batch",
     "Blocking",
     "Blueprint",
@@ -79,11 +87,13 @@ __all__ = [
     "Kernel",
     "LengthError",
     "Overflow",
+    "Pausable",
     "Pipeline",
     "Progress",
     "ProtocolError",
     "PullstreamError",
     "Pushable",
+    "Quota",
     "Reader",
     "ReleaseTimeout",
     "ReuseError",
@@ -92,6 +102,8 @@ __all__ = [
     "Source",
     "Transformer",
     "aiterate",
+    "WorkerDied",
+    "abortable",
     "batch",
     "checker",
     "collect",
@@ -99,6 +111,7 @@ __all__ = [
     "concat",
     "concat_values",
     "count",
+    "debounce",
     "decode",
     "drain",
     "empty",
@@ -117,6 +130,7 @@ __all__ = [
     "iterate",
     "keys",
     "last",
+    "limit",
     "log",
     "map",
     "map_async",
@@ -126,12 +140,16 @@ __all__ = [
     "non_unique",
     "on_end",
     "once",
+    "pausable",
     "pipe",
+    "prefetch",
     "pushable",
+    "rate",
     "reduce",
     "reduce_by_key",
     "repeat",
     "run",
+    "sample",
     "scan",
     "sink",
     "skip",
@@ -142,6 +160,8 @@ __all__ = [
     "tally",
     "tap",
     "tee",
+    "throttle",
+    "timeout",
     "to_channel",
     "transformer",
     "unfold",

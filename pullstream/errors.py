@@ -37,6 +37,14 @@ class ReleaseTimeout(PullstreamError):
     """A module did not let go of what it had within the run's `release_timeout` (R6)."""
 
 
+class AskTimeout(PullstreamError, TimeoutError):
+    """An ask was not answered in the time that `timeout` gives it."""
+
+
+class WorkerDied(PullstreamError):
+    """A worker process of `map_process` ended before it had answered."""
+
+
 class Abandoned(PullstreamError):
     """What is awaited will not come: the stream was aborted before the time was complete."""
 

@@ -1,0 +1,338 @@
+"""Handles that steer a stream from outside: `pausable`, `abortable`, and `limit` with its `Quota`."""
+
+import pickle
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+def handles():
+    quota = ps.Quota(3)
+    return [
+        ("pausable", ps.pausable()),
+        ("abortable", ps.abortable()),
+        ("Quota", ps.limit(ps.take(9), quota)),
+    ]
+
+
+NAMES = [name for name, _ in handles()]
+
+
+@pytest.fixture(params=range(3), ids=NAMES)
+def handle(request):
+    return handles()[request.param]
+
+
+async def test_a_handle_belongs_to_one_run_at_a_time(handle, autojump_clock):
+    """A second open is refused by name while the first runs; afterwards another run may have it."""
+    name, transformer = handle
+    pipeline = ps.pipe(ps.values([1]), transformer, ps.map_async(trio.sleep, 1), ps.collect())
+    async with pipeline.open() as running:
+        with pytest.raises(ps.ReuseError, match=rf"{name}, made at .*test_concurrent_handles.py"):
+            async with pipeline.open():
+                pass
+        assert await running.result() == [None]
+    async with pipeline.open() as running:
+        assert await running.result() == [None]
+
+
+async def test_a_handle_stands_in_one_place(handle):
+    """Twice in one pipeline is a second use."""
+    name, transformer = handle
+    with pytest.raises(ps.ReuseError, match=name):
+        async with ps.pipe(ps.values([1]), transformer, transformer, ps.collect()).open():
+            pass
+
+
+def test_a_handle_is_not_pickled(handle):
+    """It refuses by name."""
+    name, transformer = handle
+    with pytest.raises(TypeError, match=f"{name}, made at .* cannot be pickled"):
+        pickle.dumps(transformer)
+
+
+# ---- pausable
+
+
+async def test_nothing_passes_while_paused(edge, counting, probe, autojump_clock):
+    """No ask goes up and no value comes down, not even one that was under way, whose time stays incomplete."""
+    pause = ps.pausable()
+    async with edge(ps.pipe(counting(probe, 99, delay=1.0), pause)) as reader, trio.open_nursery() as nursery:
+        got = []
+
+        async def ask():
+            for _ in range(2):
+                got.extend((await reader.ask(1)).values)
+
+        nursery.start_soon(ask)
+        await trio.sleep(0.5)
+        pause.pause()
+        assert pause.paused
+        await trio.sleep(50)
+        assert (got, probe.asked) == ([], [1])
+        pause.resume()
+        await trio.sleep(0.1)
+        assert (got, probe.asked) == ([0], [1, 1])
+        pause.pause()
+        await trio.sleep(50)
+        assert got == [0]
+        pause.resume()
+    assert got == [0, 1]
+    assert probe.balanced
+
+
+async def test_a_pause_keeps_a_time_from_completing(autojump_clock):
+    """What waits in it is in flight: nothing completes behind it, though upstream has ended."""
+    pause: ps.Pausable[int] = ps.pausable()
+    pipeline = ps.pipe(ps.values([1]), ps.map_async(trio.sleep, 1), pause, ps.collect())
+    async with pipeline.open(check=True) as running:
+        await trio.sleep(0.5)
+        pause.pause()
+        with trio.move_on_after(10) as scope:
+            await running.progress.completed(0)
+        assert scope.cancelled_caught
+        assert [blocking.holder for blocking in running.progress.explain(0)][:1] != ["collect"]
+        pause.resume()
+        await running.progress.completed(0)
+
+
+@pytest.mark.parametrize("reason", [None, ValueError("enough")])
+@pytest.mark.parametrize("asked", [0, 1, 2])
+async def test_terminations_pass_a_pause(  # noqa: PLR0917 - fixtures
+    asked, reason, edge, counting, probe, autojump_clock
+):
+    """An abort or an error from below is confirmed at once, and reaches the source, in or out of turn."""
+    pause = ps.pausable()
+    async with edge(ps.pipe(counting(probe, 99, delay=1.0), pause)) as reader, trio.open_nursery() as nursery:
+        answers = []
+
+        async def outstanding(lane):
+            try:
+                answers.append(await lane.ask(1))
+            except ValueError as exc:
+                answers.append(exc)
+
+        if asked > 0:
+            await reader.ask(1)
+        if asked > 1:
+            nursery.start_soon(outstanding, reader.lane())
+            await trio.sleep(0.5)
+        pause.pause()
+        await trio.sleep(5)
+        with trio.fail_after(0.1):
+            assert await (reader.abort() if reason is None else reader.error(reason)) is ps.DONE
+        assert probe.reasons == [reason]
+        assert probe.balanced
+    assert answers == ([] if asked < 2 else [reason or ps.DONE])
+
+
+async def test_a_failure_and_the_end_pass_a_pause(edge, counting, new_probe, autojump_clock):
+    """Upstream's end is no value: it is answered though the stream is paused."""
+    for failure in (None, ValueError("upstream")):
+        pause = ps.pausable()
+        source = ps.pipe(counting(new_probe(), 0, delay=1.0, failure=failure), pause)
+        async with edge(source) as reader, trio.open_nursery() as nursery:
+
+            async def hold_up(pause=pause):
+                await trio.sleep(0.5)
+                pause.pause()
+
+            nursery.start_soon(hold_up)
+            with trio.fail_after(2):
+                if failure is None:
+                    assert await reader.ask(1) is ps.DONE
+                else:
+                    with pytest.raises(ValueError, match="upstream"):
+                        await reader.ask(1)
+            assert pause.paused
+
+
+# ---- abortable
+
+
+@pytest.mark.parametrize("reason", [None, ValueError("switched off")])
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("position", [0, 1, 2])
+async def test_the_switch_ends_both_directions_once(  # noqa: PLR0917 - fixtures
+    position, strict, reason, counting, probe, autojump_clock
+):
+    """Upstream is let go at once and told why, downstream gets the end or the reason; the second call does nothing."""
+    stop: ps.Abortable[int] = ps.abortable()
+    got: list[int] = []
+
+    async def drain(upstream, ctx):
+        while (batch := await upstream.ask(1)) is not ps.DONE:
+            got.extend(batch.values)
+            await trio.sleep(1)
+        return "the end"
+
+    pipeline = ps.pipe(counting(probe, 99, delay=1.0), stop, ps.sink(drain)())
+    # At 0.5 and 2.5 an ask is outstanding, at 1.5 nobody asks.
+    async with pipeline.open(check="strict" if strict else True) as running, trio.open_nursery() as nursery:
+        nursery.start_soon(running.wait)
+        await trio.sleep(0.5 + position)
+        stop.abort(reason)
+        stop.abort(KeyError("again"))
+        await trio.sleep(0.1)
+        assert probe.balanced
+        assert probe.reasons == [reason]
+        if reason is None:
+            assert await running.result() == "the end"
+        else:
+            with pytest.raises(ValueError, match="switched off") as caught:
+                await running.result()
+            assert caught.value is reason
+    assert got == [0, 1][: (position + 1) // 2]
+    assert probe.reasons == [reason]
+
+
+async def test_a_switch_before_the_run_opens(counting, probe, edge):
+    """The stream ends at its first ask, and nothing is opened for it; a later run is not concerned."""
+    stop = ps.abortable()
+    stop.abort()
+    source = ps.pipe(counting(probe, 3), stop)
+    async with edge(source) as reader:
+        assert await reader.ask(1) is ps.DONE
+    assert probe.acquired == 0
+    stop.abort()
+    async with edge(source) as reader:
+        assert (await reader.ask(9)).values == [0, 1, 2]
+
+
+async def test_an_abort_from_below_passes_a_switch(edge, counting, probe, autojump_clock):
+    """The switch swallows no abort: it reaches the source and is confirmed; the handle is without effect then."""
+    stop = ps.abortable()
+    async with edge(ps.pipe(counting(probe, 99), stop)) as reader:
+        await reader.ask(1)
+        assert await reader.abort() is ps.DONE
+        assert probe.balanced
+        stop.abort(ValueError("too late"))
+        await trio.sleep(1)
+        assert await reader.ask(1) is ps.DONE
+    assert probe.reasons == [None]
+
+
+async def test_the_end_waits_for_the_release_above(edge, autojump_clock):
+    """What is answered after a switch comes when everything above has let go (R7)."""
+
+    @ps.source
+    class Slow(ps.Kernel[int]):
+        async def produce(self, limit):
+            await trio.sleep_forever()
+
+        async def release(self):
+            await trio.sleep(2)
+
+    stop = ps.abortable()
+    async with edge(ps.pipe(Slow(), stop)) as reader, trio.open_nursery() as nursery:
+        start = trio.current_time()
+
+        async def switch():
+            await trio.sleep(1)
+            stop.abort()
+
+        nursery.start_soon(switch)
+        assert await reader.ask(1) is ps.DONE
+        assert trio.current_time() - start == 3
+
+
+def test_a_reason_is_an_exception():
+    """Anything else is refused where it is given."""
+    with pytest.raises(TypeError, match="an exception, and not 'enough'"):
+        ps.abortable().abort("enough")
+
+
+# ---- limit
+
+
+async def test_no_more_than_the_limit_are_inside(edge, drained, autojump_clock):
+    """However wide the transformer is, so many values are in it at most, and all come out in order."""
+    now = most = 0
+
+    async def call(n):
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await trio.sleep(1)
+        now -= 1
+        return n
+
+    limited = ps.limit(ps.pipe(ps.map_async(call, 16), ps.prefetch(16)), 3)
+    async with edge(ps.pipe(ps.values(range(9)), limited)) as reader:
+        assert await drained(reader) == list(range(9))
+        assert trio.current_time() >= 3
+    assert most == 3
+
+
+async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
+    """Raised, it lets more in at once; lowered, it lets none in until enough have left."""
+    quota = ps.Quota(2)
+    gate = trio.Event()
+
+    async def call(n):
+        await gate.wait()
+        return n
+
+    async with (
+        edge(ps.pipe(ps.values(range(9)), ps.limit(ps.map_async(call, 16), quota))) as reader,
+        trio.open_nursery() as nursery,
+    ):
+        got = []
+
+        async def ask():
+            while (batch := await reader.ask(9)) is not ps.DONE:
+                got.extend(batch.values)
+                await trio.sleep(1)
+
+        nursery.start_soon(ask)
+        await trio.sleep(1)
+        assert quota.inside == 2
+        quota.count = 5
+        await trio.sleep(1)
+        assert quota.inside == 5
+        quota.count = 1
+        gate.set()
+        await trio.sleep(0.5)
+        assert got == [0, 1, 2, 3, 4]
+        assert quota.inside <= 1
+        await trio.sleep(1)
+        assert got[-1] == 5
+    assert got == list(range(9))
+    assert quota.inside == 0
+
+
+async def test_both_sides_of_a_limit_have_names(autojump_clock):
+    """What is inside holds its time by the name of what holds it; the limit's output goes by the limit's name."""
+    gate = trio.Event()
+
+    async def call(n):
+        await gate.wait()
+        return n
+
+    limited = ps.limit(ps.map_async(call, 4), 2).named("few")
+    async with ps.pipe(ps.values([1, 2, 3], time=lambda n: n), limited, ps.collect()).open(check=True) as running:
+        await trio.sleep(1)
+        assert running.progress.frontier(at="few").elements == (1,)
+        gate.set()
+        await running.progress.completed(3, at="few")
+        assert await running.result() == [1, 2, 3]
+
+
+def test_arguments_are_refused_by_name():
+    """What makes no sense is refused when composing."""
+    for made, message in [
+        (lambda: ps.limit(ps.values([1]), 3), r"limit\(\) at .* goes around a transformer"),
+        (lambda: ps.limit(ps.take(1), 0), r"limit\(\) at .* at least 1 as its count"),
+        (lambda: ps.Quota(0), r"Quota\(\) at .* at least 1"),
+        (lambda: ps.prefetch(0), r"prefetch\(\) at .* at least 1 as its count"),
+        (lambda: ps.timeout(0), r"timeout\(\) at .* positive number of seconds"),
+        (lambda: ps.rate(0), r"rate\(\) at .* at least 1 as its count"),
+        (lambda: ps.rate(1, per=-1), r"rate\(\) at .* positive number of seconds as its per"),
+        (lambda: ps.throttle("1"), r"throttle\(\) at .* positive"),
+        (lambda: ps.debounce(None), r"debounce\(\) at .* positive"),
+        (lambda: ps.sample(float("inf")), r"sample\(\) at .* positive"),
+    ]:
+        with pytest.raises(ps.CompositionError, match=message):
+            made()

@@ -1,0 +1,84 @@
+"""`prefetch`: what is above works while what is below does; bounded, held, and in order."""
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+async def slow(n):
+    await trio.sleep(1)
+    return n
+
+
+async def test_two_stages_take_as_long_as_the_slower(edge, drained, autojump_clock):
+    """The times of the stages overlap: the whole takes their maximum, and without a prefetch their sum."""
+
+    async def slower(n):
+        await trio.sleep(2)
+        return n
+
+    for module, seconds in [(ps.prefetch(1), 1 + 2 * 10), (ps.map(lambda n: n), 3 * 10)]:
+        start = trio.current_time()
+        stages = ps.pipe(ps.values(range(10)), ps.map_async(slow, 1), module, ps.map_async(slower, 1))
+        async with edge(stages) as reader:
+            assert await drained(reader, 1) == list(range(10))
+        assert trio.current_time() - start == seconds
+
+
+async def test_it_asks_ahead_for_so_many_and_no_more(edge, counting, probe, autojump_clock):
+    """Nothing is asked for before the first ask; from then on so many values are kept or under way, at most."""
+    async with edge(ps.pipe(counting(probe, 99, delay=1.0), ps.prefetch(3))) as reader:
+        await trio.sleep(10)
+        assert probe.asked == []
+        assert (await reader.ask(1)).values == [0]
+        await trio.sleep(10)
+        assert sum(probe.asked) == 4
+        assert (await reader.ask(100)).values == [1, 2, 3]
+        await reader.abort()
+    assert probe.balanced
+
+
+async def test_what_is_kept_holds_its_time_by_name(autojump_clock):
+    """A value that waits in a prefetch keeps its time from completing, and `explain` says so."""
+    gate = trio.Event()
+
+    async def gated(n):
+        await gate.wait()
+        return n
+
+    pipeline = ps.pipe(ps.values([1, 2], time=lambda n: n), ps.prefetch(5), ps.map_async(gated, 1), ps.collect())
+    async with pipeline.open(limit=1) as running:
+        await trio.sleep(1)
+        assert ("prefetch", "holds", 2) in [(b.holder, b.what, b.time) for b in running.progress.explain(2)]
+        gate.set()
+        await running.progress.completed(2)
+        assert await running.result() == [1, 2]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 1024])
+async def test_times_are_never_mixed(limit, edge, autojump_clock):
+    """A batch is at one time, whatever was kept; nothing is lost, and the order stays."""
+    source = ps.values(range(20), time=lambda n: n // 3)
+    async with edge(ps.pipe(source, ps.prefetch(8))) as reader:
+        await reader.ask(1)
+        await trio.sleep(1)
+        got = [0]
+        while (batch := await reader.ask(limit)) is not ps.DONE:
+            assert {n // 3 for n in batch.values} == {batch.time}
+            got += batch.values
+    assert got == list(range(20))
+
+
+async def test_a_failure_comes_after_the_values_before_it(edge, counting, probe, autojump_clock):
+    """What was kept when upstream failed is delivered; then the failure, the same object."""
+    boom = ValueError("upstream")
+    async with edge(ps.pipe(counting(probe, 3, failure=boom), ps.prefetch(9))) as reader:
+        assert (await reader.ask(1)).values == [0]
+        await trio.sleep(1)
+        assert (await reader.ask(1)).values == [1]
+        assert (await reader.ask(9)).values == [2]
+        with pytest.raises(ValueError, match="upstream") as caught:
+            await reader.ask(1)
+        assert caught.value is boom
+    assert probe.balanced

@@ -1,0 +1,205 @@
+"""`timeout`, `rate`, `throttle`, `debounce`, `sample`: by trio's clock, which is virtual here."""
+
+from math import inf
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+@ps.source
+async def at(ctx, script):
+    """Gives (when, value) or (when, value, time) at those instants; an exception instead of a value is raised."""
+    begin = trio.current_time()
+    for when, value, *time in script:
+        await trio.sleep_until(begin + when)
+        if isinstance(value, BaseException):
+            raise value
+        yield ps.Batch(time[0] if time else 0, [value])
+
+
+async def seen(source, limit=4096):
+    """What comes, and when: (instant, value), and the end or the failure."""
+    found = []
+    begin = trio.current_time()
+
+    @ps.sink
+    async def look(upstream, ctx):
+        try:
+            while (batch := await upstream.ask(limit)) is not ps.DONE:
+                found.extend((round(trio.current_time() - begin, 9), value) for value in batch.values)
+            found.append((round(trio.current_time() - begin, 9), "end"))
+        except ValueError as exc:
+            found.append((round(trio.current_time() - begin, 9), exc.args[0]))
+
+    async with ps.pipe(source, look()).open(limit=limit, check=True) as running:
+        await running.wait()
+    return found
+
+
+# ---- timeout
+
+
+async def test_a_slow_answer_fails_by_name_and_upstream_is_told(edge, counting, probe, autojump_clock):
+    """An ask that is not answered in time raises a TimeoutError that names the module; the source learns it."""
+    async with edge(ps.pipe(counting(probe, 9, delay=3.0), ps.timeout(2.0).named("patience"))) as reader:
+        start = trio.current_time()
+        with pytest.raises(TimeoutError, match=r"patience, composed at .*test_timed_rate.py.* within 2.0 s") as caught:
+            await reader.ask(1)
+        assert isinstance(caught.value, ps.AskTimeout)
+        assert trio.current_time() - start == 2
+        assert probe.reasons == [caught.value]
+    assert probe.balanced
+
+
+async def test_the_clock_of_a_timeout_runs_only_while_asked(edge, counting, probe, drained, autojump_clock):
+    """A consumer may take as long as it likes, and every answer has the whole time to itself."""
+    async with edge(ps.pipe(counting(probe, 3, delay=1.5), ps.timeout(2.0))) as reader:
+        assert (await reader.ask(1)).values == [0]
+        await trio.sleep(100)
+        assert await drained(reader, 1) == [1, 2]
+
+
+# ---- rate
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 1024])
+async def test_no_more_than_so_many_pass_in_any_period(limit, autojump_clock):
+    """In every window of the period lie so many values at most, all come, in order, and as soon as they may."""
+    found = await seen(ps.pipe(ps.values(range(10)), ps.rate(3, per=2.0)), limit)
+    assert [value for _, value in found] == [*range(10), "end"]
+    assert [when for when, _ in found] == [0, 0, 0, 2, 2, 2, 4, 4, 4, 6, 6]
+
+
+async def test_a_rate_counts_what_came_in_the_last_period(autojump_clock):
+    """Values that come slowly are not delayed; a burst after them waits for the oldest to be a period ago."""
+    script = [(0, "a"), (1.5, "b"), (1.6, "c"), (9, "d")]
+    assert await seen(ps.pipe(at(script), ps.rate(2, per=2.0)), 1) == [
+        (0, "a"), (1.5, "b"), (2, "c"), (9, "d"), (9, "end"),
+    ]  # fmt: skip
+
+
+async def test_a_rate_slows_upstream_down(edge, counting, probe, autojump_clock):
+    """Upstream is asked for what may pass, and for one value when none may."""
+    async with edge(ps.pipe(counting(probe, 99), ps.rate(3, per=2.0))) as reader:
+        await reader.ask(100)
+        with trio.move_on_after(1):
+            await reader.ask(100)
+    assert probe.asked == [3, 1]
+    assert probe.balanced
+
+
+# ---- throttle, debounce, sample: one logical time
+
+
+BURSTS = [(0, "a"), (0.5, "b"), (0.9, "c"), (1.2, "d"), (5, "e"), (5.1, "f")]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+async def test_throttle(limit, autojump_clock):
+    """The first value at once, the latest when an interval is over, the last at the end."""
+    assert await seen(ps.pipe(at(BURSTS), ps.throttle(1.0)), limit) == [
+        (0, "a"), (1, "c"), (2, "d"), (5, "e"), (5.1, "f"), (5.1, "end"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+async def test_debounce(limit, autojump_clock):
+    """The last value of a burst, when it has been quiet for so long; the last of all at the end."""
+    assert await seen(ps.pipe(at(BURSTS), ps.debounce(1.0)), limit) == [(2.2, "d"), (5.1, "f"), (5.1, "end")]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+async def test_sample(limit, autojump_clock):
+    """The latest value at every tick at which there is a new one; the last of all at the end."""
+    assert await seen(ps.pipe(at(BURSTS), ps.sample(1.0)), limit) == [
+        (1, "c"), (2, "d"), (5.1, "f"), (5.1, "end"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_they_fire_while_upstream_is_silent(module, edge, autojump_clock):
+    """A value goes out when the clock says so, though upstream never answers again."""
+    async with edge(ps.pipe(at([(0, "a"), (0.1, "b"), (inf, "never")]), module(1.0))) as reader:
+        got = [(await reader.ask(9)).values[0]]
+        if module is ps.throttle:
+            got += (await reader.ask(9)).values
+        assert got[-1] == "b"
+        assert trio.current_time() < 2
+        await reader.abort()
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_what_is_kept_comes_before_a_failure(module, autojump_clock):
+    """The last value is not lost when upstream fails: it comes at once, then the failure."""
+    script = [(0, "a"), (0.1, "b"), (0.2, ValueError("failed"))]
+    found = await seen(ps.pipe(at(script), module(1.0)))
+    assert found[-2:] == [(0.2, "b"), (0.2, "failed")]
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_a_slow_consumer_gets_the_latest(module, edge, autojump_clock):
+    """They read on while nobody asks, keep one value, and give the newest."""
+    script = [(n / 10, n) for n in range(100)]
+    async with edge(ps.pipe(at([*script, (1000, 100)]), module(0.05))) as reader:
+        assert (await reader.ask(9)).values == [0]
+        await trio.sleep(20)
+        assert (await reader.ask(9)).values == [99]
+        await reader.abort()
+
+
+# ---- several logical times
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module, autojump_clock):
+    """What a later time brings replaces nothing; a complete time is answered at once, at its own time."""
+    script = [(0, "a1", 1), (0.1, "a2", 1), (0.2, "a3", 1), (0.3, "b1", 2), (0.4, "b2", 2), (0.5, "c", 3)]
+    pipeline = ps.pipe(at(script), module(100.0), ps.collect(timed=True))
+    async with pipeline.open(check=True) as running:
+        found = await running.result()
+    if module is ps.throttle:
+        assert found.pop(0) == (1, "a1")
+    assert found == [(1, "a3"), (2, "b2"), (3, "c")]
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_a_time_completes_behind_them_when_it_does_above(module, autojump_clock):
+    """A source that says it has gone on is enough: the value goes out, and the time completes at the sink."""
+
+    @ps.source
+    async def goes_on(ctx):
+        yield ps.Batch(1, ["a"])
+        yield ps.Batch(1, ["b"])
+        ctx.advance(2)
+        await trio.sleep_forever()
+
+    got = []
+    async with ps.pipe(goes_on(), module(1000.0), ps.drain(got.append)).open(check=True) as running:
+        await running.progress.completed(1)
+        assert got[-1] == "b"
+        assert trio.current_time() < 1000
+        await running.abort()
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_what_is_kept_holds_its_time(module, autojump_clock):
+    """Until it is answered a value that is kept holds its time, by the module's name; what replaces it does then."""
+    script = [(0, "a"), (1, "b"), (2, "c"), (1e9, "d")]
+    async with ps.pipe(at(script), module(100.0), ps.collect()).open() as running:
+        await trio.sleep(5)
+        holders = [blocking.holder for blocking in running.progress.explain(0) if blocking.what == "holds"]
+        assert holders == [module.__name__]
+        await running.abort()
+
+
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_no_more_is_read_while_a_complete_time_waits(module, edge, counting, probe, autojump_clock):
+    """With a slow consumer and ever new times they are bounded: what cannot be replaced is back-pressure."""
+    async with edge(ps.pipe(counting(probe, 1000, timed=True), module(0.1))) as reader:
+        await reader.ask(1)
+        await trio.sleep(100)
+        assert len(probe.asked) <= 5
+        await reader.abort()
+    assert probe.balanced
