@@ -6,6 +6,7 @@ it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
 """
 
 from pullstream import checker
+from pullstream.asyncio_bridge import asyncio_call
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.concat import concat
 from pullstream.combining.latest import combine_latest
@@ -45,6 +46,7 @@ from pullstream.sinks.search import find, first, last
 from pullstream.sources.awaited import from_async_iterable, from_awaitable
 from pullstream.sources.callback import Emit, from_callback
 from pullstream.sources.channel import from_channel
+from pullstream.sources.from_asyncio import from_asyncio
 from pullstream.sources.generate import count, infinite, repeat, unfold
 from pullstream.sources.interval import interval
 from pullstream.sources.pushable import Pushable, pushable
@@ -104,6 +106,7 @@ __all__ = [
     "WorkerDied",
     "abortable",
     "aiterate",
+    "asyncio_call",
     "batch",
     "checker",
     "collect",
@@ -122,6 +125,7 @@ __all__ = [
     "first",
     "flat_map",
     "from_async_iterable",
+    "from_asyncio",
     "from_awaitable",
     "from_callback",
     "from_channel",

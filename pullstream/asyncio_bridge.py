@@ -1,0 +1,210 @@
+"""The bridge to asyncio: an event loop of asyncio's in a thread beside a trio program, and calls into it.
+
+The loop is started by the first who needs it, and serves the whole trio program: every `run`, every open pipeline. It
+ends in order with that program: its tasks are cancelled and awaited, its generators closed, its thread joined.
+"""
+
+import asyncio
+import contextvars
+import functools
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final, ParamSpec
+
+import attrs
+import trio
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Site, callable_argument
+from pullstream.errors import CompositionError, PullstreamError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+GRACE: Final = 5.0
+"""Seconds that a cancelled task of asyncio's has to end, before nobody waits for it any longer."""
+
+
+def asyncio_call(
+    function: Callable[P, Awaitable[R]], *, loop: asyncio.AbstractEventLoop | None = None
+) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Make an async function of asyncio's one that trio can await, to be given to `map_async` and its like.
+
+    >>> import asyncio, pullstream as ps
+    >>> async def fetch(n):
+    ...     await asyncio.sleep(0.001)
+    ...     return n * n
+    >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.map_async(ps.asyncio_call(fetch), width=8), ps.collect()))
+    [1, 4, 9]
+
+    Each call is a task of an asyncio loop, which runs in a thread of its own from the first call to the end of the
+    trio program (for `ps.run`: of the run). With `loop=` it is a loop of yours, which must be running in another
+    thread, for what belongs to that loop already: `await asyncio.to_thread(ps.run, pipeline)` in its program.
+
+    Exceptions arrive as themselves. A cancellation here, by an abort say, cancels the task and waits until it has
+    ended, for 5 seconds at most; a task that is cancelled by others raises `asyncio.CancelledError`, a failure like
+    any. Trio's virtual clocks know nothing of what goes on in asyncio.
+    """
+    callable_argument("asyncio_call", "function", function)
+    loop_argument("asyncio_call", loop)
+
+    @functools.wraps(function)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bridge = await bridge_to(loop)
+        return await bridge.call(functools.partial(function, *args, **kwargs))
+
+    return call
+
+
+def loop_argument(module: str, loop: object) -> None:
+    """Refuse, when composing, what is no asyncio loop."""
+    if loop is not None and not isinstance(loop, asyncio.AbstractEventLoop):
+        raise CompositionError(f"{module}() at {Site.here()} takes an asyncio loop as its loop, and got {loop!r}")
+
+
+@attrs.frozen
+class _Result:
+    value: Any
+
+
+@attrs.frozen
+class _Raised:
+    exc: BaseException
+
+
+class Job:
+    """A task of asyncio's, as trio sees it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, main: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self._loop = loop
+        self._token = trio.lowlevel.current_trio_token()
+        self._main = main
+        self._task: asyncio.Task[_Result | _Raised] | None = None
+        self.outcome: _Result | _Raised | None = None
+        self.ended = trio.Event()
+        loop.call_soon_threadsafe(self._begin, contextvars.copy_context())
+
+    def cancel(self) -> None:
+        """Cancel the task, from trio's thread."""
+        with suppress(RuntimeError):  # the loop is closed, and the task has ended with it
+            self._loop.call_soon_threadsafe(self.cancel_here)
+
+    # ---- in asyncio's thread
+
+    def _begin(self, context: contextvars.Context) -> None:
+        self._task = self._loop.create_task(self._work(), context=context)
+        self._task.add_done_callback(self._done)
+
+    async def _work(self) -> _Result | _Raised:
+        try:
+            return _Result(await self._main())
+        except BaseException as exc:  # noqa: BLE001 - what ends a program ends the trio program, not only this loop
+            return _Raised(exc)
+
+    def cancel_here(self) -> None:
+        """Cancel the task, from asyncio's thread."""
+        assert self._task is not None, "begun before"
+        self._task.cancel()
+
+    def _done(self, task: "asyncio.Task[_Result | _Raised]") -> None:
+        # A task that was cancelled before its first step has not even begun to catch.
+        self.outcome = _Raised(asyncio.CancelledError()) if task.cancelled() else task.result()
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self.ended.set)
+
+
+class Bridge:
+    """A running asyncio loop, as trio sees it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+
+    async def call(self, function: Callable[[], Awaitable[R]]) -> R:
+        """Call an async function in a task of its own, and wait for it."""
+
+        async def main() -> R:
+            awaitable = function()
+            if not hasattr(awaitable, "__await__"):
+                raise TypeError(f"asyncio_call awaits what its function returns, and got {awaitable!r}")
+            return await awaitable
+
+        job = Job(self.loop, main)
+        try:
+            await job.ended.wait()
+        except trio.Cancelled:
+            job.cancel()
+            with trio.move_on_after(GRACE, shield=True):
+                await job.ended.wait()
+            if isinstance(job.outcome, _Raised) and not isinstance(job.outcome.exc, asyncio.CancelledError):
+                raise job.outcome.exc from None
+            raise
+        outcome, job.outcome = job.outcome, None
+        if isinstance(outcome, _Raised):
+            raise outcome.exc
+        assert outcome is not None, "an ended job has an outcome"
+        return outcome.value
+
+
+class _Thread:
+    """The asyncio loop of a trio program, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._ready = trio.Event()
+        self._ended = trio.Event()
+        self._bridge: Bridge
+        self._stopping: asyncio.Event
+        self._failure: BaseException | None = None
+        threading.Thread(target=self._work, name="pullstream asyncio", daemon=True).start()
+        trio.lowlevel.spawn_system_task(self._host)
+
+    async def bridge(self) -> Bridge:
+        """The loop, once it runs."""
+        await self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        return self._bridge
+
+    async def _host(self) -> None:
+        """End the loop when the trio program's main task has ended, which cancels this one."""
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.move_on_after(GRACE + 1, shield=True):
+                await self._ready.wait()
+                if self._failure is None:
+                    self._bridge.loop.call_soon_threadsafe(self._stopping.set)
+                    await self._ended.wait()
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as exc:  # noqa: BLE001 - raised by whoever needs the loop
+            self._failure = exc
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._ready.set)
+            self._token.run_sync_soon(self._ended.set)
+
+    async def _main(self) -> None:
+        self._bridge = Bridge(asyncio.get_running_loop())
+        self._stopping = asyncio.Event()
+        self._token.run_sync_soon(self._ready.set)
+        await self._stopping.wait()
+
+
+_thread: trio.lowlevel.RunVar[_Thread | None] = trio.lowlevel.RunVar("pullstream's asyncio loop", None)
+
+
+async def bridge_to(loop: asyncio.AbstractEventLoop | None) -> Bridge:
+    """The bridge to `loop` or, without one, to the loop of this trio program, which is started if it has none yet."""
+    if loop is None:
+        thread = _thread.get()
+        if thread is None:
+            thread = _Thread()
+            _thread.set(thread)
+        return await thread.bridge()
+    if not loop.is_running() or loop is asyncio._get_running_loop():  # noqa: SLF001 - get_running_loop, without raising
+        where = "in this very thread, which waits for the run" if loop.is_running() else "not at all"
+        raise PullstreamError(f"loop= is an asyncio loop that runs in another thread, and {loop!r} runs {where}")
+    return Bridge(loop)

@@ -1,0 +1,386 @@
+"""The bridge to asyncio: real asyncio primitives, exceptions as themselves, cancellation both ways, loops in order."""
+
+import asyncio
+import contextvars
+import functools
+import gc
+import threading
+import warnings
+from contextlib import suppress
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream import asyncio_bridge
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+def bridge_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "pullstream asyncio"]
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left():
+    yield
+    assert bridge_threads() == []
+
+
+async def double(n):
+    await asyncio.sleep(0.001)
+    return 2 * n
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_calls(limit, ordered):
+    """In map_async, in order or as ready, at any limit; many at a time."""
+    pipeline = ps.pipe(ps.values(range(50)), ps.map_async(ps.asyncio_call(double), 8, ordered=ordered), ps.collect())
+    assert sorted(ps.run(pipeline, limit=limit)) == [2 * n for n in range(50)]
+
+
+async def test_calls_run_side_by_side_in_one_loop():
+    """Four calls meet at an asyncio barrier, in one thread, which is not trio's."""
+    threads = set()
+    barrier = asyncio.Barrier(4)
+
+    async def meet(_):
+        threads.add(threading.current_thread())
+        await barrier.wait()
+
+    pipeline = ps.pipe(ps.values(range(8)), ps.map_async(ps.asyncio_call(meet), 4), ps.tally())
+    with trio.fail_after(10):
+        async with pipeline.open() as one, pipeline.open() as two:
+            assert (await one.result(), await two.result()) == (8, 8)
+    assert threads == set(bridge_threads())
+    assert len(threads) == 1
+    assert await ps.asyncio_call(double)(n=4) == 8
+
+
+async def fails(n):
+    await asyncio.sleep(0)
+    raise Boom(n)
+
+
+async def cancels_itself(_):
+    asyncio.current_task().cancel()
+    await asyncio.sleep(1)
+
+
+async def exits(_):
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [(fails, Boom), (cancels_itself, asyncio.CancelledError), (exits, SystemExit), (lambda n: n, TypeError)],
+)
+def test_exceptions_arrive_as_themselves(function, error, counting, probe):
+    """The source is told with it, too; what was cancelled in asyncio is a failure like any."""
+    got = []
+    function = ps.asyncio_call(function)
+
+    async def at_three(n):
+        return await function(n) if n == 3 else n
+
+    with pytest.raises(error) as caught:
+        ps.run(ps.pipe(counting(probe, 1000), ps.map_async(at_three, 2), ps.drain(got.append)))
+    assert got == [0, 1, 2]
+    assert probe.reasons == [caught.value]
+    assert any("test_sources_asyncio" in note for note in caught.value.__notes__)
+
+
+async def test_a_cancellation_cancels_the_task_and_waits_for_it():
+    """Its cleanup may await, and has ended when the cancellation goes on."""
+    happened = []
+
+    async def slow():
+        try:
+            happened.append("begun")
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.02)
+            happened.append("cleaned")
+
+    with trio.move_on_after(0.05) as scope:
+        await ps.asyncio_call(slow)()
+    assert scope.cancelled_caught
+    assert happened == ["begun", "cleaned"]
+
+    async def raises():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise Boom
+
+    with pytest.raises(Boom):
+        with trio.move_on_after(0.05):
+            await ps.asyncio_call(raises)()
+
+
+async def test_a_task_that_does_not_end_is_left(monkeypatch):
+    """After the grace nobody waits for it, neither the cancellation nor the end of the program."""
+    monkeypatch.setattr(asyncio_bridge, "GRACE", 0.05)
+    free = threading.Event()
+
+    async def stubborn():
+        while not free.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+
+    with trio.move_on_after(0.05) as scope:
+        await ps.asyncio_call(stubborn)()
+    assert scope.cancelled_caught
+    free.set()
+
+
+def test_in_an_asyncio_program():
+    """A run that asyncio waits for has a loop of its own beside, and asyncio's goes on afterwards."""
+
+    async def main():
+        result = ps.run(ps.pipe(ps.from_asyncio(numbers), ps.map_async(ps.asyncio_call(double), 2), ps.collect()))
+        return result, await double(1)
+
+    assert asyncio.run(main()) == ([0, 2, 4, 6, 8], 2)
+
+
+def test_an_abort_cancels_the_calls():
+    """`take` has enough: what is still under way is cancelled before the run ends."""
+    cancelled = []
+    barrier = asyncio.Barrier(3)
+
+    async def forever(n):
+        await barrier.wait()
+        if n:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                cancelled.append(n)
+        return n
+
+    calls = ps.map_async(ps.asyncio_call(forever), 3, ordered=False)
+    assert ps.run(ps.pipe(ps.values([1, 2, 0]), calls, ps.find(lambda n: n == 0, limit=3))) == 0
+    assert sorted(cancelled) == [1, 2]
+
+
+variable = contextvars.ContextVar("variable", default="unset")
+
+
+async def test_context_travels():
+    """Context variables of the caller are seen by the call."""
+
+    async def look():
+        return variable.get()
+
+    variable.set("set")
+    assert await ps.asyncio_call(look)() == "set"
+
+
+def test_a_loop_of_ones_own():
+    """What belongs to a running asyncio program is reached from a run in a thread of that program."""
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        lock, seen = asyncio.Lock(), []
+        await lock.acquire()
+        loop.call_later(0.02, lock.release)
+
+        async def locked(n):
+            async with lock:
+                seen.append(asyncio.get_running_loop())
+                return n
+
+        future = loop.create_future()
+        loop.call_later(0.01, future.set_result, 5)
+        calls = ps.map_async(ps.asyncio_call(locked, loop=loop), 2)
+        pipeline = ps.pipe(ps.from_asyncio(future, loop=loop), calls, ps.collect())
+        assert await asyncio.to_thread(ps.run, pipeline) == [5]
+        assert seen == [loop]
+        with pytest.raises(ps.PullstreamError, match="in this very thread"):
+            ps.run(ps.pipe(ps.values([1]), calls, ps.collect()))
+        return calls
+
+    calls = asyncio.run(main())
+    with pytest.raises(ps.PullstreamError, match="not at all"):
+        ps.run(ps.pipe(ps.values([1]), calls, ps.collect()))
+
+
+async def numbers(count=5, *, record=None, failure=None):
+    try:
+        for n in range(count):
+            if record is not None:
+                record.append(n)
+            yield n
+            await asyncio.sleep(0)
+        if failure is not None:
+            raise failure
+    finally:
+        await asyncio.sleep(0.01)
+        if record is not None:
+            record.append("closed")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_a_generator_as_source(limit):
+    """Every value, each at its time; anew for every run when given as a function, once when given as a generator."""
+    collect = ps.collect(timed=True)
+    pipeline = ps.pipe(ps.from_asyncio(numbers, time=lambda n: n // 2), collect)
+    for _ in range(2):
+        assert ps.run(pipeline, limit=limit) == [(n // 2, n) for n in range(5)]
+    pipeline = ps.pipe(ps.from_asyncio(numbers(3)), collect)
+    assert ps.run(pipeline, limit=limit) == [(0, n) for n in range(3)]
+    with pytest.raises(ps.ReuseError, match="from_asyncio"):
+        ps.run(pipeline)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_no_more_is_made_than_was_asked_for(limit):
+    """take(3) lets three values be made, and the generator is closed before the run ends."""
+    record = []
+    source = ps.from_asyncio(functools.partial(numbers, 100, record=record))
+    assert ps.run(ps.pipe(source, ps.take(3), ps.collect()), limit=limit) == [0, 1, 2]
+    assert record == [0, 1, 2, "closed"]
+
+
+@pytest.mark.parametrize("how", ["end", "failure", "abort", "error", "abort under way", "cancel", "never asked"])
+async def test_closed_once_in_every_ending(how, edge, drained):
+    """Before the end is confirmed, whatever it is."""
+    record, closed = [], []
+
+    class Source:
+        def __aiter__(self):
+            return self
+
+        async def __anext__(self):
+            await asyncio.sleep(60 if "under" in how or how == "cancel" else 0)
+            record.append("asked")
+            if how == "end" and len(record) > 3:
+                raise StopAsyncIteration
+            if how == "failure" and len(record) > 3:
+                raise Boom
+            return 1
+
+        async def aclose(self):
+            await asyncio.sleep(0.01)
+            closed.append(True)
+
+    async with edge(ps.from_asyncio(Source)) as reader, trio.open_nursery() as nursery:
+        if how == "end":
+            assert await drained(reader) == [1, 1, 1]
+        elif how == "failure":
+            got = []
+            with pytest.raises(Boom):
+                while True:
+                    got += (await reader.ask(9)).values
+            assert got == [1, 1, 1]
+        elif how == "abort under way":
+            nursery.start_soon(reader.lane().ask)
+            await trio.sleep(0.03)
+            await reader.abort()
+        elif how == "cancel":
+            with trio.move_on_after(0.03):
+                await reader.ask()
+        elif how == "never asked":
+            await reader.abort()
+        else:
+            await reader.ask()
+            await (reader.abort() if how == "abort" else reader.error(Boom()))
+        assert closed == [True] * (how != "never asked")
+
+
+def test_a_generator_keeps_its_scopes():
+    """It is advanced and closed in one task, so asyncio's own scopes around its yields hold."""
+
+    async def scoped():
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            group.create_task(asyncio.sleep(0))
+            for n in range(9):
+                await asyncio.sleep(0)
+                yield n
+
+    assert ps.run(ps.pipe(ps.from_asyncio(scoped), ps.collect())) == list(range(9))
+
+
+def test_awaitables_as_source():
+    """A coroutine function, anew for every run; a coroutine, once; exceptions as themselves."""
+    pipeline = ps.pipe(ps.from_asyncio(functools.partial(double, 4)), ps.collect())
+    assert [ps.run(pipeline), ps.run(pipeline)] == [[8], [8]]
+    pipeline = ps.pipe(ps.from_asyncio(double(5)), ps.collect())
+    assert ps.run(pipeline) == [10]
+    with pytest.raises(ps.ReuseError):
+        ps.run(pipeline)
+    with pytest.raises(Boom):
+        ps.run(ps.pipe(ps.from_asyncio(functools.partial(fails, 1)), ps.collect()))
+    with pytest.raises(TypeError, match="needs an awaitable or an async iterable"):
+        ps.run(ps.pipe(ps.from_asyncio(lambda: 3), ps.collect()))
+
+
+def test_a_coroutine_that_nobody_asks_for():
+    """It is closed, and does not complain."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ps.run(ps.pipe(ps.from_asyncio(double(5)), ps.take(0), ps.collect()))
+        gc.collect()
+
+
+def test_an_asyncio_server():
+    """A queue fed by real connections on loopback is a source; calls answer through asyncio's streams."""
+
+    async def served():
+        queue = asyncio.Queue()
+
+        async def connected(reader, writer):
+            queue.put_nowait((await reader.readline()).decode().strip())
+            writer.write(b"thanks\n")
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(connected, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+
+        async def visit(n):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"visitor {n}\n".encode())
+            assert await reader.readline() == b"thanks\n"
+            writer.close()
+            await writer.wait_closed()
+
+        async with server, asyncio.TaskGroup() as group:
+            for n in range(5):
+                group.create_task(visit(n))
+                yield await queue.get()
+
+    async def shout(text):
+        process = await asyncio.create_subprocess_exec("tr", "a-z", "A-Z", stdin=-1, stdout=-1)
+        return (await process.communicate(text.encode()))[0].decode()
+
+    pipeline = ps.pipe(ps.from_asyncio(served), ps.map_async(ps.asyncio_call(shout), 3), ps.collect())
+    assert ps.run(pipeline) == [f"VISITOR {n}" for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda: ps.asyncio_call(3),
+        lambda: ps.asyncio_call(double, loop=3),
+        lambda: ps.from_asyncio(3),
+        lambda: ps.from_asyncio([3]),
+        lambda: ps.from_asyncio(double, loop=3),
+        lambda: ps.from_asyncio(numbers, time=3),
+    ],
+)
+def test_bad_arguments_are_refused(compose):
+    """When composing, by name."""
+    with pytest.raises(ps.CompositionError, match=r"(asyncio_call|from_asyncio)\(\) at .*test_sources_asyncio"):
+        compose()
+
+
+def test_a_future_belongs_to_its_loop():
+    """It is refused, unless that loop is given."""
+    loop = asyncio.new_event_loop()
+    with pytest.raises(ps.CompositionError, match="say which with loop="):
+        ps.from_asyncio(loop.create_future())
+    loop.close()
