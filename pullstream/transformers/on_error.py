@@ -8,15 +8,16 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site
+from pullstream.combining.aside import SideBranch
 from pullstream.engine.fused import Kind, Stage
 from pullstream.errors import CompositionError, blame
 from pullstream.failures import Caught, Failed, caught
-from pullstream.transformers.divert import Divert
 
 A = TypeVar("A")
 
@@ -51,7 +52,15 @@ def _follower(culprit: str, on_error: object) -> Module:
         return Module("leave_out", _leave_out)
     if on_error == "result":
         return Module("reveal", _reveal, (culprit,))
-    return Module("divert", Divert, (culprit, on_error))
+    return Module("divert", _divert, (culprit, on_error))
+
+
+def _divert(culprit: str, sink: Blueprint) -> SideBranch:
+    return SideBranch(sink, _is_mark, partial(_revealed, culprit))
+
+
+def _is_mark(value: object) -> bool:
+    return value.__class__ is Caught
 
 
 def _leave_out() -> Stage:
@@ -59,11 +68,12 @@ def _leave_out() -> Stage:
 
 
 def _reveal(culprit: str) -> Stage:
-    def reveal(mark: Caught) -> Failed[Any]:
-        blame(mark.error, culprit)
-        return Failed(mark.value, mark.error)
+    return Stage(Kind.REVEAL, partial(_revealed, culprit))
 
-    return Stage(Kind.REVEAL, reveal)
+
+def _revealed(culprit: str, mark: Caught) -> Failed[Any]:
+    blame(mark.error, culprit)
+    return Failed(mark.value, mark.error)
 
 
 def catches(on_error: object) -> bool:
