@@ -11,7 +11,7 @@ import operator
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import trio
 
@@ -51,9 +51,29 @@ def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
     return lambda values: [function(value) for value in values]
 
 
-def counted(key: Function) -> ps.Transformer[Any, Any]:
+def counted(key: Function, on_error: Literal["fail", "skip"] = "fail") -> ps.Transformer[Any, Any]:
     """How many values there are of each key."""
-    return ps.reduce_by_key(key, ps.Fold(int, lambda n, _: n + 1))
+    return ps.reduce_by_key(key, ps.Fold(int, lambda n, _: n + 1), on_error=on_error)
+
+
+def two_lines(value: object) -> Any:
+    """Text that ends in the middle of a line."""
+    return f"{value}\n\n{value}"
+
+
+def bytes_of(value: int) -> Any:
+    """Characters of two bytes, more of them for larger values."""
+    return "é".encode() * value
+
+
+def shown_results(function: Function) -> ps.Transformer[Any, str]:
+    """What came of each value, as text: errors are equal to themselves alone."""
+    return ps.pipe(ps.map(function, on_error="result"), ps.map(str))
+
+
+def failing_calls(function: Function) -> ps.Transformer[Any, Any]:
+    """Calls of which some may fail."""
+    return ps.map_async(calling(function), 2, on_error="skip")
 
 
 async def moments(resource: AbstractContextManager[object]) -> AsyncIterator[int]:
@@ -143,6 +163,37 @@ TRANSFORMERS: Final = (
     Subject("take_times 2", lambda: ps.take_times(2)),
     Subject("take_times 9", lambda: ps.take_times(9)),
     Subject("reduce_by_key", counted, around=True, flushes=True),
+    Subject("map, failures left out", lambda f: ps.map(f, on_error="skip"), around=True, absorbs=True),
+    Subject("map, failures as results", shown_results, around=True, absorbs=True),
+    Subject("map, failures diverted", lambda f: ps.map(f, on_error=ps.drain()), around=True, absorbs=True),
+    Subject("filter_not", lambda function: ps.filter_not(lambda n: function(n) < 0), around=True),
+    Subject("tap", ps.tap, around=True),
+    Subject("tap, with its end", lambda function: ps.tap(function, lambda _: None), around=True),
+    Subject("unique", ps.unique, around=True),
+    Subject("unique, bounded", lambda function: ps.unique(function, bound=1), around=True),
+    Subject(
+        "non_unique", lambda function: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.non_unique(function)), around=True
+    ),
+    Subject("scan", lambda function: ps.scan(lambda total, n: total + function(n), 0), around=True),
+    Subject("take by a test", lambda function: ps.take(passing(function)), around=True),
+    Subject("take by a test, ahead", lambda function: ps.take(passing(function), ahead=3), around=True),
+    Subject("take by a test, up to 2", lambda: ps.take(lambda n: n < 2)),
+    Subject("take by a test, with the last", lambda: ps.take(lambda n: n < 2, last=True)),
+    Subject("skip 2", lambda: ps.skip(2)),
+    Subject("skip by a test", lambda function: ps.skip(passing(function)), around=True),
+    Subject("skip by a test, up to 2", lambda: ps.skip(lambda n: n < 2)),
+    Subject("batch 2", lambda: ps.batch(2)),
+    Subject("batch by the clock", lambda: ps.batch(3, seconds=1.5), timing=True),
+    Subject("window 2", lambda: ps.window(2)),
+    Subject("window 3, sliding", lambda: ps.window(3, 1)),
+    Subject("window by the clock", lambda: ps.window(seconds=1.5), timing=True),
+    Subject("window by the clock, sliding", lambda: ps.window(seconds=3, every=1), timing=True),
+    Subject("split, lines", lambda: ps.pipe(ps.map(two_lines), ps.split())),
+    Subject("split, at a separator", lambda: ps.pipe(ps.map(two_lines), ps.split("\n\n"))),
+    Subject("split, blocks", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=4))),
+    Subject("decode", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=3), ps.decode(errors="ignore"))),
+    Subject("map_async, failures left out", failing_calls, around=True, absorbs=True),
+    Subject("reduce_by_key, failures left out", lambda f: counted(f, on_error="skip"), around=True, absorbs=True),
     Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
 )
 

@@ -10,7 +10,7 @@ from pullstream.blueprint import Module, Site, Transformer, count_argument
 from pullstream.errors import CompositionError
 from pullstream.transformers.gather import Gather, Part
 
-S = TypeVar("S", str, bytes)
+A = TypeVar("A")
 
 LONGEST: Final = 2**24
 """How long a piece may be, in characters or bytes, when nothing is said."""
@@ -133,11 +133,13 @@ class _Blocks(_Pieces):
 
 
 @overload
-def split(*, longest: int = LONGEST) -> Transformer[S, S]: ...
+def split(*, longest: int = LONGEST) -> Transformer[A, A]: ...
 @overload
-def split(separator: S, *, longest: int = LONGEST) -> Transformer[S, S]: ...
+def split(separator: str, *, longest: int = LONGEST) -> Transformer[str, str]: ...
 @overload
-def split(*, size: int) -> Transformer[S, S]: ...
+def split(separator: bytes, *, longest: int = LONGEST) -> Transformer[bytes, bytes]: ...
+@overload
+def split(*, size: int) -> Transformer[A, A]: ...
 def split(separator: Any = None, *, size: int | None = None, longest: int = LONGEST) -> Transformer[Any, Any]:
     r"""Cut text, or bytes, that come in pieces of any length: into lines, at a separator, or into blocks.
 
