@@ -78,8 +78,8 @@ class Edge:
         self.ending: Done | BaseException | _Unknown = UNKNOWN
         self.before: frozenset[int] = frozenset()
         """The asks that were outstanding when the first termination was sent."""
-        self._clock = clock or count().__next__
-        self._watching = watching
+        self.clock = clock or count().__next__
+        self.watching = watching
         self._asks: dict[int, int] = {}
         self._limits: dict[int, int] = {}
         self._terminations: dict[int, int] = {}
@@ -134,14 +134,14 @@ class Edge:
 
     def ack(self, lane: int) -> None:
         """A lane acknowledges without asking."""
-        self.record.add(self._clock(), What.ACK, self.requests, lane)
+        self.record.add(self.clock(), What.ACK, self.requests, lane)
 
     def _request(self, what: What, lane: int, about: object) -> int:
         self.requests += 1
-        self.latest_at = self._clock()
+        self.latest_at = self.clock()
         self.record.add(self.latest_at, what, self.requests, lane, about)
-        if self.requests == 1 and self._watching is not None:
-            self._watching.began(self)
+        if self.requests == 1 and self.watching is not None:
+            self.watching.began(self)
         return self.requests
 
     def _polite(self, lane: int) -> None:
@@ -158,19 +158,19 @@ class Edge:
         """An ask is answered."""
         lane, limit = self._asks.pop(number), self._limits.pop(number)
         if answer is DONE:
-            self.record.add(self._clock(), What.DONE, number, lane)
+            self.record.add(self.clock(), What.DONE, number, lane)
             self._told.add(lane)
             self._terminal(number, DONE)
         elif isinstance(answer, Batch):
             self._value(number, lane, limit, cast("Batch[Any]", answer))
         else:
-            self.record.add(self._clock(), What.VALUE, number, lane, answer)
+            self.record.add(self.clock(), What.VALUE, number, lane, answer)
             self._blame_above("R2", f"an answer is a Batch or DONE, and this is {answer!r}")
 
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
         values = batch.values
         self.record.add(
-            self._clock(), What.VALUE, number, lane, Batched(batch.time, len(values), tuple(values[:SAMPLE]))
+            self.clock(), What.VALUE, number, lane, Batched(batch.time, len(values), tuple(values[:SAMPLE]))
         )
         if not 1 <= len(values) <= limit:
             self._blame_above("R2", f"ask {number} was for 1 to {limit} values, and was answered with {len(values)}")
@@ -190,13 +190,13 @@ class Edge:
         if without_cancelled(exc) is None:
             self._cancelled(number, lane)
         else:
-            self.record.add(self._clock(), What.FAILURE, number, lane, exc)
+            self.record.add(self.clock(), What.FAILURE, number, lane, exc)
             if limit >= 1:  # else the ask was refused, which is no answer
                 self._told.add(lane)
                 self._terminal(number, exc)
 
     def _cancelled(self, number: int, lane: int) -> None:
-        self.record.add(self._clock(), What.CANCELLED, number, lane)
+        self.record.add(self.clock(), What.CANCELLED, number, lane)
         self._told.add(lane)
         if self.state is State.OPEN:
             self._step(Event.ABORT)
@@ -241,7 +241,7 @@ class Edge:
     def confirmed(self, number: int, answer: Any) -> None:
         """A termination is confirmed."""
         lane = self._terminations.pop(number)
-        self.record.add(self._clock(), What.DONE if answer is DONE else What.VALUE, number, lane, answer)
+        self.record.add(self.clock(), What.DONE if answer is DONE else What.VALUE, number, lane, answer)
         if answer is not DONE:
             self._blame_above("R8", f"a termination is confirmed with DONE, not with {answer!r}")
         self._over(lane)
@@ -250,9 +250,9 @@ class Edge:
         """A termination raised: a release failed, or the wait for it was cancelled."""
         lane = self._terminations.pop(number)
         if without_cancelled(exc) is None:
-            self.record.add(self._clock(), What.CANCELLED, number, lane)
+            self.record.add(self.clock(), What.CANCELLED, number, lane)
             return
-        self.record.add(self._clock(), What.FAILURE, number, lane, exc)
+        self.record.add(self.clock(), What.FAILURE, number, lane, exc)
         if exc is self.reason:
             self._blame_above("R8", "the reason that was sent came back, instead of a confirmation")
         self.refusal = exc
@@ -291,8 +291,8 @@ class Edge:
         failed = isinstance(self.ending, BaseException)
         self._step(Event.RELEASED_FAILED if failed else Event.RELEASED)
         self.over = True
-        if self._watching is not None:
-            self._watching.ended(self, how)
+        if self.watching is not None:
+            self.watching.ended(self, how)
 
     def _blame_above(self, rule: str, what: str) -> NoReturn:
         self.violated(rule, self.above, what)
@@ -303,8 +303,8 @@ class Edge:
     def violated(self, rule: str, by: Partner, what: str, drawn: str | None = None) -> NoReturn:
         """Report that a rule was broken here."""
         violation = Violation(rule, by.name, by.site, what, self.events, drawn or self.diagram())
-        if self._watching is not None:
-            self._watching.broken(violation)
+        if self.watching is not None:
+            self.watching.broken(violation)
         raise violation
 
     @property

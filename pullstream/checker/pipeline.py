@@ -12,6 +12,7 @@ from pullstream.checker.diagram import module_diagram
 from pullstream.checker.edge import Edge, Partner
 from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
+from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import Port, Seat
@@ -221,38 +222,17 @@ class Checker:
         """The edge has its first request: the module below it must have been asked as well."""
         assert isinstance(edge, RunEdge)
         self._open[edge] = None
-        output = self._above.get(edge.consumer)
-        if output is not None and not output.requests:
-            edge.violated("R2", edge.below, "it began to ask before anybody had asked it")
+        verify_beginning(edge, self._above.get(edge.consumer))
 
     def ended(self, edge: Edge, how: Event) -> None:
-        """The edge is over: so must be what is above the module that ended it, and told the same reason."""
+        """The edge is over: so must be what is above the module that ended it, and all that the module had."""
         assert isinstance(edge, RunEdge)
         self._open.pop(edge, None)
         inputs = [lane.edge for lane in edge.kernel.inputs if isinstance(lane, WatchedLane)]
-        if any(edge.ending is other.ending for other in inputs):
-            rule = "R6"  # whatever it was, it was passed on
-        else:
-            rule = {Event.END: "R7", Event.FAIL: "R8"}.get(how, "R6")
-        for other in inputs:
-            if other.requests and not other.over:
-                self._blame(rule, edge, other, f"it is over below, and its upstream, {other.above.name}, is not")
-            if other.terminated_at > edge.latest_at and not self._same_reason(edge, other, how):
-                self._blame(rule, edge, other, f"its upstream was told {other.reason!r}, which is not the reason here")
+        verify_end(edge, inputs, how, edge.resource.failed)
         if not isinstance(edge.refusal, ReleaseTimeout):
             # That says already that something was not released.
             edge.resource.ended()
-
-    def _same_reason(self, edge: RunEdge, other: Edge, how: Event) -> bool:
-        if how is Event.END:
-            return other.reason is None
-        if how is Event.FAIL:
-            # A release that failed came after upstream was told (R8).
-            return edge.ending is other.reason or edge.ending is other.refusal or edge.resource.failed(edge.ending)
-        return other.reason is edge.reason or edge.ending not in (DONE, edge.reason)
-
-    def _blame(self, rule: str, edge: RunEdge, other: Edge, what: str) -> None:
-        edge.violated(rule, edge.above, what, module_diagram(edge.events, other.events))
 
 
 def _partner(seat: Seat) -> Partner:

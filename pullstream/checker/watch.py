@@ -1,10 +1,14 @@
 """Watching one edge: a reader around any reader."""
 
+from typing import Any
+
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site
+from pullstream.checker.diagram import module_diagram
 from pullstream.checker.edge import Edge, Partner
 from pullstream.checker.events import Seen
+from pullstream.checker.ties import Tie
 from pullstream.protocol import Batch, Done, Reader
 
 T_co = TypeVar("T_co", covariant=True)
@@ -13,9 +17,10 @@ T_co = TypeVar("T_co", covariant=True)
 class WatchedReader(Reader[T_co]):
     """A reader that passes everything on, and verifies it. Made by `watch`."""
 
-    def __init__(self, reader: Reader[T_co], edge: Edge) -> None:
+    def __init__(self, reader: Reader[T_co], edge: Edge, above: "WatchedReader[Any] | None" = None) -> None:
         self._reader = reader
         self._edge = edge
+        self._above = above
         self._lane = edge.lane()
 
     @property
@@ -24,8 +29,15 @@ class WatchedReader(Reader[T_co]):
         return self._edge.events
 
     def diagram(self) -> str:
-        """The events in the specification's notation."""
-        return self._edge.diagram()
+        """The events in the specification's notation; those of the edge above, too, if that is watched."""
+        return self._edge.diagram() if self._above is None else module_diagram(self.events, self._above.events)
+
+    def tie(self, output: Edge) -> None:
+        """Say that the module below this edge answers on `output`."""
+        tie = Tie(self._edge, output)
+        self._edge.below = output.above
+        self._edge.watching = output.watching = tie
+        output.clock = self._edge.clock
 
     def settled(self) -> None:
         """Say that nothing more will happen.
@@ -81,10 +93,16 @@ class WatchedReader(Reader[T_co]):
 
     @override
     def lane(self) -> "WatchedReader[T_co]":
-        return WatchedReader(self._reader.lane(), self._edge)
+        return WatchedReader(self._reader.lane(), self._edge, self._above)
 
 
-def watch(reader: Reader[T_co], name: str = "the module above", *, strict: bool = False) -> WatchedReader[T_co]:
+def watch(
+    reader: Reader[T_co],
+    name: str = "the module above",
+    *,
+    strict: bool = False,
+    above: WatchedReader[Any] | None = None,
+) -> WatchedReader[T_co]:
     """Watch one edge, by hand: ask the reader this gives instead of `reader`, which may be anybody's.
 
     >>> import trio, pullstream as ps
@@ -101,10 +119,15 @@ def watch(reader: Reader[T_co], name: str = "the module above", *, strict: bool 
     -> D: abort3(Ans3) -> U: Ans3=done
 
     It verifies what an edge alone shows: R1 to R5 and R8's confirmation; with `strict` also that the requester is
-    polite (R9). `run(..., check=True)` verifies the rest as well. `name` is what errors call the module above.
+    polite (R9). If `reader` is a transformer's, and asks the watched reader `above`, what ties its two edges is
+    verified as well: R2, R6, R7 and R8; then the diagram shows both. `run(..., check=True)` verifies the rest, too.
+    `name` is what errors call the module above.
 
     Raises:
         Violation: at the call at which a rule is broken.
     """
     here = Site.here()
-    return WatchedReader(reader, Edge(Partner(name), Partner("the requester", here), strict=strict))
+    edge = Edge(Partner(name), Partner("the requester", here), strict=strict)
+    if above is not None:
+        above.tie(edge)
+    return WatchedReader(reader, edge, above)

@@ -616,3 +616,80 @@ def test_a_checker_draws_both_sides_of_a_module():
         "-> TO: Ans1=value('A STRING ... OR NEARLY')",
         "-> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=done -> TO: Ans2=done",
     ]
+
+
+# ---- both edges of a transformer, watched by hand
+
+
+class Through(Numbers):
+    """A transformer written by hand."""
+
+    def __init__(self, upstream):
+        super().__init__()
+        self.upstream = upstream
+
+    async def ask(self, limit=1):
+        return await self.upstream.ask(limit)
+
+    async def abort(self):
+        return await self.upstream.abort()
+
+    async def error(self, reason):
+        return await self.upstream.error(reason)
+
+
+class Keeps(Through):
+    async def abort(self):
+        return ps.DONE
+
+
+class Changes(Through):
+    async def error(self, reason):
+        return await self.upstream.abort()
+
+
+class Stops(Through):
+    async def ask(self, limit=1):
+        self.given += 1
+        return ps.DONE if self.given == 2 else await super().ask(limit)
+
+
+class Raises(Through):
+    async def ask(self, limit=1):
+        await super().ask(limit)
+        raise Boom
+
+
+BY_HAND = [("R6", Keeps, "abort"), ("R6", Changes, "error"), ("R7", Stops, "ask"), ("R8", Raises, "ask")]
+
+
+async def both_sides(module, ending):
+    """Ask a transformer once and end it; gives what has been drawn."""
+    above = watch(Numbers(), "the numbers", strict=True)
+    reader = watch(module(above), "the module", above=above)
+    with suppress(Boom):
+        await reader.ask()
+    await getattr(reader, ending)(*[Boom()][: ending == "error"])
+    return reader.diagram()
+
+
+@pytest.mark.parametrize(("rule", "module", "ending"), BY_HAND)
+async def test_a_transformer_that_is_watched_by_hand(rule, module, ending):
+    """What ties its two edges is verified, and they are drawn together; a correct one is not complained of."""
+    begins = "D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value(0) -> TO: Ans1="
+    assert (await both_sides(Through, ending)).startswith(begins)
+
+    with pytest.raises(Violation) as caught:
+        await both_sides(module, ending)
+    assert (caught.value.rule, caught.value.module) == (rule, "the module")
+    assert caught.value.diagram.startswith(begins)
+
+
+async def test_a_transformer_that_is_watched_by_hand_begins_when_it_is_asked():
+    """It does not ask before it has been asked (R2), and is the one who is blamed for what it sends up."""
+    above = watch(Numbers(), "the numbers", strict=True)
+    reader = watch(Through(above), "the module", above=above)
+    with pytest.raises(Violation, match=r"^R2") as caught:
+        await above.ask()
+    assert caught.value.module == "the module"
+    assert reader.events == []

@@ -1,0 +1,65 @@
+"""What ties the edges of one module to each other: how one ends follows from how the others do (R6, R7, R8)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pullstream.checker.diagram import module_diagram
+from pullstream.checker.edge import Edge
+from pullstream.checker.rules import Violation
+from pullstream.protocol import DONE, Event
+
+
+def verify_beginning(edge: Edge, output: Edge | None) -> None:
+    """`edge` is asked for the first time: the module below it must have been asked as well."""
+    if output is not None and not output.requests:
+        edge.violated("R2", edge.below, "it began to ask before anybody had asked it")
+
+
+def verify_end(edge: Edge, inputs: Iterable[Edge], how: Event, let_go_failed: Callable[[object], bool]) -> None:
+    """`edge` is over: so must be what is above the module that ended it, and told the same reason.
+
+    `let_go_failed` tells whether a failure is that of the module's own release.
+    """
+    inputs = list(inputs)
+    if any(edge.ending is other.ending for other in inputs):
+        rule = "R6"  # whatever it was, it was passed on
+    else:
+        rule = {Event.END: "R7", Event.FAIL: "R8"}.get(how, "R6")
+    for other in inputs:
+        if other.requests and not other.over:
+            what = f"it is over below, and its upstream, {other.above.name}, is not"
+        elif other.terminated_at > edge.latest_at and not _same_reason(edge, other, how, let_go_failed):
+            what = f"its upstream was told {other.reason!r}, which is not the reason here"
+        else:
+            continue
+        edge.violated(rule, edge.above, what, module_diagram(edge.events, other.events))
+
+
+def _same_reason(edge: Edge, other: Edge, how: Event, let_go_failed: Callable[[object], bool]) -> bool:
+    if how is Event.END:
+        return other.reason is None
+    if how is Event.FAIL:
+        # A release that failed came after upstream was told (R8).
+        return edge.ending is other.reason or edge.ending is other.refusal or let_go_failed(edge.ending)
+    return other.reason is edge.reason or edge.ending not in (DONE, edge.reason)
+
+
+class Tie:
+    """Both edges of a transformer that is watched by hand."""
+
+    def __init__(self, above: Edge, below: Edge) -> None:
+        self._input = above
+        self._output = below
+
+    def broken(self, violation: Violation) -> None:
+        """Raised where it is found, and nobody else is to hear of it."""
+
+    def began(self, edge: Any) -> None:
+        """An edge is asked for the first time."""
+        if edge is self._input:
+            verify_beginning(edge, self._output)
+
+    def ended(self, edge: Any, how: Event) -> None:
+        """An edge is over."""
+        if edge is self._output:
+            verify_end(edge, [self._input], how, lambda _: False)
