@@ -55,6 +55,7 @@ from pullstream.transformers.batch import batch
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
+from pullstream.transformers.flatten import flatten
 from pullstream.transformers.keyed import Fold, reduce_by_key
 from pullstream.transformers.limit import Quota, limit
 from pullstream.transformers.passing import Abortable, Pausable, abortable, pausable, timeout
@@ -124,6 +125,7 @@ __all__ = [
     "find",
     "first",
     "flat_map",
+    "flatten",
     "from_async_iterable",
     "from_asyncio",
     "from_awaitable",

@@ -75,9 +75,9 @@ class WatchedLane(Lane[T_co]):
         """The times that may still come; what this ask acknowledges may have completed one."""
         self.live = False
         progress = self._progress
-        progress.tracker.observe(self._port.place)
+        progress.tracker.observe(self.port.place)
         progress.look()
-        return progress.tracker.frontier(self._port.place)
+        return progress.tracker.frontier(self.port.place)
 
     @override
     async def terminate(self, reason: BaseException | None) -> Done:
@@ -133,7 +133,7 @@ class WatchedLane(Lane[T_co]):
 
     @override
     def lane(self) -> "WatchedLane[T_co]":
-        return WatchedLane(self.kernel, self._port, self.edge)
+        return WatchedLane(self.kernel, self.port, self.edge)
 
 
 class Checker:

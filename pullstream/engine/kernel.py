@@ -13,6 +13,7 @@ ends and then wakes a waiting abort has returned to its asker before the abort i
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
 from time import monotonic
 from types import TracebackType
 from typing import ClassVar, Generic
@@ -49,7 +50,10 @@ class Kernel(ABC, Generic[T]):
     """
 
     waits: ClassVar[bool] = True
-    """Whether `produce` awaits anything but upstream's answers; if so, a termination cancels it."""
+    """Whether `acquire`, `produce` or `release` await anything but upstream's answers.
+
+    If so, a termination cancels the first two, and gives the last a grace.
+    """
 
     trusted: ClassVar[bool] = False
     """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
@@ -224,9 +228,8 @@ class Kernel(ABC, Generic[T]):
 
     async def confirm(self, reason: BaseException | None) -> Done:
         """Let go of everything from here up: what confirms the termination that `close` took (R6)."""
-        with trio.CancelScope(shield=True):
-            self.__interrupt()
-            await self.__let_go(reason)
+        self.__interrupt()
+        await self.__let_go(reason)
         for lane in self.lanes:
             lane.live = False
         self.seat.abandon(reason)
@@ -237,6 +240,10 @@ class Kernel(ABC, Generic[T]):
 
     async def __begin(self) -> None:
         self.seat.meter.begin()
+        if not self.waits:
+            await self.acquire()
+            self.__acquired = True
+            return
         with trio.CancelScope() as self.__scope:
             await self.acquire()
             self.__acquired = True
@@ -250,8 +257,7 @@ class Kernel(ABC, Generic[T]):
         """The module came to its end by itself, or because its upstream did (R7)."""
         self.__step(Event.END)
         self.seat.freeze()
-        with trio.CancelScope(shield=True):
-            await self.__let_go(None)
+        await self.__let_go(None)
         for lane in self.inputs:
             lane.kernel.seat.thaw()
         if self.__release_failure is None:
@@ -278,8 +284,7 @@ class Kernel(ABC, Generic[T]):
             if not self.relayed(exc):
                 blame(exc, self.culprit())
             self.__remember(exc)
-        with trio.CancelScope(shield=True):
-            await self.__let_go(self.__failure)
+        await self.__let_go(self.__failure)
         for lane in self.inputs:
             lane.kernel.seat.thaw()
         if self.__release_failure is not None:
@@ -295,18 +300,25 @@ class Kernel(ABC, Generic[T]):
 
     async def __let_go(self, reason: BaseException | None) -> None:
         """Terminate every input that has not ended, wait for the code under way, then release (R6)."""
-        if self.__acquired:
-            self.halt()
-        try:
-            await self.dismiss(reason)
-        except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-            self.__blame(exc)
-        try:
-            await self.__settle()
-        except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-            self.__blame(exc)
+        # A module that has nothing to wait for needs no scope, which is most of what it costs to end a short stream.
+        waits = self.waits or (self.__interrupted and self.__asking) or not all(lane.over for lane in self.inputs)
+        with trio.CancelScope(shield=True) if waits else nullcontext():
+            if self.__acquired:
+                self.halt()
+            try:
+                await self.dismiss(reason)
+            except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
+                self.__blame(exc)
+            try:
+                await self.__settle()
+            except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
+                self.__blame(exc)
 
     async def __settle(self) -> None:
+        if not self.waits and not (self.__interrupted and self.__asking):
+            if self.__acquired:
+                await self.release()
+            return
         with self.run.grace() as grace:
             if self.__interrupted and self.__asking:
                 self.__idle = trio.Event()

@@ -35,7 +35,7 @@ class Lane(Stamp, Reader[T_co]):
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
         self.live = False
-        if self._progress.waiters:
+        if self._progress.alert:
             self._progress.stir()
         count = self.count
         count.since = began = perf_counter()
@@ -117,4 +117,4 @@ class Lane(Stamp, Reader[T_co]):
 
     @override
     def lane(self) -> "Lane[T_co]":
-        return Lane(self.kernel, self._port)
+        return Lane(self.kernel, self.port)

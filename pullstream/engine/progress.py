@@ -10,17 +10,17 @@ waits, whatever may have emptied a stamp schedules a look. Successive batches at
 progress costs per time, not per batch.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import attrs
 import trio
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
-from pullstream.engine.seat import NOTHING, Ending, Port, Seat, Stamp
+from pullstream.engine.seat import NOTHING, Ending, Seat, Stamp
 from pullstream.errors import Abandoned, PullstreamError
-from timely import BEGINNING, Antichain, Blocker, GraphBuilder, Source, Target, TimelyError, Tracker
+from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Target, TimelyError, Tracker
 
 
 @attrs.define(eq=False)
@@ -38,6 +38,19 @@ class Waiter:
         if self.seat is not None and self.seat.ending is not Ending.RUNNING:
             return True
         return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
+
+
+class Mirroring(Protocol):
+    """A module that holds, outside, what streams it opened may still bring."""
+
+    @property
+    def seat(self) -> Seat:
+        """Its place outside."""
+        ...
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """The times to hold, as of now."""
+        ...
 
 
 @attrs.frozen
@@ -61,18 +74,27 @@ class Progress:
     `completed` waits for all of them. A module's frontier is that of its *output*; a sink's output is its effect.
     """
 
-    def __init__(self, spawn: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
+    def __init__(self, spawn: Callable[[Callable[[], Awaitable[None]]], None], *, observed: bool = True) -> None:
         self._spawn = spawn
+        # A stream inside a module has often ended before anybody looks, and costs no tracker then.
+        self._observed = observed
         self._looking = False
         self._ended = False
-        self._builder = GraphBuilder()
+        self._places = 0
         self._seats: list[Seat] = []
         self._sinks: list[Seat] = []
         self._sources: set[int] = set()
         self.waiters: set[Waiter] = set()
+        self.alert = False
+        """Whether anybody wants to hear of a stir."""
+        self.mirrors: dict[Mirroring, None] = {}
+        """Modules whose holds follow streams they opened, and are brought up to date when somebody looks."""
+        self._outer: Progress | None = None
         self._stirred = trio.Event()
         self.stamps: list[Stamp] = []
-        self.tracker: Tracker
+        self.update: Callable[[int, Hashable, int], None] = _untracked
+        """Count a pointstamp; without effect until there is a tracker, which begins with what there is then."""
+        self._tracker: Tracker | None = None
         self._started = False
 
     # ---- for users
@@ -117,37 +139,82 @@ class Progress:
 
     def seat(self, names: Sequence[str], site: Site | None, upstreams: Sequence[Seat], *, sink: bool = False) -> Seat:
         """A place for a module, below `upstreams`."""
-        node = self._builder.add_node(" -> ".join(names), inputs=len(upstreams), outputs=1)
-        seat = Seat(self, names, site, node)
+        seat = Seat(self, names, site, upstreams, node=len(self._seats), place=self._places)
+        self._places = seat.output + 1
         self._seats.append(seat)
         if not upstreams:
-            self._sources.add(node)
-        for number, upstream in enumerate(upstreams):
-            self._builder.add_edge(Source(upstream.node, 0), Target(node, number))
-            seat.ports.append(Port(seat))
+            self._sources.add(seat.node)
         if sink:
             self._sinks.append(seat)
         return seat
 
     def start(self) -> None:
-        """Close the graph and begin: every source may still produce at any time."""
+        """Begin: every source may still produce at any time."""
         self._started = True
-        graph = self._builder.build()
-        self.tracker = Tracker(graph)
         for seat in self._seats:
-            seat.output = graph.place(Source(seat.node, 0))
-            if seat.node in self._sources:
+            if not seat.upstreams:
                 seat.hold(BEGINNING)
-            for number, port in enumerate(seat.ports):
-                port.place = graph.place(Target(seat.node, number))
+        if self._observed:
+            self.track()
+
+    def mirrored_outside(self, outer: "Progress") -> None:
+        """A module outside follows what happens here."""
+        self._outer = outer
+        self.alert = True
+
+    @property
+    def tracker(self) -> Tracker:
+        """The tracker, made when it is first needed."""
+        return self.track() if self._tracker is None else self._tracker
+
+    def track(self) -> Tracker:
+        """Keep frontiers from now on, rather than work each out when it is asked for."""
+        tracker = self._tracker = Tracker(self._graph())
         for sink in self._sinks:
-            self.tracker.observe(sink.output)
+            tracker.observe(sink.output)
+        self.update = tracker.update
+        for seat in self._seats:
+            seat.tally()
+        for stamp in self.stamps:
+            stamp.tally()
+        return tracker
+
+    def _graph(self) -> Graph:
+        builder = GraphBuilder()
+        for seat in self._seats:
+            builder.add_node(" -> ".join(seat.names), inputs=len(seat.upstreams), outputs=1)
+            for number, upstream in enumerate(seat.upstreams):
+                builder.add_edge(Source(upstream.node, 0), Target(seat.node, number))
+        return builder.build()
+
+    def frontier_of(self, seat: Seat) -> Antichain[Any]:
+        """The times that may still leave a module, as of now."""
+        self.look()
+        if self._tracker is None:
+            return Antichain(self._reaching(seat))
+        return self._tracker.frontier(seat.output)
+
+    def _reaching(self, seat: Seat) -> Iterator[Hashable]:
+        """What is held or in flight above a seat: its frontier, as long as no path changes a time."""
+        above = {seat.node: seat}
+        todo = [seat]
+        while todo:
+            here = todo.pop()
+            yield from here.held
+            for upstream in here.upstreams:
+                if upstream.node not in above:
+                    above[upstream.node] = upstream
+                    todo.append(upstream)
+        for stamp in self.stamps:
+            if stamp.live and stamp.port.seat.node in above:
+                yield stamp.stamped
 
     def watch(self, waiter: Waiter) -> None:
         """Have `waiter.event` set once it is settled; `unwatch` ends that."""
         for place in waiter.places:
             self.tracker.observe(place)
         self.waiters.add(waiter)
+        self.alert = True
         if not (self._looking or self._ended):
             self._looking = True
             self._spawn(self._keep_looking)
@@ -155,17 +222,24 @@ class Progress:
     def unwatch(self, waiter: Waiter) -> None:
         """Wait no more."""
         self.waiters.discard(waiter)
+        self.alert = bool(self.waiters) or self._outer is not None
 
     def stir(self) -> None:
         """Something may have been emptied: while anybody waits, have a look soon."""
         if self.waiters:
             self._stirred.set()
+        if self._outer is not None:
+            self._outer.stir()
 
     def look(self) -> None:
         """Propagate everything that has happened, and wake those who waited for it."""
         for stamp in self.stamps:
             if not stamp.live and stamp.stamped is not NOTHING:
                 stamp.withdraw()
+        for owner in list(self.mirrors):
+            owner.seat.mirror(owner.mirrored())
+        if self._tracker is None and not self.waiters:
+            return
         self.tracker.propagate()
         for waiter in list(self.waiters):
             try:
@@ -174,7 +248,7 @@ class Progress:
                 # A time that compares with nothing here is the trouble of the one who waits, not of whoever looks.
                 settled, waiter.failure = True, exc
             if settled:
-                self.waiters.discard(waiter)
+                self.unwatch(waiter)
                 waiter.event.set()
 
     async def _keep_looking(self) -> None:
@@ -237,3 +311,7 @@ class Progress:
         nodes = dict.fromkeys(location.node for location in blocker.path)
         path = tuple(" -> ".join(self._seats[node].names) for node in nodes if node != seat.node)
         return Blocking(" -> ".join(seat.names), what, blocker.time, path)
+
+
+def _untracked(place: int, time: Hashable, delta: int) -> None:
+    """Nobody has looked yet."""

@@ -27,11 +27,11 @@ class Stamp:
     nothing, when the next batch is at the same time.
     """
 
-    __slots__ = ("_port", "_progress", "live", "stamped")
+    __slots__ = ("_progress", "live", "port", "stamped")
 
     def __init__(self, progress: "Progress", port: "Port") -> None:
         self._progress = progress
-        self._port = port
+        self.port = port
         self.live = False
         self.stamped: Hashable = NOTHING
         progress.stamps.append(self)
@@ -40,10 +40,10 @@ class Stamp:
         """A batch at `time` is handed over."""
         stamped = self.stamped
         if stamped is not time and stamped != time:
-            update = self._progress.tracker.update
-            update(self._port.place, time, 1)
+            update = self._progress.update
+            update(self.port.place, time, 1)
             if stamped is not NOTHING:
-                update(self._port.place, stamped, -1)
+                update(self.port.place, stamped, -1)
             self.stamped = time
         self.live = True
 
@@ -51,8 +51,13 @@ class Stamp:
         """Nothing of this lane is in flight any more."""
         self.live = False
         if self.stamped is not NOTHING:
-            self._progress.tracker.update(self._port.place, self.stamped, -1)
+            self._progress.update(self.port.place, self.stamped, -1)
             self.stamped = NOTHING
+
+    def tally(self) -> None:
+        """Have a new tracker know of the batch in flight."""
+        if self.stamped is not NOTHING:
+            self._progress.update(self.port.place, self.stamped, 1)
 
     def covers(self, time: Hashable) -> bool:
         """Whether an unacknowledged batch gives the right to speak at `time`."""
@@ -60,13 +65,13 @@ class Stamp:
 
 
 class Port:
-    """An input of a module; its place in the graph is known once that is closed."""
+    """An input of a module, and its place in the graph."""
 
     __slots__ = ("place", "seat")
 
-    def __init__(self, seat: "Seat") -> None:
+    def __init__(self, seat: "Seat", place: int) -> None:
         self.seat = seat
-        self.place = -1
+        self.place = place
 
 
 class Ending(Enum):
@@ -81,14 +86,25 @@ class Ending(Enum):
 class Seat:
     """A module's place in the sidecar: its name, its input and output, and what it holds."""
 
-    def __init__(self, progress: "Progress", names: Sequence[str], site: Site | None, node: int) -> None:
+    def __init__(
+        self,
+        progress: "Progress",
+        names: Sequence[str],
+        site: Site | None,
+        upstreams: "Sequence[Seat]",
+        *,
+        node: int,
+        place: int,
+    ) -> None:
         self._progress = progress
         self._held: dict[Hashable, int] = {}
         self.names = names
         self.site = site
         self.node = node
-        self.ports: list[Port] = []
-        self.output = -1
+        self.upstreams = upstreams
+        # A graph numbers its ports so: node by node, the inputs before the output.
+        self.ports = [Port(self, place + number) for number in range(len(upstreams))]
+        self.output = place + len(upstreams)
         self.meter = Meter()
         self.ending = Ending.RUNNING
         self.failure: BaseException | None = None
@@ -108,7 +124,7 @@ class Seat:
             return
         count = self._held.get(time, 0)
         if count == 0:
-            self._progress.tracker.update(self.output, time, 1)
+            self._progress.update(self.output, time, 1)
         self._held[time] = count + 1
 
     def drop(self, time: Hashable) -> None:
@@ -120,10 +136,15 @@ class Seat:
             raise CapabilityError(f"{self} does not hold {time!r}: it holds {self.held or 'nothing'}")
         if count == 1:
             del self._held[time]
-            self._progress.tracker.update(self.output, time, -1)
+            self._progress.update(self.output, time, -1)
             self._progress.stir()
         else:
             self._held[time] = count - 1
+
+    def tally(self) -> None:
+        """Have a new tracker know of what is held."""
+        for time in self._held:
+            self._progress.update(self.output, time, 1)
 
     @property
     def _over(self) -> bool:
@@ -182,8 +203,7 @@ class Seat:
         if self.ending is Ending.COMPLETE:
             # A branch of a tee may have ended while what is above it goes on.
             return Antichain()
-        self._progress.look()
-        return self._progress.tracker.frontier(self.output)
+        return self._progress.frontier_of(self)
 
     def freeze(self) -> None:
         """Keep what may still leave this module as its own hold, until it is known how the module ends.
@@ -233,5 +253,5 @@ class Seat:
 
     def _withdraw(self) -> None:
         for time in self._held:
-            self._progress.tracker.update(self.output, time, -1)
+            self._progress.update(self.output, time, -1)
         self._held.clear()

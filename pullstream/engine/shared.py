@@ -82,9 +82,14 @@ class InnerRun(Run):
     """What the modules of a stream share that a module opens while it runs: a sidecar of their own, and else all."""
 
     def __init__(self, outer: Run) -> None:
+        # Neither tasks nor a scope of its own: thousands of such streams may be opened, one after another.
         self._outer = outer
-        super().__init__(limit=outer.limit, release_timeout=outer.release_timeout, watcher=outer.watcher)
+        self.limit = outer.limit
+        self.release_timeout = outer.release_timeout
+        self.watcher = outer.watcher
+        self.depth = outer.depth
         self.nursery = outer.nursery
+        self.progress = Progress(self.spawn, observed=False)
 
     @property
     def blocked(self) -> float:
