@@ -40,8 +40,8 @@ INPUT: Final = Face("TI", "U", "T")
 OUTPUT: Final = Face("D", "TO")
 
 
-def diagram(events: Iterable[Seen], *, left_out: int = 0, first: int = 0) -> str:
-    r"""Draw the events of one edge.
+def diagram(events: Iterable[Seen], *, gap: int | None = None) -> str:
+    r"""Draw the events of one edge; after `gap` of them, some are left out.
 
     >>> from pullstream.checker.events import Batched
     >>> ask, value = Seen(0, What.ASK, 1, 0, 1), Seen(2, What.VALUE, 1, 0, Batched(0, 1, ("a",)))
@@ -52,8 +52,8 @@ def diagram(events: Iterable[Seen], *, left_out: int = 0, first: int = 0) -> str
     """
     drawing = _Drawing()
     for number, event in enumerate(events):
-        if left_out and number == first:
-            drawing.say(f"... {left_out} events ...")
+        if number == gap:
+            drawing.say("...")
         drawing.add(event, EDGE)
     return drawing.text()
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, NoReturn, Protocol, cast
+from typing import Any, Final, NoReturn, Protocol
 
 import attrs
 
 from pullstream.blueprint import Site
 from pullstream.checker.diagram import diagram
-from pullstream.checker.events import FIRST, SAMPLE, Batched, Record, Seen, What
+from pullstream.checker.events import SAMPLE, Record, Seen, What
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
@@ -41,6 +41,12 @@ class _Unknown:
 
 
 UNKNOWN: Final = _Unknown()
+
+OPEN: Final = State.OPEN
+ASK: Final = What.ASK
+VALUE: Final = What.VALUE
+# What a run does most, asks and values on an open edge, takes no look into the table: it stays open.
+assert TRANSITIONS[OPEN, Event.ASK] is TRANSITIONS[OPEN, Event.VALUE] is OPEN
 
 
 class Edge:
@@ -80,8 +86,7 @@ class Edge:
         """The asks that were outstanding when the first termination was sent."""
         self.clock = clock or count().__next__
         self.watching = watching
-        self._asks: dict[int, int] = {}
-        self._limits: dict[int, int] = {}
+        self._asks: dict[int, tuple[int, int]] = {}
         self._terminations: dict[int, int] = {}
         self._told: set[int] = set()
         self._lanes = 0
@@ -100,14 +105,16 @@ class Edge:
 
     def ask(self, lane: int, limit: int) -> int:
         """A lane asks; gives the number of the request."""
-        number = self._request(What.ASK, lane, limit)
-        if lane in self._asks.values():
+        number = self._request(ASK, lane, limit)
+        asks = self._asks
+        if asks and any(lane == asking for asking, _ in asks.values()):
             self._blame_below("R4", "this lane has an ask outstanding: take a lane() for each task")
-        self._polite(lane)
+        if self.strict:
+            self._polite(lane)
         self.asked = True
-        self._step(Event.ASK)
-        self._asks[number] = lane
-        self._limits[number] = limit
+        if self.state is not OPEN:
+            self._step(Event.ASK)
+        asks[number] = lane, limit
         return number
 
     def terminate(self, lane: int, reason: BaseException | None, *, waits: bool = True) -> int:
@@ -117,7 +124,8 @@ class Edge:
         else:
             what = What.DONE_INDICATION if reason is None else What.ERROR_INDICATION
         number = self._request(what, lane, reason)
-        self._polite(lane)
+        if self.strict:
+            self._polite(lane)
         first = self.state is State.OPEN
         event = Event.ABORT if reason is None else Event.ERROR
         self._step(event)
@@ -134,19 +142,17 @@ class Edge:
 
     def ack(self, lane: int) -> None:
         """A lane acknowledges without asking."""
-        self.record.add(self.clock(), What.ACK, self.requests, lane)
+        self.record.note((self.clock(), What.ACK, self.requests, lane, None))
 
     def _request(self, what: What, lane: int, about: object) -> int:
-        self.requests += 1
-        self.latest_at = self.clock()
-        self.record.add(self.latest_at, what, self.requests, lane, about)
-        if self.requests == 1 and self.watching is not None:
+        self.requests = number = self.requests + 1
+        self.latest_at = at = self.clock()
+        self.record.note((at, what, number, lane, about))
+        if number == 1 and self.watching is not None:
             self.watching.began(self)
-        return self.requests
+        return number
 
     def _polite(self, lane: int) -> None:
-        if not self.strict:
-            return
         if self.terminated:
             self._blame_below("R9", "it has sent a termination before, and this is one request more")
         if lane in self._told:
@@ -156,47 +162,46 @@ class Edge:
 
     def answered(self, number: int, answer: Any) -> None:
         """An ask is answered."""
-        lane, limit = self._asks.pop(number), self._limits.pop(number)
-        if answer is DONE:
-            self.record.add(self.clock(), What.DONE, number, lane)
+        lane, limit = self._asks.pop(number)
+        if answer.__class__ is Batch:
+            self._value(number, lane, limit, answer)
+        elif answer is DONE:
+            self.record.note((self.clock(), What.DONE, number, lane, None))
             self._told.add(lane)
             self._terminal(number, DONE)
-        elif isinstance(answer, Batch):
-            self._value(number, lane, limit, cast("Batch[Any]", answer))
         else:
-            self.record.add(self.clock(), What.VALUE, number, lane, answer)
+            self.record.note((self.clock(), What.VALUE, number, lane, answer))
             self._blame_above("R2", f"an answer is a Batch or DONE, and this is {answer!r}")
 
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
-        values = batch.values
-        self.record.add(
-            self.clock(), What.VALUE, number, lane, Batched(batch.time, len(values), tuple(values[:SAMPLE]))
-        )
-        if not 1 <= len(values) <= limit:
-            self._blame_above("R2", f"ask {number} was for 1 to {limit} values, and was answered with {len(values)}")
+        count = len(batch.values)
+        # Of a large batch only what would be shown is kept.
+        kept = batch if count <= SAMPLE else (batch.time, count, tuple(batch.values[:SAMPLE]))
+        self.record.note((self.clock(), VALUE, number, lane, kept))
+        if not 1 <= count <= limit:
+            self._blame_above("R2", f"ask {number} was for 1 to {limit} values, and was answered with {count}")
         if batch.time is None:
             self._blame_above("R2", "its time is None, which is no time")
         if self._asks and min(self._asks) < number:
             self._blame_above("R1", f"ask {min(self._asks)} came first, and is not answered")
-        if self.state is not State.OPEN:
+        if self.state is not OPEN:
             # The table has no step for it.
             rule = "R5" if self.state is State.CLOSING and self.terminated else "R3"
             self._blame_above(rule, "a value came after the termination")
-        self._step(Event.VALUE)
 
     def raised(self, number: int, exc: BaseException) -> None:
         """An ask raised: the stream failed, or the ask was cancelled."""
-        lane, limit = self._asks.pop(number), self._limits.pop(number)
+        lane, limit = self._asks.pop(number)
         if without_cancelled(exc) is None:
             self._cancelled(number, lane)
         else:
-            self.record.add(self.clock(), What.FAILURE, number, lane, exc)
+            self.record.note((self.clock(), What.FAILURE, number, lane, exc))
             if limit >= 1:  # else the ask was refused, which is no answer
                 self._told.add(lane)
                 self._terminal(number, exc)
 
     def _cancelled(self, number: int, lane: int) -> None:
-        self.record.add(self.clock(), What.CANCELLED, number, lane)
+        self.record.note((self.clock(), What.CANCELLED, number, lane, None))
         self._told.add(lane)
         if self.state is State.OPEN:
             self._step(Event.ABORT)
@@ -241,7 +246,7 @@ class Edge:
     def confirmed(self, number: int, answer: Any) -> None:
         """A termination is confirmed."""
         lane = self._terminations.pop(number)
-        self.record.add(self.clock(), What.DONE if answer is DONE else What.VALUE, number, lane, answer)
+        self.record.note((self.clock(), What.DONE if answer is DONE else What.VALUE, number, lane, answer))
         if answer is not DONE:
             self._blame_above("R8", f"a termination is confirmed with DONE, not with {answer!r}")
         self._over(lane)
@@ -250,9 +255,9 @@ class Edge:
         """A termination raised: a release failed, or the wait for it was cancelled."""
         lane = self._terminations.pop(number)
         if without_cancelled(exc) is None:
-            self.record.add(self.clock(), What.CANCELLED, number, lane)
+            self.record.note((self.clock(), What.CANCELLED, number, lane, None))
             return
-        self.record.add(self.clock(), What.FAILURE, number, lane, exc)
+        self.record.note((self.clock(), What.FAILURE, number, lane, exc))
         if exc is self.reason:
             self._blame_above("R8", "the reason that was sent came back, instead of a confirmation")
         self.refusal = exc
@@ -310,11 +315,11 @@ class Edge:
     @property
     def events(self) -> "list[Seen]":
         """What happened here so far: the first events and the last."""
-        return list(self.record.events)
+        return self.record.events
 
     def diagram(self) -> str:
         """The events, in the specification's notation."""
-        return diagram(self.events, left_out=self.record.left_out, first=FIRST)
+        return diagram(self.events, gap=self.record.gap)
 
 
 def _shown(ending: object) -> str:

@@ -1,11 +1,13 @@
 """What happened on an edge, kept within bounds: the first events and the last."""
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
+
+from pullstream.protocol import Batch
 
 FIRST: Final = 20
 LAST: Final = 200
@@ -68,27 +70,40 @@ class Seen:
 
 
 class Record:
-    """The first events of an edge and the last; what lies between is counted and let go of."""
+    """The first events of an edge and the last; what lies between is let go of.
+
+    `note` takes an event as a tuple, (order, what, number, lane, about): most are never looked at.
+    """
 
     def __init__(self) -> None:
-        self._first: list[tuple[Any, ...]] = []
-        self._last: deque[tuple[Any, ...]] = deque(maxlen=LAST)
-        self._all = 0
+        self._first: list[Noted] = []
+        self._last: deque[Noted] = deque(maxlen=LAST)
+        self.note: Callable[[Noted], None] = self._note_first
 
-    def add(self, order: int, what: What, number: int, lane: int, about: object = None) -> None:
-        """Note an event; a tuple until somebody looks, for most are never looked at."""
-        self._all += 1
-        if self._all <= FIRST:
-            self._first.append((order, what, number, lane, about))
-        else:
-            self._last.append((order, what, number, lane, about))
+    def _note_first(self, event: "Noted") -> None:
+        self._first.append(event)
+        if len(self._first) == FIRST:
+            self.note = self._last.append
 
     @property
-    def left_out(self) -> int:
-        """How many events between the first and the last were let go of."""
-        return self._all - len(self._first) - len(self._last)
+    def gap(self) -> int | None:
+        """How many events stand before those that were let go of, if any were."""
+        return FIRST if len(self._last) == LAST else None
 
     @property
-    def events(self) -> Sequence[Seen]:
+    def events(self) -> list[Seen]:
         """What is kept, in order."""
-        return [Seen(*event) for event in (*self._first, *self._last)]
+        return [_seen(event) for event in (*self._first, *self._last)]
+
+
+Noted = tuple[int, What, int, int, Any]
+
+
+def _seen(event: Noted) -> Seen:
+    order, what, number, lane, about = event
+    if what is What.VALUE and isinstance(about, Batch):
+        batch = cast("Batch[Any]", about)
+        about = Batched(batch.time, len(batch.values), tuple(batch.values[:SAMPLE]))
+    elif what is What.VALUE and isinstance(about, tuple):
+        about = Batched(*cast("tuple[Hashable, int, tuple[Any, ...]]", about))
+    return Seen(order, what, number, lane, about)

@@ -579,12 +579,12 @@ async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
 
 
 async def test_a_long_stream_is_watched_in_bounded_memory():
-    """The first events and the last are kept, and the drawing says how many are not."""
+    """The first events and the last are kept, and the drawing shows that there is more."""
     reader = watch(Numbers(100_000))
     await take(reader, 2000)
 
     assert len(reader.events) < 300
-    assert "... 3780 events ..." in reader.diagram()
+    assert "\n...\n" in reader.diagram()
     assert reader.diagram().startswith("D: ask1(Ans1) -> U: Ans1=value(0)\n")
     assert reader.diagram().endswith("D: ask2000(Ans2000) -> U: Ans2000=value(1999)")
 
