@@ -60,6 +60,7 @@ from pullstream.transformers.keyed import Fold, reduce_by_key
 from pullstream.transformers.limit import Quota, limit
 from pullstream.transformers.passing import Abortable, Pausable, abortable, pausable, timeout
 from pullstream.transformers.prefetch import prefetch
+from pullstream.transformers.probe import Probed, probe
 from pullstream.transformers.rate import debounce, rate, sample, throttle
 from pullstream.transformers.scan import scan
 from pullstream.transformers.skip import skip
@@ -92,6 +93,7 @@ __all__ = [
     "Overflow",
     "Pausable",
     "Pipeline",
+    "Probed",
     "Progress",
     "ProtocolError",
     "PullstreamError",
@@ -149,6 +151,7 @@ __all__ = [
     "pausable",
     "pipe",
     "prefetch",
+    "probe",
     "pushable",
     "rate",
     "reduce",

@@ -169,6 +169,7 @@ TRANSFORMERS: Final = (
     Subject("filter_not", lambda function: ps.filter_not(lambda n: function(n) < 0), around=True),
     Subject("tap", ps.tap, around=True),
     Subject("tap, with its end", lambda function: ps.tap(function, lambda _: None), around=True),
+    Subject("probe", lambda: ps.probe(lambda _: None)),
     Subject("unique", ps.unique, around=True),
     Subject("unique, bounded", lambda function: ps.unique(function, bound=1), around=True),
     Subject(

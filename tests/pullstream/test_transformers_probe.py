@@ -1,0 +1,95 @@
+"""probe: what passes at one place, in the specification's notation."""
+
+import logging
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    pass
+
+
+def shown(events):
+    return [str(event) for event in events]
+
+
+def test_every_request_and_answer_is_shown():
+    """Asks with their limits, batches with their values and times, and the end."""
+    events = []
+    source = ps.values([10, 11, 12, 13, 14, 20], time=lambda n: n // 10)
+    ps.run(ps.pipe(source, ps.probe(events.append), ps.collect()), limit=9)
+    assert shown(events) == [
+        "D: ask1(9)",
+        "U: Ans1=values(5: [10, 11, 12, ...]) at 1",
+        "D: ask2(9)",
+        "U: Ans2=value(20) at 2",
+        "D: ask3(9)",
+        "U: Ans3=done",
+    ]
+    assert events[1].about == ps.Batch(1, [10, 11, 12, 13, 14])
+
+
+async def test_terminations_are_shown_in_the_order_in_which_they_pass(edge, counting, probe, autojump_clock):
+    """An abort that overtakes an ask is seen before that is answered, and confirmed after it (R5)."""
+    events = []
+    source = counting(probe, 9, delay=5)
+    async with edge(ps.pipe(source, ps.probe(events.append))) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(reader.ask, 1)
+        await trio.sleep(1)
+        await reader.abort()
+    assert shown(events) == ["D: ask1(1)", "D: abort2", "U: Ans1=done", "U: Ans2=done"]
+
+
+async def test_failures_are_shown(edge, counting, probe):
+    """A failure from above answers an ask; an error from below is a request."""
+    events = []
+    async with edge(ps.pipe(counting(probe, 0, failure=Boom("above")), ps.probe(events.append))) as reader:
+        with pytest.raises(Boom):
+            await reader.ask()
+    assert shown(events) == ["D: ask1(1)", "U: Ans1=error(Boom('above'))"]
+
+    events.clear()
+    async with edge(ps.pipe(ps.count(), ps.probe(events.append))) as reader:
+        await reader.error(Boom("below"))
+    assert shown(events) == ["D: error1(Boom('below'))", "U: Ans1=done"]
+
+
+async def test_a_cancelled_ask_is_shown(edge, counting, probe, autojump_clock):
+    """A cancellation answers the ask it strikes (R1, R10)."""
+    events = []
+    async with edge(ps.pipe(counting(probe, 9, delay=5), ps.probe(events.append))) as reader:
+        with trio.move_on_after(1):
+            await reader.ask()
+    assert shown(events) == ["D: ask1(1)", "U: Ans1=cancelled"]
+
+
+def test_a_label_is_logged(caplog):
+    """With a label the same goes to the log."""
+    with caplog.at_level(logging.DEBUG, "pullstream.probe"):
+        ps.run(ps.pipe(ps.values("a"), ps.probe("letters"), ps.collect()), limit=1)
+    assert caplog.messages[:2] == ["letters  D: ask1(1)", "letters  U: Ans1=value('a')"]
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_what_it_raises_is_what_any_function_raises(number, counting, probe):
+    """Wherever the callback raises, the source is released and the exception arrives."""
+    calls = []
+
+    def raising(event):
+        calls.append(event)
+        if len(calls) == number:
+            raise Boom
+
+    with pytest.raises(Boom):
+        ps.run(ps.pipe(counting(probe, 9), ps.probe(raising), ps.take(1), ps.collect()), limit=1)
+    assert probe.balanced
+
+
+def test_what_cannot_show_is_refused():
+    """A callback is a function that is called, and not awaited."""
+    for wrong in (3, trio.sleep):
+        with pytest.raises(ps.CompositionError, match="probe"):
+            ps.probe(wrong)
