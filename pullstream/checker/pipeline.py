@@ -37,7 +37,7 @@ class RunEdge(Edge):
 class WatchedLane(Lane[T_co]):
     """A lane that verifies what passes; a run that is checked makes these instead."""
 
-    __slots__ = ("_closed", "_front", "_index", "_time", "edge")
+    __slots__ = ("_closed", "_dismissed", "_front", "_index", "_time", "edge")
 
     def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge) -> None:
         super().__init__(kernel, port)
@@ -46,9 +46,12 @@ class WatchedLane(Lane[T_co]):
         self._front: Antichain[Any] | None = None
         self._closed: int | None = None
         self._time: Any = NOTHING
+        self._dismissed = False
 
     @override
     async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+        if self._dismissed:
+            return await self._ask_unsent(limit)
         edge = self.edge
         number = edge.ask(self._index, limit)
         if self._front is None:
@@ -61,6 +64,13 @@ class WatchedLane(Lane[T_co]):
         edge.answered(number, answer)
         if answer is not DONE and not (self.live and (self.stamped is answer.time or self.stamped == answer.time)):
             edge.violated("R11", edge.above, f"the batch at {answer.time!r} was handed over without lane.stamp(time)")
+        return answer
+
+    async def _ask_unsent(self, limit: int) -> Batch[T_co] | Done:
+        """The kernel below has sent a termination, and code of its has not noticed yet: its ask goes nowhere (R9)."""
+        answer = await super().ask(limit)
+        if answer is not DONE:
+            self.edge.violated("R5", self.edge.above, "a value came after the termination")
         return answer
 
     @override
@@ -82,7 +92,19 @@ class WatchedLane(Lane[T_co]):
         return progress.tracker.frontier(self.port.place)
 
     @override
+    async def abort(self) -> Done:
+        return await self._terminate(None)
+
+    @override
+    async def error(self, reason: BaseException) -> Done:
+        return await self._terminate(reason)
+
+    @override
     async def terminate(self, reason: BaseException | None) -> Done:
+        self._dismissed = True
+        return await self._terminate(reason)
+
+    async def _terminate(self, reason: BaseException | None) -> Done:
         if self.over or self._closed is not None:
             return await super().terminate(reason)
         number = self.edge.terminate(self._index, reason)
@@ -96,6 +118,7 @@ class WatchedLane(Lane[T_co]):
 
     @override
     def close(self, reason: BaseException | None) -> bool:
+        self._dismissed = True
         if not self.over:
             self._closed = self.edge.terminate(self._index, reason)
         return super().close(reason)
