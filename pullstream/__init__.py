@@ -31,6 +31,7 @@ from pullstream.errors import (
     PullstreamError,
     ReleaseTimeout,
     ReuseError,
+    Unpicklable,
     WorkerDied,
 )
 from pullstream.failures import Failed
@@ -61,6 +62,7 @@ from pullstream.transformers.limit import Quota, limit
 from pullstream.transformers.passing import Abortable, Pausable, abortable, pausable, timeout
 from pullstream.transformers.prefetch import prefetch
 from pullstream.transformers.probe import Probed, probe
+from pullstream.transformers.processes import map_process
 from pullstream.transformers.rate import debounce, rate, sample, throttle
 from pullstream.transformers.scan import scan
 from pullstream.transformers.skip import skip
@@ -68,6 +70,7 @@ from pullstream.transformers.split import decode, split
 from pullstream.transformers.stateless import filter, filter_not, map
 from pullstream.transformers.take import take, take_times
 from pullstream.transformers.tap import tap
+from pullstream.transformers.threads import map_thread
 from pullstream.transformers.window import window
 
 __all__ = [
@@ -106,6 +109,7 @@ __all__ = [
     "Sink",
     "Source",
     "Transformer",
+    "Unpicklable",
     "WorkerDied",
     "abortable",
     "aiterate",
@@ -143,6 +147,8 @@ __all__ = [
     "map",
     "map_async",
     "map_batches",
+    "map_process",
+    "map_thread",
     "merge",
     "merge_sorted",
     "non_unique",

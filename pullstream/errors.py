@@ -45,6 +45,10 @@ class WorkerDied(PullstreamError):
     """A worker process of `map_process` ended before it had answered."""
 
 
+class Unpicklable(PullstreamError):
+    """A value, a result or an exception cannot go from one process to another."""
+
+
 class Abandoned(PullstreamError):
     """What is awaited will not come: the stream was aborted before the time was complete."""
 

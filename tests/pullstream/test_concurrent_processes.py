@@ -1,0 +1,285 @@
+"""`map_process`: functions in processes, none of which is ever left behind. Real processes, so real time."""
+
+# ruff: noqa: ASYNC110, ASYNC240 - what other processes do can only be polled
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import trio
+
+import pullstream as ps
+
+HELPERS = """
+import os, signal, sys, time
+
+class Odd(Exception):
+    def __init__(self, a, b):
+        super().__init__(f"{a} {b}")
+
+def double(n):
+    return n * 2
+
+def odd(n):
+    raise Odd(n, "cannot be unpickled")
+
+def pid(_):
+    return os.getpid()
+
+def hang(path):
+    new = f"{path}.{os.getpid()}"
+    with open(new, "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(new, path)
+    while True:
+        pass
+
+def picky(n):
+    if n == 2:
+        raise ValueError(n)
+    return os.getpid()
+
+def leave(n):
+    os._exit(n)
+
+def chatty(n):
+    print("spoken by the function")
+    sys.stdout.flush()
+    return sys.stdin.read()
+
+def handler(_):
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+"""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are counted in /proc")
+
+
+@pytest.fixture
+def helpers(tmp_path, monkeypatch):
+    """A module that another process can import as well."""
+    name = f"helpers_{os.getpid()}_{time.monotonic_ns()}"
+    (tmp_path / f"{name}.py").write_text(HELPERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    return import_module(name)
+
+
+def children() -> set[int]:
+    """The processes that this one has started and not reaped."""
+    return {int(child) for path in Path("/proc/self/task").glob("*/children") for child in path.read_text().split()}
+
+
+@pytest.fixture(autouse=True)
+def _none_is_left():
+    before = children()
+    yield
+    assert children() == before, "a process was left behind"
+
+
+async def pid_in(path: Path) -> int:
+    with trio.fail_after(10):
+        while not path.exists():
+            await trio.sleep(0.005)
+    return int(path.read_text())
+
+
+@pytest.mark.parametrize("limit", [1, 7, 4096])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_results_are_those_of_the_function(ordered, limit, helpers):
+    """The same results as with map, whatever the limit; in order, if asked for."""
+    pipeline = ps.pipe(ps.values(range(20)), ps.map_process(helpers.double, 2, ordered=ordered), ps.collect())
+    results = ps.run(pipeline, limit=limit, check=True)
+    assert (results if ordered else sorted(results)) == [n * 2 for n in range(20)]
+
+
+def test_processes_are_used_again_and_there_are_not_too_many(helpers):
+    """As many as the width at most serve all the values, and none is this one."""
+    pids = set(ps.run(ps.pipe(ps.values(range(40)), ps.map_process(helpers.pid, 2), ps.collect())))
+    assert 1 <= len(pids) <= 2
+    assert os.getpid() not in pids
+
+
+def test_none_is_started_before_it_is_needed(helpers):
+    """Neither composing nor opening starts a process, only a call does (R10)."""
+    pipeline = ps.pipe(ps.empty(), ps.map_process(helpers.pid, 2), ps.on_end(lambda _: None))
+    before = children()
+
+    async def main():
+        async with pipeline.open() as running:
+            await running.result()
+            assert children() == before
+
+    trio.run(main)
+
+
+def test_an_exception_arrives_as_itself_with_its_traceback_as_a_note(helpers):
+    """What came before is delivered, and the note tells where in the other process it was raised (R8)."""
+    got = []
+    with pytest.raises(ValueError, match="2") as caught:
+        ps.run(ps.pipe(ps.values(range(5)), ps.map_process(helpers.picky, 2), ps.drain(got.append)), check=True)
+    assert len(got) == 2
+    notes = "\n".join(caught.value.__notes__)
+    assert "in the worker process:\nTraceback" in notes
+    assert "in picky" in notes
+    assert "raised in map_process, composed at" in notes
+
+
+def test_policies_for_a_value_that_fails(helpers):
+    """`on_error` is that of map_async, also for a worker that died; another is started for the values after it."""
+    picky = ps.map_process(helpers.picky, 2, on_error="skip")
+    assert len(ps.run(ps.pipe(ps.values(range(5)), picky, ps.collect()))) == 4
+    leave = ps.map_process(helpers.leave, 1, on_error="result")
+    first, second = ps.run(ps.pipe(ps.values([3, 4]), leave, ps.collect()))
+    assert "exit code 3 while it worked on 3" in str(first.error)
+    assert isinstance(second.error, ps.WorkerDied)
+
+
+def test_what_cannot_be_pickled_is_refused_by_name(helpers):
+    """A function when composing, or, with cloudpickle, never; a value, a result and an exception at their call."""
+    if find_spec("cloudpickle") is None:
+        with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* cannot send .*<lambda>.*cloudpickle"):
+            ps.map_process(lambda n: n, 1)
+    else:
+        factor = 3
+        triple = ps.map_process(lambda n: n * factor, 1)
+        assert ps.run(ps.pipe(ps.values([1]), triple, ps.collect())) == [3]
+
+    for function, value, message in [
+        (open, os.devnull, "its result, a TextIOWrapper, cannot be pickled"),
+        (len, (n for n in "abc"), "cannot be sent to another process"),
+        (helpers.odd, 1, "it raised Odd.*, which cannot be pickled"),
+    ]:
+        with pytest.raises(ps.Unpicklable, match=message):
+            ps.run(ps.pipe(ps.once(value), ps.map_process(function, 1), ps.collect()))
+
+
+async def test_a_worker_that_is_killed_fails_the_stream_clearly(helpers, tmp_path):
+    """The error names the module, the signal and the value; the source is told, and nobody waits for ever."""
+    path = tmp_path / "pid"
+    with pytest.raises(ps.WorkerDied, match=r"map_process, composed at .* killed by signal 9 while it worked on .*pid"):
+        async with ps.pipe(ps.values([str(path)]), ps.map_process(helpers.hang, 1), ps.collect()).open() as running:
+            os.kill(await pid_in(path), signal.SIGKILL)
+            with trio.fail_after(5):
+                await running.result()
+
+
+@pytest.mark.parametrize("way", ["abort", "error", "cancel", "block fails", "run aborted", "first only"])
+async def test_no_ending_leaves_a_process(  # noqa: PLR0917 - fixtures
+    way, helpers, tmp_path, edge, counting, probe
+):
+    """Whoever ends the stream while a call computes, the call is killed at once, and the source released."""
+    path = tmp_path / "pid"
+    source = ps.pipe(counting(probe, 9), ps.map(lambda n: str(path)), ps.map_process(helpers.hang, 2))
+    started = time.monotonic()
+    if way in ("abort", "error", "cancel"):
+        async with edge(source) as reader, trio.open_nursery() as nursery:
+            scope = trio.CancelScope()
+
+            async def ask():
+                with scope:
+                    await reader.ask(2)
+
+            if way != "error":
+                nursery.start_soon(ask)
+                pid = await pid_in(path)
+            if way == "cancel":
+                scope.cancel()
+            else:
+                await (reader.lane().abort() if way == "abort" else reader.error(ValueError("unwanted")))
+    elif way == "block fails":
+        with pytest.raises(ZeroDivisionError):
+            async with ps.pipe(source, ps.drain()).open() as running:
+                pid = await pid_in(path)
+                1 / 0  # noqa: B018
+    elif way == "run aborted":
+        async with ps.pipe(source, ps.drain()).open() as running:
+            pid = await pid_in(path)
+            await running.abort()
+    else:
+        fast = ps.pipe(counting(probe, 9), ps.map_process(helpers.pid, 2), ps.first())
+        async with fast.open() as running:
+            pid = await running.result()
+    if way != "error":
+        assert pid != os.getpid()
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    assert probe.balanced
+    assert time.monotonic() - started < 5
+
+
+def test_what_a_function_prints_disturbs_nothing(helpers, capfd):
+    """It goes to stderr; and there is nothing to read."""
+    assert ps.run(ps.pipe(ps.once(1), ps.map_process(helpers.chatty, 1), ps.collect())) == [""]
+    assert "spoken by the function" in capfd.readouterr().err
+
+
+def test_a_large_value_goes_both_ways():
+    """More than a pipe holds."""
+    large = "x" * 3_000_000
+    assert ps.run(ps.pipe(ps.values([large] * 2), ps.map_process(str.upper, 2), ps.collect())) == [large.upper()] * 2
+
+
+def test_workers_ignore_an_interrupt(helpers):
+    """Ctrl-C is for the program, which ends them in order."""
+    assert ps.run(ps.pipe(ps.once(1), ps.map_process(helpers.handler, 1), ps.collect())) == [True]
+
+
+PROGRAM = """
+import sys
+sys.path[:0] = {path!r}
+import pullstream as ps, {name} as helpers
+try:
+    ps.run(ps.pipe(ps.values([{file!r}]), ps.map_process(helpers.hang, 1), ps.collect()))
+except KeyboardInterrupt:
+    print("interrupted in order")
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
+async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, helpers, tmp_path):
+    """Ctrl-C, which strikes the whole group, ends in order; and when the program is killed, its workers notice."""
+    file = tmp_path / "pid"
+    program = PROGRAM.format(path=[str(tmp_path), *sys.path], name=helpers.__name__, file=str(file))
+    process = await trio.lowlevel.open_process(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    try:
+        pid = await pid_in(file)
+        os.killpg(process.pid, kind)
+        with trio.fail_after(10):
+            code = await process.wait()
+            said = b""
+            async for part in process.stdout:
+                said += part
+            while True:
+                try:
+                    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                except (FileNotFoundError, ProcessLookupError):
+                    break
+                if state == "Z":  # whoever adopted it has not reaped it yet
+                    break
+                await trio.sleep(0.01)
+    finally:
+        process.kill()
+        await process.wait()
+        await process.stdout.aclose()
+    if kind == signal.SIGINT:
+        assert (code, said) == (0, b"interrupted in order\n")
+    else:
+        assert code == -signal.SIGKILL
+
+
+def test_arguments_are_refused_by_name():
+    """What makes no sense is refused when composing."""
+    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* at least 1 as its width"):
+        ps.map_process(math.sqrt, 0)
+    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* needs a callable"):
+        ps.map_process("sqrt", 1)
+    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* sleep: map_async"):
+        ps.map_process(trio.sleep, 1)

@@ -1,0 +1,172 @@
+"""`map_thread`: blocking functions in threads, which nobody can cancel. Real threads, so real time, and no sleeps."""
+
+# ruff: noqa: ASYNC110 - what other threads do can only be polled
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+@contextmanager
+def blocking():
+    """A function that blocks until the block is left, or until it is let go; and what it was called with."""
+    gate, called = threading.Event(), []
+
+    def block(n):
+        called.append(n)
+        assert gate.wait(10)
+        return n
+
+    try:
+        yield block, called, gate
+    finally:
+        gate.set()
+
+
+async def until(test):
+    with trio.fail_after(5):
+        while not test():
+            await trio.sleep(0.001)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_results_are_those_of_the_function(ordered, limit):
+    """The same results as with map, whatever the limit; in order, if asked for."""
+    pipeline = ps.pipe(ps.values(range(30)), ps.map_thread(str, 4, ordered=ordered), ps.collect())
+    results = ps.run(pipeline, limit=limit, check=True)
+    assert (results if ordered else sorted(results, key=int)) == [str(n) for n in range(30)]
+
+
+async def test_the_width_is_used_and_never_exceeded(edge, drained):
+    """So many threads are in the function at once, and never one more."""
+    barrier = threading.Barrier(3, timeout=5)
+    lock = threading.Lock()
+    now = most = 0
+
+    def meet(n):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        barrier.wait()
+        with lock:
+            now -= 1
+        return threading.current_thread() is not threading.main_thread()
+
+    async with edge(ps.pipe(ps.values(range(12)), ps.map_thread(meet, 3))) as reader:
+        assert await drained(reader) == [True] * 12
+    assert most == 3
+
+
+def test_a_raising_function_is_like_any_other():
+    """What came before is delivered, the source is told, the exception arrives as itself (R8)."""
+    got = []
+    with pytest.raises(ValueError, match="invalid literal") as caught:
+        ps.run(ps.pipe(ps.values("12x4"), ps.map_thread(int, 2), ps.drain(got.append)), check=True)
+    assert got == [1, 2]
+    assert "raised in map_thread, composed at" in caught.value.__notes__[0]
+
+
+def test_policies_for_a_value_that_fails():
+    """`on_error` is that of map_async."""
+
+    def run(on_error):
+        return ps.run(ps.pipe(ps.values("1x3"), ps.map_thread(int, 2, on_error=on_error), ps.collect()))
+
+    assert run("skip") == [1, 3]
+    assert [type(result) for result in run("result")] == [int, ps.Failed, int]
+
+
+@pytest.mark.parametrize("way", ["abort", "error", "cancel"])
+@pytest.mark.parametrize("position", [0, 1])
+async def test_an_end_waits_for_the_threads_under_way(position, way, edge, counting, probe):
+    """It is confirmed when the threads that work have ended, and not before; the others never begin."""
+    with blocking() as (block, called, gate):
+
+        def function(n):
+            return n if n < position else block(n)
+
+        async with edge(ps.pipe(counting(probe, 99), ps.map_thread(function, 2))) as reader:
+            for _ in range(position):
+                await reader.ask(1)
+            async with trio.open_nursery() as nursery:
+                scope = trio.CancelScope()
+                done = trio.Event()
+
+                async def outstanding():
+                    with scope:
+                        assert await reader.ask(5) is ps.DONE
+                    done.set()
+
+                async def end():
+                    if way == "cancel":
+                        scope.cancel()
+                        await done.wait()
+                    elif way == "abort":
+                        await reader.lane().abort()
+                    else:
+                        await reader.lane().error(ValueError("unwanted"))
+
+                if way != "error":
+                    nursery.start_soon(outstanding)
+                    await until(lambda: len(called) == 2)
+                elif position:
+                    done.set()
+                ended = trio.Event()
+
+                async def watched():
+                    await end()
+                    ended.set()
+
+                nursery.start_soon(watched)
+                if way != "error":
+                    for _ in range(20):
+                        await trio.sleep(0.001)
+                    assert not ended.is_set()
+                gate.set()
+            assert len(called) == (0 if way == "error" else 2)
+        assert probe.balanced
+
+
+async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge):
+    """After the grace the abort fails with ReleaseTimeout, by name, and the thread is left behind."""
+    with blocking() as (block, called, _):
+        async with (
+            edge(ps.pipe(ps.count(), ps.map_thread(block, 2)), release_timeout=0.05) as reader,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(reader.lane().ask, 5)
+            await until(lambda: len(called) == 2)
+            with trio.fail_after(2), pytest.raises(ps.ReleaseTimeout, match="map_thread, composed at"):
+                await reader.abort()
+
+
+async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
+    """`trio.from_thread.check_cancelled()` raises in a thread whose stream has ended."""
+    looks = []
+
+    def look(n):
+        while True:
+            looks.append(n)
+            trio.from_thread.check_cancelled()
+            threading.Event().wait(0.001)
+
+    async with edge(ps.pipe(ps.count(), ps.map_thread(look, 1))) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(reader.lane().ask, 1)
+        await until(lambda: len(looks) > 2)
+        with trio.fail_after(2):
+            await reader.abort()
+        number = len(looks)
+        await trio.sleep(0.01)
+        assert len(looks) == number
+
+
+def test_async_functions_are_sent_to_map_async():
+    """A thread cannot await."""
+    with pytest.raises(ps.CompositionError, match=r"map_thread\(\) at .* sleep: map_async"):
+        ps.map_thread(trio.sleep, 2)
