@@ -50,6 +50,7 @@ from pullstream.sources.channel import from_channel
 from pullstream.sources.from_asyncio import from_asyncio
 from pullstream.sources.generate import count, infinite, repeat, unfold
 from pullstream.sources.interval import interval
+from pullstream.sources.live import live
 from pullstream.sources.pushable import Pushable, pushable
 from pullstream.sources.values import empty, fail, keys, once, values
 from pullstream.transformers.batch import batch
@@ -143,6 +144,7 @@ __all__ = [
     "keys",
     "last",
     "limit",
+    "live",
     "log",
     "map",
     "map_async",

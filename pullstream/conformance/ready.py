@@ -133,6 +133,9 @@ SOURCES: Final = (
     Subject("from_channel", received),
     Subject("from_callback", called_back, resource=True),
     Subject("pushable", pushed),
+    Subject("live", lambda: ps.live(range(3), ps.values(range(3, 5)))),
+    Subject("live, after a mark", lambda: ps.live(range(3), ps.values([3, 4]), capacity=1, sync=ps.Batch(0, "--"))),
+    Subject("live, of two", lambda old, new: ps.live(old, new, capacity=2), inputs=2, grows=True),
 )
 
 TRANSFORMERS: Final = (

@@ -14,7 +14,7 @@ from pullstream.protocol import DONE, Batch, Done
 A = TypeVar("A")
 
 
-class _Prefetch(Beside[Any]):
+class Prefetch(Beside[Any]):
     """Keeps an ask outstanding for as many values as there is room for; what came is held until it is answered."""
 
     def __init__(self, count: int) -> None:
@@ -25,7 +25,7 @@ class _Prefetch(Beside[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        self._ask_ahead()
+        self.ask_ahead()
         while not self._kept:
             if isinstance(self._end, BaseException):
                 raise self._end
@@ -37,7 +37,7 @@ class _Prefetch(Beside[Any]):
         while self._kept and self._kept[0][0] == time and len(values) < limit:
             self._take(values, limit)
         self._room += len(values)
-        self._ask_ahead()
+        self.ask_ahead()
         return Batch(time, values)
 
     def _take(self, values: list[Any], limit: int) -> None:
@@ -50,7 +50,8 @@ class _Prefetch(Beside[Any]):
             self._given = 0
             self.seat.drop(time)
 
-    def _ask_ahead(self) -> None:
+    def ask_ahead(self) -> None:
+        """Have an ask outstanding while there is room."""
         if self._room and self._end is None:
             self.ask_beside(self.upstream, self._room)
 
@@ -63,7 +64,7 @@ class _Prefetch(Beside[Any]):
         self._kept.append((answer.time, answer.values))
         self._room -= len(answer.values)
         lane.ack()
-        self._ask_ahead()
+        self.ask_ahead()
 
 
 def prefetch(count: int) -> Transformer[A, A]:
@@ -84,4 +85,4 @@ def prefetch(count: int) -> Transformer[A, A]:
     the values before come first (R8).
     """
     count_argument("prefetch", "count", count, least=1)
-    return Transformer((Module("prefetch", _Prefetch, (count,)),))
+    return Transformer((Module("prefetch", Prefetch, (count,)),))

@@ -1,0 +1,137 @@
+"""live: the old values, the mark, the new ones; no gap, nothing lost, bounded; endings."""
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """What these tests let fail."""
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("capacity", [1, 2, 100])
+@pytest.mark.parametrize("sync", [None, ps.Batch(0, ["-", "-"])])
+def test_old_then_new(limit, capacity, sync):
+    """The same at every limit, however little is kept; in every run."""
+    new = ps.values(range(10, 20), time=lambda n: n // 3)
+    source = ps.live(range(7), new, capacity=capacity, sync=sync)
+    expected = [(0, n) for n in range(7)] + [(0, "-")] * (2 if sync else 0) + [(n // 3, n) for n in range(10, 20)]
+    pipeline = ps.pipe(source, ps.collect(timed=True))
+    assert ps.run(pipeline, limit=limit) == ps.run(pipeline, limit=limit) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_there_is_no_gap(seed):
+    """What is new is subscribed to before an old value is looked for, whatever order tasks run in."""
+    events = ["a", "b"]
+    listeners = []
+
+    def register(emit):
+        listeners.append(emit)
+
+    def read():
+        # What happens right after the snapshot is seen by those only who listen already.
+        snapshot = list(events)
+        for emit in listeners:
+            emit("c")
+            emit.end()
+        yield from snapshot
+
+    trio._core._run._r.seed(seed)
+    old = ps.flat_map(lambda _: read())
+    source = ps.live(ps.pipe(ps.once(None), old), ps.from_callback(register))
+    assert ps.run(ps.pipe(source, ps.collect())) == ["a", "b", "c"]
+
+
+async def test_what_is_new_is_bounded(edge, autojump_clock):
+    """So many are kept while the old are read, and then the producer waits."""
+    new = ps.pushable(1)
+    pushed = []
+
+    async def push():
+        for n in range(20):
+            await new.push(n)
+            pushed.append(n)
+        new.end()
+
+    async with edge(ps.live(["old", "older"], new, capacity=5)) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(push)
+        assert (await reader.ask(1)).values == ["old"]
+        await trio.sleep(1)
+        assert len(pushed) == 6
+        got = []
+        while (batch := await reader.ask(3)) is not ps.DONE:
+            got += batch.values
+        assert got == ["older", *range(20)]
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+async def test_failures_come_after_what_was_before(which, counting, new_probe, autojump_clock):
+    """Of the old: at once, the new is told. Of the new: after all the old, and what was new before."""
+    old, new = new_probe(), new_probe()
+    failure = Boom()
+    source = ps.live(
+        counting(old, 3, delay=1, timed=True, failure=failure if which == "old" else None),
+        counting(new, 2 if which == "new" else 5000, failure=failure if which == "new" else None),
+    )
+    got = []
+    with pytest.raises(Boom) as caught:
+        async with ps.pipe(source, ps.drain(got.append)).open():
+            pass
+    assert caught.value is failure
+    assert got == ([0, 1, 2] if which == "old" else [0, 1, 2, 0, 1])
+    assert old.balanced
+    assert new.balanced
+    assert old.acquired == new.acquired == 1
+    assert (old if which == "new" else new).ended == (which == "new")
+    assert new.reasons == [failure]
+
+
+async def test_an_abort_reaches_both(counting, new_probe, autojump_clock):
+    """Also what was only opened to be kept."""
+    old, new = new_probe(), new_probe()
+    source = ps.live(counting(old, 9, delay=1, timed=True), counting(new, 9, delay=1, timed=True))
+    async with ps.pipe(source, ps.take(2), ps.collect()).open() as running:
+        assert await running.result() == [0, 1]
+    assert old.reasons == new.reasons == [None]
+    assert old.balanced
+    assert new.balanced
+
+
+async def test_times_complete_when_neither_can_give_them(autojump_clock):
+    """What is kept holds its times; so does the mark."""
+    new = ps.pushable(5)
+    source = ps.live(ps.values([1, 2, 3], time=lambda n: n), new, sync=ps.Batch(3, ["-"]))
+    seen = []
+
+    async def slowly(value):
+        await trio.sleep(1)
+        return value
+
+    async with ps.pipe(source, ps.map_async(slowly, 1), ps.drain(seen.append)).open(limit=1) as running:
+        await new.push("x", time=4)
+        await running.progress.completed(2)
+        assert seen == [1, 2]
+        await running.progress.completed(3)
+        assert seen == [1, 2, 3, "-"]
+        assert not running.progress.frontier().less_equal(3)
+        new.end()
+        assert await running.result() is None
+    assert seen == [1, 2, 3, "-", "x"]
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda: ps.live([1], [2]),
+        lambda: ps.live([1], ps.empty(), capacity=0),
+        lambda: ps.live([1], ps.empty(), sync="-"),
+        lambda: ps.live([1], ps.empty(), sync=ps.Batch(0, [])),
+    ],
+)
+def test_bad_arguments_are_refused(compose):
+    """When composing, by name."""
+    with pytest.raises(ps.CompositionError, match=r"live\(\) at .*test_sources_live"):
+        compose()
