@@ -31,6 +31,7 @@ from pullstream.errors import (
     PullstreamError,
     ReleaseTimeout,
     ReuseError,
+    StalledError,
     Unpicklable,
     WorkerDied,
 )
@@ -109,6 +110,7 @@ __all__ = [
     "Running",
     "Sink",
     "Source",
+    "StalledError",
     "Transformer",
     "Unpicklable",
     "WorkerDied",

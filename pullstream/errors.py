@@ -49,6 +49,10 @@ class Unpicklable(PullstreamError):
     """A value, a result or an exception cannot go from one process to another."""
 
 
+class StalledError(PullstreamError):
+    """Nothing in the run could move any more: everything waited for something else in it (DESIGN 4.2)."""
+
+
 class Abandoned(PullstreamError):
     """What is awaited will not come: the stream was aborted before the time was complete."""
 

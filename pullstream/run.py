@@ -23,6 +23,7 @@ from pullstream.errors import (
     PullstreamError,
     ReleaseTimeout,
     ReuseError,
+    StalledError,
     without_cancelled,
 )
 
@@ -44,6 +45,7 @@ class Running(Generic[R]):
         self._traceback: TracebackType | None = None
         self._result: R
         self._told = False
+        self._stalled: StalledError | None = None
         self._waiting = 0
         self._entered = False
         self._aborted = False
@@ -103,6 +105,24 @@ class Running(Generic[R]):
         """Wait for no release any longer: each module's `release_timeout` is over."""
         self._run.hurry()
 
+    async def finish(self) -> None:
+        """Stop in order and keep what there is: every source ends, and what is under way completes.
+
+        Returns when the run has ended, and `result` gives what came of it. Times of which a source has given only a
+        part complete with that part; `abort` completes nothing.
+
+        >>> import trio, pullstream as ps
+        >>> async def main():
+        ...     async with ps.pipe(ps.interval(0.01), ps.collect()).open() as running:
+        ...         await trio.sleep(0.025)
+        ...         await running.finish()
+        ...         return (await running.result())[:2]
+        >>> trio.run(main)
+        [0, 1]
+        """
+        self._run.finish()
+        await self.wait()
+
     def abort_on_interrupt(self) -> None:
         """Have the first Ctrl-C abort in order, a second one without waiting for releases; a third raises anywhere."""
         self._run.spawn(self._watch_interrupts)
@@ -129,6 +149,7 @@ class Running(Generic[R]):
         assembly = Assembly(run)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.progress.start()
+        run.standstill.on_stall = self._stall
         outcome: BaseException | None = None
         try:
             async with trio.open_nursery() as block:
@@ -168,6 +189,8 @@ class Running(Generic[R]):
         if self._checker is not None and self._checker.violations:
             # Whatever a module has made of it, this is how the run ended.
             abandoned, self._failure = False, self._checker.violations[0]
+        elif self._stalled is not None and abandoned:
+            abandoned, self._failure = False, self._stalled
         self.progress.end(self._failure, abandoned=abandoned)
         if abandoned:
             self._failure = Abandoned("the run was aborted before its end")
@@ -175,6 +198,18 @@ class Running(Generic[R]):
         if self._failure is not None and not abandoned and not self._waiting:
             # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
             block.cancel_scope.cancel()
+
+    def _stall(self) -> None:
+        """Nothing in the run will ever move again: it ends here, and says what it was waiting for."""
+        standstill = self._run.standstill
+        standstill.on_stall = None
+        self._stalled = StalledError(self._run.progress.explain_stall())
+        if not standstill.waiting:
+            self._scope.cancel()
+        for waiter in standstill.waiting:
+            # Who waits for a completion raises it, as a failure of its own, and so ends its part of the run in order.
+            waiter.failure = self._stalled
+            waiter.event.set()
 
     async def _end_at_a_violation(self, checker: Checker) -> None:
         await checker.tripped.wait()

@@ -14,6 +14,7 @@ from pullstream.engine.assembly import Assembly
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.meter import Count
 from pullstream.engine.seat import Seat
+from pullstream.engine.standstill import Signal
 from pullstream.errors import blame
 from pullstream.protocol import DONE, Batch, Done
 
@@ -34,7 +35,7 @@ class Branch(Kernel[Any]):
         """How many values were dealt and are not answered yet."""
         self._backlog: deque[tuple[Hashable, Sequence[Any]]] = deque()
         self._ending: Done | BaseException | None = None
-        self._changed = trio.Event()
+        self._changed = hub.signal()
         self.count = Count()
         """What passes between the hub and here."""
 
@@ -51,7 +52,7 @@ class Branch(Kernel[Any]):
         return DONE
 
     async def _wait(self, limit: int) -> None:
-        self._changed = trio.Event()
+        self._changed = self._hub.signal()
         self.wanted = limit
         self.count.since = began = perf_counter()
         try:
@@ -115,7 +116,7 @@ class Hub(ABC):
         self._module = module
         self.seat: Seat = self._run.progress.seat([name], module.site, [upstream.seat])
         self._reader = upstream.reader(self.seat.ports[0])
-        self._changed = trio.Event()
+        self._changed = self.signal()
         self._pumping = False
         self._closed: trio.Event | None = None
         self._over = False
@@ -132,6 +133,10 @@ class Hub(ABC):
         branch.seat.meter.ins.append(branch.count)
         self.branches.append(branch)
         return branch
+
+    def signal(self) -> Signal:
+        """An event that the hub or a branch waits for."""
+        return self._run.signal()
 
     # ---- what a module supplies
 
@@ -196,7 +201,7 @@ class Hub(ABC):
         while not self._over and self._closed is None:
             limit = self.room()
             if not limit:
-                self._changed = trio.Event()
+                self._changed = self.signal()
                 await self._changed.wait()
             elif self._failed is not None:
                 await self._close_failed(self._failed)

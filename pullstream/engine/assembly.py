@@ -81,7 +81,10 @@ class Assembly:
         """Place a kernel below `upstream` and the sources of its own."""
         upstreams = [] if upstream is None else [upstream]
         upstreams += [self.stream(source.modules, None) for source in kernel.sources]
-        return self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
+        self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
+        if not upstreams:
+            self.run.begin_source(kernel)
+        return kernel
 
     def connect(
         self, kernel: Kernel[Any], names: Sequence[str], site: Site | None, upstreams: Sequence[Kernel[Any]]

@@ -30,7 +30,7 @@ class Beside(Kernel[T]):
 
     @override
     async def acquire(self) -> None:
-        self._changed = trio.Event()
+        self._changed = self.run.signal()
         self._quiet = trio.Event()
         self._trouble: BaseException | None = None
         self._asking: set[Lane[Any]] = set()
@@ -40,7 +40,8 @@ class Beside(Kernel[T]):
         try:
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
-                await trio.sleep_forever()
+                # Nobody ever sets it: this task has nothing to do, and hinders no one from noticing a stall.
+                await self.run.signal().wait()
         finally:
             self._quiet.set()
 
@@ -60,7 +61,7 @@ class Beside(Kernel[T]):
 
     async def change(self) -> None:
         """Wait until `changed` is called."""
-        self._changed = trio.Event()
+        self._changed = self.run.signal()
         await self._changed.wait()
 
     def changed(self) -> None:
@@ -94,7 +95,7 @@ class Beside(Kernel[T]):
         return lane in self._asking
 
     async def _ask(self, lane: Lane[Any], limit: int) -> None:
-        answer: Batch[Any] | Done | BaseException
+        answer: Batch[Any] | Done | BaseException = DONE
         if self.ended:
             # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
             return

@@ -70,6 +70,10 @@ class Account:
         self.delivered = least
         return Completed(least)
 
+    def waiter(self, time: Hashable) -> Waiter:
+        """Somebody who waits until `time` is complete at the module's input."""
+        return Waiter([port.place for port in self.seat.ports], time, None, self.seat, self.run.signal())
+
     def give_back(self) -> None:
         """The completion that was delivered has been handled."""
         if self.delivered is not None:
@@ -168,7 +172,7 @@ class Context:
             raise CapabilityError(f"{account.seat} is a source: it has no input on which a time could complete")
         if time not in account.requests:
             account.take(time)
-            account.requests[time] = Waiter([port.place for port in account.seat.ports], time, None, trio.Event())
+            account.requests[time] = account.waiter(time)
 
     def advance(self, time: Hashable) -> None:
         """In a source: say, without answering, that nothing before `time` will come."""
@@ -247,7 +251,7 @@ class Events(Generic[T]):
         self._slot: Batch[T] | Done | None = None
         self._failure: BaseException | None = None
         self._asking = False
-        self._wake = trio.Event()
+        self._wake = account.run.signal()
         self._last: Hashable | None = None
 
     def __aiter__(self) -> Self:
@@ -306,13 +310,15 @@ class Events(Generic[T]):
     async def _wait(self) -> None:
         """Until the answer is there, or something asked for is complete."""
         progress = self._account.run.progress
-        self._wake = trio.Event()
+        self._wake = self._account.run.signal()
         for waiter in self._account.requests.values():
             waiter.event = self._wake
-            progress.watch(waiter)
+            progress.attend(waiter)
         try:
             progress.look()
             await self._wake.wait()
         finally:
             for waiter in self._account.requests.values():
-                progress.unwatch(waiter)
+                progress.leave(waiter)
+        for waiter in self._account.requests.values():
+            waiter.check()

@@ -36,8 +36,8 @@ class GeneratorKernel(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         self._account = Account(self.run, self.seat, self.inputs)
-        self._demand = trio.Event()
-        self._supply = trio.Event()
+        self._demand = self.run.signal()
+        self._supply = self.run.signal()
         self._ended = trio.Event()
         self._trouble: BaseException | None = None
         self.run.spawn(self._drive)
@@ -47,7 +47,7 @@ class GeneratorKernel(Kernel[Any]):
         if self._rest is not None:
             return self._part(self._rest, limit)
         self._account.limit = limit
-        self._supply = trio.Event()
+        self._supply = self.run.signal()
         self._demand.set()
         await self._supply.wait()
         answer = self._answer
@@ -111,7 +111,7 @@ class GeneratorKernel(Kernel[Any]):
             await self._demand.wait()
             if self._stopping:
                 return
-            self._demand = trio.Event()
+            self._demand = self.run.signal()
             self._running = True
             self._answer = await self._advance(generator)
             self._running = False

@@ -25,6 +25,7 @@ from pullstream.blueprint import Source
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import Port, Seat
 from pullstream.engine.shared import Run
+from pullstream.engine.standstill import Signal
 from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
@@ -142,9 +143,10 @@ class Kernel(ABC, Generic[T]):
         self.__asking = False
         self.__scope: trio.CancelScope | None = None
         self.__interrupted = False
+        self.__finishing = False
         self.lanes: list[Lane[T]] = []
-        self.__queue: deque[trio.Event] = deque()
-        self.__granted: trio.Event | None = None
+        self.__queue: deque[Signal] = deque()
+        self.__granted: Signal | None = None
         self.__idle: trio.Event | None = None
         self.__closed: trio.Event | None = None
         self.__release_failure: BaseException | None = None
@@ -185,9 +187,9 @@ class Kernel(ABC, Generic[T]):
         self.__asking = True
         try:
             answer: Batch[T] | Done = DONE
-            if not self.__acquired:
+            if not (self.__acquired or self.__finishing):
                 await self.__begin()
-            if self.__state is not State.OPEN:
+            if self.__state is not State.OPEN or self.__finishing:
                 pass
             elif self.waits:
                 with trio.CancelScope() as self.__scope:
@@ -252,6 +254,12 @@ class Kernel(ABC, Generic[T]):
         """A lane acknowledged without asking; a module that keeps nothing back passes it on."""
 
     # ---- the ways to end
+
+    def finish(self) -> None:
+        """Come to the end by itself as soon as may be, instead of producing more; for sources."""
+        self.__finishing = True
+        if self.__asking and self.__scope is not None:
+            self.__scope.cancel()
 
     async def __finish(self) -> None:
         """The module came to its end by itself, or because its upstream did (R7)."""
@@ -347,7 +355,7 @@ class Kernel(ABC, Generic[T]):
         """Wait for this request's turn; False when the stream has ended in the meantime."""
         self.__step(Event.ASK)
         if self.__state is State.OPEN:
-            event = trio.Event()
+            event = self.run.signal()
             self.__queue.append(event)
             try:
                 await event.wait()
@@ -422,6 +430,7 @@ class Kernel(ABC, Generic[T]):
         return str(self.seat)
 
     def __end(self) -> None:
+        self.run.sources.discard(self)
         self.__step(Event.RELEASED if self.__failure is None else Event.RELEASED_FAILED)
         if self.__closed is not None:
             self.__closed.set()

@@ -11,14 +11,15 @@ progress costs per time, not per batch.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import attrs
-import trio
+from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
 from pullstream.engine.seat import NOTHING, Ending, Seat, Stamp
+from pullstream.engine.standstill import Signal, Standstill
 from pullstream.errors import Abandoned, PullstreamError
 from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Target, TimelyError, Tracker
 
@@ -30,8 +31,18 @@ class Waiter:
     places: Sequence[int]
     time: Hashable
     seat: Seat | None
-    event: trio.Event
+    """Whose ending settles it as well."""
+    owner: Seat
+    event: Signal
     failure: Exception | None = None
+
+    def check(self) -> None:
+        """Raise what went wrong with the waiting."""
+        if self.failure is not None:
+            raise self.failure
+
+    def __str__(self) -> str:
+        return f"{self.owner} waits until {self.time!r} is complete"
 
     def settled(self, tracker: Tracker) -> bool:
         """Whether there is nothing to wait for any more."""
@@ -53,6 +64,25 @@ class Mirroring(Protocol):
         ...
 
 
+class Movement(Waiter):
+    """Somebody who waits until a frontier is another one."""
+
+    def __init__(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
+        super().__init__([seat.output for seat in seats], None, None, seats[0], event)
+        self._known = [(seat, seat.ending, frontier) for seat, frontier in zip(seats, frontiers, strict=True)]
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        return any(
+            seat.ending is not ending or tracker.frontier(seat.output) != frontier
+            for seat, ending, frontier in self._known
+        )
+
+    @override
+    def __str__(self) -> str:
+        return f"the frontier of {self.owner} is watched"
+
+
 @attrs.frozen
 class Blocking:
     """A pointstamp that keeps a time from completing, and the way it would take."""
@@ -60,11 +90,13 @@ class Blocking:
     holder: str
     what: str
     time: Hashable
-    path: tuple[str, ...]
+    count: int = 1
+    path: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        number = f" ({self.count} times)" if self.count > 1 else ""
         way = f" -> {' -> '.join(self.path)}" if self.path else ""
-        return f"{self.holder} {self.what} {self.time!r}{way}"
+        return f"{self.holder} {self.what} {self.time!r}{number}{way}"
 
 
 class Progress:
@@ -74,8 +106,15 @@ class Progress:
     `completed` waits for all of them. A module's frontier is that of its *output*; a sink's output is its effect.
     """
 
-    def __init__(self, spawn: Callable[[Callable[[], Awaitable[None]]], None], *, observed: bool = True) -> None:
+    def __init__(
+        self,
+        spawn: Callable[[Callable[[], Awaitable[None]]], None],
+        standstill: Standstill,
+        *,
+        observed: bool = True,
+    ) -> None:
         self._spawn = spawn
+        self._standstill = standstill
         # A stream inside a module has often ended before anybody looks, and costs no tracker then.
         self._observed = observed
         self._looking = False
@@ -90,7 +129,7 @@ class Progress:
         self.mirrors: dict[Mirroring, None] = {}
         """Modules whose holds follow streams they opened, and are brought up to date when somebody looks."""
         self._outer: Progress | None = None
-        self._stirred = trio.Event()
+        self._stirred = Signal(standstill)
         self.stamps: list[Stamp] = []
         self.update: Callable[[int, Hashable, int], None] = _untracked
         """Count a pointstamp; without effect until there is a tracker, which begins with what there is then."""
@@ -124,16 +163,60 @@ class Progress:
         """
         self.look()
         found = {
-            (blocker.location, blocker.time): self._blocking(blocker)
+            (blocker.location, blocker.time): self.blocking(blocker)
             for seat in self._resolve(at)
             if seat.ending is not Ending.COMPLETE
             for blocker in self.tracker.explain(seat.output, time)
         }
         return list(found.values())
 
+    def pointstamps(self) -> list[Blocking]:
+        """Everything that may still lead to something: every time at every place, with no path."""
+        self.look()
+        graph, stamps = self.tracker.graph, self.tracker.stamps
+        return [
+            self._described(graph.location(place), time, count, ())
+            for place, counts in enumerate(stamps)
+            for time, count in counts.items()
+        ]
+
+    def watch(self, at: str | None = None) -> "Frontiers":
+        """The frontier at the output of `at` now, and then every time it has moved, as an async iterator.
+
+        The last one is the empty antichain, the end of time. Who looks seldom sees only the latest.
+
+        >>> import trio, pullstream as ps
+        >>> async def main():
+        ...     async with ps.pipe(ps.values([3, 5], time=lambda n: n), ps.drain()).open() as running:
+        ...         return [list(frontier) async for frontier in running.progress.watch()][-1]
+        >>> trio.run(main)
+        []
+
+        Raises:
+            Abandoned: the stream was aborted.
+            BaseException: the stream's failure.
+        """
+        return Frontiers(self, self._resolve(at))
+
     def counters(self) -> list[Counters]:
         """What every module has done so far."""
         return [seat.meter.counters(" -> ".join(seat.names)) for seat in self._seats]
+
+    def explain_stall(self) -> str:
+        """Why nothing can move any more, for the error that says so."""
+        lines = ["nothing in this run can move any more, and it is not at its end"]
+        for waiter, progress in list(self._standstill.waiting.items()):
+            lines.append(f"{waiter}, which waits for:" if waiter.time is not None else str(waiter))
+            for place in waiter.places if waiter.time is not None else ():
+                for blocker in progress.tracker.explain(place, waiter.time):
+                    blocking = progress.blocking(blocker)
+                    own = blocking.holder == " -> ".join(waiter.owner.names)
+                    hint = ", which is the one that waits: let go of it first (ask again, ack(), leave the hold)"
+                    lines.append(f"    {blocking}{hint if own else ''}")
+        asked = [str(seat) for seat in self._seats if any(count.since for count in seat.meter.outs)]
+        if asked:
+            lines.append(f"asked, and not answering: {'; '.join(asked)}")
+        return "\n".join(dict.fromkeys(lines))
 
     # ---- for the run
 
@@ -209,20 +292,22 @@ class Progress:
             if stamp.live and stamp.port.seat.node in above:
                 yield stamp.stamped
 
-    def watch(self, waiter: Waiter) -> None:
-        """Have `waiter.event` set once it is settled; `unwatch` ends that."""
+    def attend(self, waiter: Waiter) -> None:
+        """Have `waiter.event` set once it is settled; `leave` ends that."""
         for place in waiter.places:
             self.tracker.observe(place)
         self.waiters.add(waiter)
         self.alert = True
+        self._standstill.waiting[waiter] = self
         if not (self._looking or self._ended):
             self._looking = True
             self._spawn(self._keep_looking)
 
-    def unwatch(self, waiter: Waiter) -> None:
+    def leave(self, waiter: Waiter) -> None:
         """Wait no more."""
         self.waiters.discard(waiter)
         self.alert = bool(self.waiters) or self._outer is not None
+        self._standstill.waiting.pop(waiter, None)
 
     def stir(self) -> None:
         """Something may have been emptied: while anybody waits, have a look soon."""
@@ -248,14 +333,14 @@ class Progress:
                 # A time that compares with nothing here is the trouble of the one who waits, not of whoever looks.
                 settled, waiter.failure = True, exc
             if settled:
-                self.unwatch(waiter)
+                self.leave(waiter)
                 waiter.event.set()
 
     async def _keep_looking(self) -> None:
         """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""
         while not self._ended:
             await self._stirred.wait()
-            self._stirred = trio.Event()
+            self._stirred = Signal(self._standstill)
             self.look()
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
@@ -271,16 +356,26 @@ class Progress:
 
     # ----
 
-    async def _settled(self, seat: Seat, time: Hashable) -> None:
-        waiter = Waiter([seat.output], time, seat, trio.Event())
-        self.watch(waiter)
+    async def moved(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]]) -> None:
+        """Wait until the frontier of one of these seats is another, or one of them has ended."""
+        waiter = Movement(seats, frontiers, Signal(self._standstill))
+        self.attend(waiter)
         try:
             self.look()
             await waiter.event.wait()
         finally:
-            self.unwatch(waiter)
-        if waiter.failure is not None:
-            raise waiter.failure
+            self.leave(waiter)
+        waiter.check()
+
+    async def _settled(self, seat: Seat, time: Hashable) -> None:
+        waiter = Waiter([seat.output], time, seat, seat, Signal(self._standstill))
+        self.attend(waiter)
+        try:
+            self.look()
+            await waiter.event.wait()
+        finally:
+            self.leave(waiter)
+        waiter.check()
 
     def _resolve(self, at: str | None) -> list[Seat]:
         if not self._started:
@@ -298,20 +393,57 @@ class Progress:
         for seat in self._seats:
             yield from seat.names
 
-    def _blocking(self, blocker: Blocker) -> Blocking:
-        seat = self._seats[blocker.location.node]
-        if isinstance(blocker.location, Target):
+    def blocking(self, blocker: Blocker) -> Blocking:
+        """A blocker in words."""
+        location = blocker.location
+        count = self.tracker.counts(self.tracker.graph.place(location)).get(blocker.time, 1)
+        nodes = dict.fromkeys(place.node for place in blocker.path)
+        path = tuple(" -> ".join(self._seats[node].names) for node in nodes if node != location.node)
+        return self._described(location, blocker.time, count, path)
+
+    def _described(self, location: Source | Target, time: Hashable, count: int, path: tuple[str, ...]) -> Blocking:
+        seat = self._seats[location.node]
+        if isinstance(location, Target):
             what = "has not acknowledged a batch at"
-        elif blocker.location.node in self._sources:
+        elif location.node in self._sources:
             what = "may still produce from"
         elif seat.ending is Ending.FAILED:
             what = "failed at"
         else:
             what = "holds"
-        nodes = dict.fromkeys(location.node for location in blocker.path)
-        path = tuple(" -> ".join(self._seats[node].names) for node in nodes if node != seat.node)
-        return Blocking(" -> ".join(seat.names), what, blocker.time, path)
+        return Blocking(" -> ".join(seat.names), what, time, count, path)
 
 
 def _untracked(place: int, time: Hashable, delta: int) -> None:
     """Nobody has looked yet."""
+
+
+class Frontiers:
+    """The iterator behind `Progress.watch`."""
+
+    def __init__(self, progress: Progress, seats: Sequence[Seat]) -> None:
+        self._progress = progress
+        self._seats = seats
+        self._last: list[Antichain[Any]] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Antichain[Any]:
+        while (now := [seat.frontier for seat in self._seats]) == self._last:
+            self._over()
+            await self._progress.moved(self._seats, now)
+        self._last = now
+        return Antichain(time for frontier in now for time in frontier)
+
+    def _over(self) -> None:
+        """End the loop, or raise what ended the stream, if it has ended."""
+        endings = {seat.ending for seat in self._seats}
+        if Ending.RUNNING in endings:
+            return
+        for seat in self._seats:
+            if seat.failure is not None:
+                raise seat.failure
+        if Ending.ABANDONED in endings:
+            raise Abandoned("the stream was aborted: its frontier will not move any more")
+        raise StopAsyncIteration

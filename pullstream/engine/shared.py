@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from pullstream.engine.progress import Progress
 from pullstream.engine.seat import Port
+from pullstream.engine.standstill import Signal, Standstill
 
 
 class Watcher(Protocol):
@@ -16,6 +17,13 @@ class Watcher(Protocol):
 
     def lane(self, kernel: Any, port: Port) -> Any:
         """The lane to give out in place of a plain one."""
+
+
+class Finishing(Protocol):
+    """A source, to the run."""
+
+    def finish(self) -> None:
+        """Come to the end by itself."""
 
 
 class Run:
@@ -31,7 +39,11 @@ class Run:
         """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
         self.depth = 0
         """How many kernels stand above those that are placed first: more than none inside a running module."""
-        self.progress = Progress(self.spawn)
+        self.sources: set[Finishing] = set()
+        """Those that have not ended."""
+        self.finishing = False
+        self.standstill = Standstill()
+        self.progress = Progress(self.spawn, self.standstill)
         self.nursery: trio.Nursery
         self._scope = trio.CancelScope(shield=True)
         self._stopped = trio.Event()
@@ -63,10 +75,27 @@ class Run:
         try:
             with self._scope:
                 async with trio.open_nursery() as self.nursery:
+                    self.standstill.nursery = self.nursery
                     task_status.started()
                     await trio.sleep_forever()
         finally:
             self._stopped.set()
+
+    def begin_source(self, source: Finishing) -> None:
+        """A source is part of the run."""
+        self.sources.add(source)
+        if self.finishing:
+            source.finish()
+
+    def finish(self) -> None:
+        """Have every source end by itself; those that are opened from now on are empty."""
+        self.finishing = True
+        for source in list(self.sources):
+            source.finish()
+
+    def signal(self) -> Signal:
+        """An event for one task of the run to wait for, and another to set; the wait is an inside one (DESIGN 4.2)."""
+        return Signal(self.standstill)
 
     async def stop(self) -> None:
         """End what still runs; returns when nothing does."""
@@ -89,7 +118,10 @@ class InnerRun(Run):
         self.watcher = outer.watcher
         self.depth = outer.depth
         self.nursery = outer.nursery
-        self.progress = Progress(self.spawn, observed=False)
+        self.sources = outer.sources
+        self.finishing = outer.finishing
+        self.standstill = outer.standstill
+        self.progress = Progress(self.spawn, self.standstill, observed=False)
 
     @property
     def blocked(self) -> float:

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
 from pullstream.engine.beside import Beside
 from pullstream.engine.lane import Lane
+from pullstream.engine.standstill import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
 from pullstream.protocol import DONE, Batch, Done
@@ -78,7 +79,7 @@ class MapAsync(Beside[Any]):
         self._upstream_end: Done | BaseException | None = None
         self._workers = 0
         self._idle = 0
-        self._lot = trio.lowlevel.ParkingLot()
+        self._parked: list[Signal] = []
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -106,7 +107,8 @@ class MapAsync(Beside[Any]):
         wake = min(self._unbegun, self._idle)
         if wake:
             self._idle -= wake
-            self._lot.unpark(count=wake)
+            for _ in range(wake):
+                self._parked.pop().set()
         for _ in range(min(self._unbegun - wake, self._width - self._workers)):
             self._workers += 1
             self.start(self._attentive, self._work())
@@ -167,7 +169,9 @@ class MapAsync(Beside[Any]):
                     group.results.append(result)
             self._idle += 1
             self.changed()
-            await self._lot.park()
+            parked = self.run.signal()
+            self._parked.append(parked)
+            await parked.wait()
 
     def _fail(self, group: Group, number: int, failure: BaseException) -> None:
         self._stopped = True

@@ -136,7 +136,7 @@ class Gather(Beside[Any]):
         if len(part) and time not in self._parts:
             self.seat.hold(time)
             places = [port.place for port in self.seat.ports]
-            self._parts[time] = (part, Waiter(places, time, None, trio.Event()))
+            self._parts[time] = (part, Waiter(places, time, None, self.seat, self.run.signal()))
         elif not len(part) and time in self._parts:
             del self._parts[time]
             self.seat.drop(time)
@@ -199,18 +199,21 @@ class Gather(Beside[Any]):
     async def _wait(self) -> None:
         """Until the answer is there, a time of which something is kept is complete, or a deadline has come."""
         progress = self.run.progress
-        self._changed = trio.Event()
+        self._changed = self.run.signal()
         waiters = [waiter for _, waiter in self._parts.values()]
         for waiter in waiters:
             waiter.event = self._changed
-            progress.watch(waiter)
+            progress.attend(waiter)
         try:
             progress.look()
-            with trio.move_on_at(min((part.deadline for part, _ in self._parts.values()), default=inf)):
-                await self._changed.wait()
+            deadline = min((part.deadline for part, _ in self._parts.values()), default=inf)
+            with trio.move_on_at(deadline):
+                await self._changed.wait(outside=deadline < inf)
         finally:
             for waiter in waiters:
-                progress.unwatch(waiter)
+                progress.leave(waiter)
+        for waiter in waiters:
+            waiter.check()
 
 
 def _least(times: Sequence[Hashable]) -> Hashable:

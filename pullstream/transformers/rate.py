@@ -176,7 +176,7 @@ class KeepLatest(Beside[Any]):
             places = [port.place for port in self.seat.ports]
             for place in places:
                 self.run.progress.tracker.observe(place)
-            self._kept[time] = Latest(value, now, Waiter(places, time, None, trio.Event()))
+            self._kept[time] = Latest(value, now, Waiter(places, time, None, self.seat, self.run.signal()))
         else:
             kept.value, kept.came = value, now
         self.came(now)
@@ -195,17 +195,19 @@ class KeepLatest(Beside[Any]):
     async def _wait(self) -> None:
         """Until something arrives, or a time of which a value is kept is complete."""
         progress = self.run.progress
-        self._changed = trio.Event()
+        self._changed = self.run.signal()
         waiters = [kept.waiter for kept in self._kept.values()]
         for waiter in waiters:
             waiter.event = self._changed
-            progress.watch(waiter)
+            progress.attend(waiter)
         try:
             progress.look()
             await self._changed.wait()
         finally:
             for waiter in waiters:
-                progress.unwatch(waiter)
+                progress.leave(waiter)
+        for waiter in waiters:
+            waiter.check()
 
 
 class _Throttle(KeepLatest):

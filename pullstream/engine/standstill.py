@@ -1,0 +1,93 @@
+"""Noticing that nothing in a run can move any more (DESIGN 4.2).
+
+A wait for something that another task of the same run must do is an inside wait, and is made with a `Signal`. Every
+other wait (users' code, a clock, a disk, a handle) is outside: something may come from there at any time. When every
+task of the run waits inside, none will ever be woken: the run is stalled, and is told so at once instead of hanging.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from pullstream.engine.progress import Progress, Waiter
+
+
+class Standstill:
+    """Which tasks of a run wait inside."""
+
+    def __init__(self) -> None:
+        self.nursery: trio.Nursery | None = None
+        self.on_stall: Callable[[], None] | None = None
+        """Called when nothing can move any more."""
+        self.waiting: dict[Waiter, Progress] = {}
+        """Who waits for a completion, and where to have it explained."""
+        self._inside: set[trio.lowlevel.Task] = set()
+
+    def enter(self, task: trio.lowlevel.Task) -> None:
+        """A task begins to wait inside."""
+        self._inside.add(task)
+        nursery = self.nursery
+        if nursery is None or self.on_stall is None or len(self._inside) < len(nursery.child_tasks):
+            return
+        if self._nothing_moves(nursery):
+            self.on_stall()
+
+    def leave(self, task: trio.lowlevel.Task) -> None:
+        """What a task waited for has come, or it is cancelled."""
+        self._inside.discard(task)
+
+    def _nothing_moves(self, nursery: trio.Nursery) -> bool:
+        return all(task in self._inside or _waits_for_its_own(task) for task in _tasks(nursery))
+
+
+def _tasks(nursery: trio.Nursery) -> Iterator[trio.lowlevel.Task]:
+    for task in nursery.child_tasks:
+        yield task
+        for inner in task.child_nurseries:
+            yield from _tasks(inner)
+
+
+def _waits_for_its_own(task: trio.lowlevel.Task) -> bool:
+    """Whether a task waits, at the end of a nursery block, for the tasks in it, which are looked at as well."""
+    # Not a public attribute of trio's; were it gone, such a task would count as outside, and no stall be noticed.
+    return any(
+        getattr(nursery, "_parent_waiting_in_aexit", False) and bool(nursery.child_tasks)
+        for nursery in task.child_nurseries
+    )
+
+
+class Signal:
+    """An event that one task of a run waits for, and that another one of the same run sets."""
+
+    __slots__ = ("_event", "_standstill", "_task")
+
+    def __init__(self, standstill: Standstill) -> None:
+        self._standstill = standstill
+        self._event = trio.Event()
+        self._task: trio.lowlevel.Task | None = None
+
+    def set(self) -> None:
+        """Wake the one who waits; from now on nobody waits."""
+        if self._task is not None:
+            # At once, not when it runs: it can move from now on.
+            self._standstill.leave(self._task)
+        self._event.set()
+
+    def is_set(self) -> bool:
+        """Whether it was set."""
+        return self._event.is_set()
+
+    async def wait(self, *, outside: bool = False) -> None:
+        """Wait until it is set; a wait that something else may end too, such as a deadline, is an `outside` one."""
+        if outside or self._event.is_set():
+            await self._event.wait()
+            return
+        self._task = task = trio.lowlevel.current_task()
+        self._standstill.enter(task)
+        try:
+            await self._event.wait()
+        finally:
+            self._standstill.leave(task)
+            self._task = None

@@ -1,0 +1,73 @@
+"""`running.finish()`: the sources stop, what is under way completes."""
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+@pytest.mark.parametrize("kind", ["kernel", "generator"])
+@pytest.mark.parametrize("limit", [1, 7])
+async def test_what_is_under_way_completes(  # noqa: PLR0917 - fixtures
+    kind, limit, counting, generating, probe, autojump_clock
+):
+    """No value is asked for any more; those on their way arrive, their times complete, and the run has a result."""
+
+    async def slowly(n):
+        await trio.sleep(10)
+        return n
+
+    source = (counting if kind == "kernel" else generating)(probe, 1000, delay=1.0, timed=True)
+    counting_up = ps.reduce_by_key(lambda n: "all", ps.Fold(int, lambda n, _: n + 1))
+    async with ps.pipe(source, ps.map_async(slowly, 2), counting_up, ps.collect(timed=True)).open(
+        limit=limit
+    ) as running:
+        await trio.sleep(25.5)
+        asked = len(probe.asked)
+        assert not probe.released
+        await running.finish()
+        result = await running.result()
+        await running.progress.completed(10**9)
+    assert len(probe.asked) == asked
+    assert probe.balanced
+    assert result == [(time, ("all", 1)) for time in range(len(result))]
+    assert len(result) >= 2
+
+
+async def test_a_source_that_waits_for_ever_ends(autojump_clock):
+    """An ask under way is answered with the end."""
+    async with ps.pipe(ps.interval(1000), ps.map(str), ps.collect()).open() as running:
+        await trio.sleep(2500)
+        await running.finish()
+        assert await running.result() == ["0", "1"]
+        assert trio.current_time() < 2600
+
+
+async def test_every_source_ends(counting, new_probe, autojump_clock):
+    """Those of a fan-in, and those that would be opened later."""
+    probes = [new_probe() for _ in range(3)]
+    first, second, third = [counting(probe, 10**6, delay=1.0) for probe in probes]
+    source = ps.concat(ps.merge(first, second), third)
+    async with ps.pipe(source, ps.tally()).open(limit=1) as running:
+        await trio.sleep(3.5)
+        await running.finish()
+        assert await running.result() > 2
+    assert all(probe.balanced for probe in probes)
+    assert [probe.acquired for probe in probes] == [1, 1, 0]
+
+
+async def test_finishing_what_has_ended_changes_nothing():
+    """It may be called at any time, and twice."""
+    async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
+        await running.result()
+        await running.finish()
+        await running.finish()
+        assert await running.result() == ["a", "b"]
+
+
+async def test_finishing_before_the_first_ask(counting, probe):
+    """A source that was asked for nothing acquires nothing, and gives nothing."""
+    async with ps.pipe(counting(probe, 5), ps.collect()).open() as running:
+        await running.finish()
+        assert await running.result() == []
+    assert probe.acquired == probe.released
