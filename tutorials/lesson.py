@@ -5,7 +5,8 @@ ends the function is what it prints:
 
     # | hello
 
-The tests run every piece and hold it to its word. The other functions of a chapter are the tools that its pieces use.
+The tests run every piece and hold it to its word. The other functions and classes of a chapter are the tools that the
+pieces after them use.
 """
 
 import ast
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent, fill, indent
+from typing import TypeGuard
 
 Piece = Callable[[], None]
 
@@ -21,21 +23,21 @@ PRINTED = "    # | "
 
 
 def tell(chapter: str) -> None:
-    """Print a chapter, a module by name: its introduction, its tools, and every piece as prose, code and output."""
-    module = sys.modules[chapter]
-    print(inspect.cleandoc(module.__doc__ or ""))
-    print("\n\nThe pieces use:\n")
-    print(indent("\n\n".join(inspect.getsource(tool) for tool in _functions(chapter) if not _number(tool)), "    "))
-    for piece in pieces(chapter):
-        title, _, prose = inspect.cleandoc(piece.__doc__ or "").partition("\n")
-        print(f"\n{title}\n{'-' * len(title)}\n{prose}\n\n{indent(code(piece), '    ')}\n\nprints\n")
-        piece()
-        print()
+    """Print a chapter, a module by name: its introduction, its tools as code, its pieces as prose, code and output."""
+    print(inspect.cleandoc(sys.modules[chapter].__doc__ or ""))
+    for part in _parts(chapter):
+        if not _is_piece(part):
+            print(f"\n\n{indent(inspect.getsource(part), '    ')}", end="")
+            continue
+        title, _, prose = inspect.cleandoc(part.__doc__ or "").partition("\n")
+        title = title.removesuffix(".")
+        print(f"\n\n{title}\n{'-' * len(title)}\n{prose}\n\n{indent(code(part), '    ')}\n\nprints\n")
+        part()
 
 
 def pieces(chapter: str) -> list[Piece]:
     """The pieces of a chapter, in order."""
-    return [function for function in _functions(chapter) if _number(function)]
+    return [part for part in _parts(chapter) if _is_piece(part)]
 
 
 def code(piece: Piece) -> str:
@@ -59,12 +61,12 @@ def say(message: object) -> None:
         print(line if line.startswith(" ") else fill(line, 108, subsequent_indent="  "))
 
 
-def _functions(chapter: str) -> list[Callable[..., None]]:
+def _parts(chapter: str) -> list[Callable[..., object]]:
+    """What a chapter defines, in order."""
     module = sys.modules[chapter]
-    functions = [function for _, function in inspect.getmembers(module, inspect.isroutine)]
-    own = [function for function in functions if function.__module__ == chapter and function.__name__ != "main"]
-    return sorted(own, key=lambda function: function.__code__.co_firstlineno)
+    own = [part for part in vars(module).values() if getattr(part, "__module__", "") == chapter and callable(part)]
+    return [part for part in own if part.__name__ != "main"]
 
 
-def _number(function: Callable[..., None]) -> bool:
-    return (function.__doc__ or "")[:1].isdigit()
+def _is_piece(part: Callable[..., object]) -> TypeGuard[Piece]:
+    return (part.__doc__ or "")[:1].isdigit()

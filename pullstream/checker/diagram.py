@@ -18,7 +18,7 @@ import attrs
 
 from pullstream.checker.events import Batched, Seen, What
 
-WIDTH: Final = 110
+WIDTH: Final = 104
 """Where a row of concurrent events is broken."""
 
 _SHORT = Repr()
@@ -120,7 +120,7 @@ class _Drawing:
 
     def add(self, event: Seen, face: Face) -> None:
         text, key = shown(event, face), (face.mark, event.number)
-        if self._lines and (not self._outstanding or self._right + len(text) > WIDTH) and event.requested:
+        if self._lines and (not self._outstanding or self._right + 4 + len(text) > WIDTH) and event.requested:
             self._break()
         if event.requested:
             line = self._request(event, face, text)
@@ -158,7 +158,7 @@ class _Drawing:
         return self._new(f"{' ' * self._right}\\-> {text}")
 
     def _answer(self, key: Key, text: str) -> int:
-        if len(self._lines) == 1 and self._right + len(text) > WIDTH:
+        if len(self._lines) == 1 and self._right + 4 + len(text) > WIDTH:
             # One thing after the other: the row goes on in the next.
             self._break()
             return self._new(f"-> {text}")

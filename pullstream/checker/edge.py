@@ -179,7 +179,8 @@ class Edge:
         kept = batch if count <= SAMPLE else (batch.time, count, tuple(batch.values[:SAMPLE]))
         self.record.note((self.clock(), VALUE, number, lane, kept))
         if not 1 <= count <= limit:
-            self._blame_above("R2", f"ask {number} was for 1 to {limit} values, and was answered with {count}")
+            wanted = "one value" if limit == 1 else f"1 to {limit} values"
+            self._blame_above("R2", f"ask {number} was for {wanted}, and was answered with {count}")
         if batch.time is None:
             self._blame_above("R2", "its time is None, which is no time")
         if self._asks and min(self._asks) < number:
@@ -196,7 +197,7 @@ class Edge:
             self._cancelled(number, lane)
         else:
             self.record.note((self.clock(), What.FAILURE, number, lane, exc))
-            if limit >= 1:  # else the ask was refused, which is no answer
+            if limit >= 1 and not isinstance(exc, Violation):  # else the ask was refused, which is no answer
                 self._told.add(lane)
                 self._terminal(number, exc)
 
@@ -217,6 +218,8 @@ class Edge:
             self.ending = ending
         elif self.ending is not ending:
             once, now = _shown(self.ending), _shown(ending)
+            if DONE not in (self.ending, ending):
+                now = f"another, {ending!r}"
             rule = "R3" if self.over else "R5"
             self._blame_above(rule, f"the stream's end is {once}, and this answer is {now}")
         elif ending is not DONE:

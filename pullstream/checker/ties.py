@@ -29,7 +29,8 @@ def verify_end(edge: Edge, inputs: Iterable[Edge], how: Event, let_go_failed: Ca
         if other.requests and not other.over:
             what = f"it is over below, and its upstream, {other.above.name}, is not"
         elif other.terminated_at > edge.latest_at and not _same_reason(edge, other, how, let_go_failed):
-            what = f"its upstream was told {other.reason!r}, which is not the reason here"
+            reason = {Event.END: None, Event.FAIL: edge.ending}.get(how, edge.reason)
+            what = f"its upstream was sent {_sent(other.reason)}, and not {_sent(reason)}"
         else:
             continue
         edge.violated(rule, edge.above, what, module_diagram(edge.events, other.events))
@@ -42,6 +43,10 @@ def _same_reason(edge: Edge, other: Edge, how: Event, let_go_failed: Callable[[o
         # A release that failed came after upstream was told (R8).
         return edge.ending is other.reason or edge.ending is other.refusal or let_go_failed(edge.ending)
     return other.reason is edge.reason or edge.ending not in (DONE, edge.reason)
+
+
+def _sent(reason: object) -> str:
+    return "abort" if reason is None else f"error({reason!r})"
 
 
 class Tie:

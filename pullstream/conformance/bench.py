@@ -79,7 +79,7 @@ class Bench:
             expect(
                 ledger.balanced or (self.reopens and ledger.opened == ledger.closed),
                 "R10",
-                f"{when}, what was opened {ledger.opened} times has been closed {ledger.closed} times",
+                f"{when}, it had opened its resource {ledger.opened} time(s), and closed it {ledger.closed} time(s)",
             )
 
     def may_fail(self, failure: BaseException, subject: Subject) -> None:

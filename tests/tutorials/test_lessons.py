@@ -8,7 +8,7 @@ import pytest
 from pullstream.checker import RULES
 from tutorials.lesson import code, pieces, promised
 
-CHAPTERS = ["tutorials.what_a_pull_is"]
+CHAPTERS = ["tutorials.what_a_pull_is", "tutorials.writing_your_own"]
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
 
@@ -43,3 +43,12 @@ def test_what_a_pull_is_meets_every_rule():
     *shown, _ = pieces("tutorials.what_a_pull_is")
     told = "".join(piece.__doc__ for piece in shown)
     assert {rule for rule in RULES if not re.search(rf"\b{rule}\b", told)} == set()
+
+
+def test_writing_your_own_gets_at_least_seven_rules_wrong():
+    """The mistakes it makes are of many kinds, and whatever is mended is not complained of."""
+    lines = [line for piece in pieces("tutorials.writing_your_own") for line in promised(piece)]
+    assert len({found[1] for line in lines if (found := re.match(r"(?:\w+: )?(R\d+): ", line))}) >= 7
+    mended = [line for line in lines if "Mended" in line]
+    assert len(mended) == 5
+    assert all(line.endswith(("nothing to complain of", "conforms")) for line in mended)
