@@ -11,6 +11,7 @@ A chapter to read from top to bottom, and a program to run: `python -m tutorials
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
+from itertools import islice
 from typing import Any
 
 import trio
@@ -90,7 +91,7 @@ def a_kernel() -> None:
             print(f"  opens {self.path}")
 
         async def produce(self, limit: int) -> ps.Batch[int] | ps.Done:
-            values = [number * number for number, _ in zip(self.numbers, range(limit), strict=False)]
+            values = [number * number for number in islice(self.numbers, limit)]
             return ps.Batch(0, values) if values else ps.DONE
 
         async def release(self) -> None:
