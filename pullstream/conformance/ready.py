@@ -7,10 +7,12 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportOperatorIssue=false
 # mypy: disable-error-code="var-annotated, operator"
 
+import math
 import operator
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from io import StringIO
 from typing import Any, Final, Literal
 
 import trio
@@ -203,6 +205,13 @@ TRANSFORMERS: Final = (
 
 COMBINING: Final[tuple[Subject, ...]] = ()
 
+
+def sent() -> ps.Sink[Any, None]:
+    """Into a channel with room for everything."""
+    send, receive = trio.open_memory_channel[Any](math.inf)
+    return ps.pipe(ps.tap(lambda _: receive), ps.to_channel(send))
+
+
 SINKS: Final = (
     Subject("collect", ps.collect),
     Subject("drain", ps.drain, around=True),
@@ -211,6 +220,9 @@ SINKS: Final = (
     Subject("find", lambda: ps.find(lambda n: n == 2)),
     Subject("first", ps.first),
     Subject("last", ps.last),
+    Subject("concat_values", lambda: ps.pipe(ps.map(str), ps.concat_values())),
+    Subject("log", lambda: ps.log(file=StringIO())),
+    Subject("to_channel", sent),
     Subject("on_end", lambda: ps.on_end(lambda _: None)),
     Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
 )

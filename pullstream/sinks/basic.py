@@ -4,7 +4,7 @@ import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
 from time import monotonic
-from typing import Any, Literal, TextIO, overload
+from typing import Any, Literal, TextIO, get_origin, overload
 
 from typing_extensions import TypeVar
 
@@ -176,6 +176,7 @@ def concat_values(kind: type[Any] = str, /) -> Sink[Any, Any]:
     Raises:
         TypeError: a value is not of that kind.
     """
+    kind = get_origin(kind) or kind
     if kind not in _JOIN:
         raise CompositionError(f"concat_values() at {Site.here()} joins str, bytes or list, and got {kind!r}")
     return Sink((Module("concat_values", _concat_values, () if kind is str else (kind,)),))

@@ -16,37 +16,39 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def count(start: int = 0, step: int = 1) -> Source[int]:
-    """Count from `start`, for ever.
+def count(start: int = 0, step: int = 1, *, time: Callable[[int], Hashable] | None = None) -> Source[int]:
+    """Count from `start`, for ever; `time` is that of `values`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.count(1), ps.take(3), ps.collect()))
     [1, 2, 3]
     """
-    return Source((Module("count", _count, (start, step)),))
+    return Source((Module("count", _count, (start, step), time_option("count", time)),))
 
 
-def _count(start: int, step: int) -> Values:
-    return Values(counting(start, step))
+def _count(start: int, step: int, time: Callable[[Any], Hashable] | None = None) -> Values:
+    return Values(counting(start, step), time)
 
 
 @overload
 def infinite() -> Source[float]: ...
 @overload
-def infinite(function: Callable[[], T]) -> Source[T]: ...
-def infinite(function: Callable[[], Any] = random.random) -> Source[Any]:
-    """Call a function for each value, for ever.
+def infinite(function: Callable[[], T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]: ...
+def infinite(
+    function: Callable[[], Any] = random.random, *, time: Callable[[Any], Hashable] | None = None
+) -> Source[Any]:
+    """Call a function for each value, for ever; `time` is that of `values`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.infinite(lambda: "tick"), ps.take(2), ps.collect()))
     ['tick', 'tick']
     """
     sync_argument("infinite", "function", function, "pipe(repeat(None), map_async(...)) awaits a function's results")
-    return Source((Module("infinite", _infinite, (function,)),))
+    return Source((Module("infinite", _infinite, (function,), time_option("infinite", time)),))
 
 
-def _infinite(function: Callable[[], Any]) -> Values:
-    return Values(_Calls(function))
+def _infinite(function: Callable[[], Any], time: Callable[[Any], Hashable] | None = None) -> Values:
+    return Values(_Calls(function), time)
 
 
 class _Calls:

@@ -2,13 +2,14 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, ClassVar, cast
 
 import attrs
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Source, count_argument
+from pullstream.engine.handle import Grip
 from pullstream.engine.kernel import Kernel
 from pullstream.errors import CapabilityError, Ended, ReuseError
 from pullstream.protocol import DONE, Batch, Done
@@ -109,28 +110,25 @@ class _Entry:
     event: trio.Event = attrs.field(factory=trio.Event)
 
 
-class Entries:
+class Entries(Grip):
     """What was pushed and not yet asked for."""
 
     def __init__(self, capacity: int, site: Site) -> None:
+        super().__init__("pushable", site)
         self._capacity = capacity
-        self._site = site
         self._stored: deque[tuple[Hashable, Any]] = deque()
         self._waiting: deque[_Entry] = deque()
         self._answered: Hashable = BEGINNING
         self._advanced: Hashable = BEGINNING
         self._ending: Done | BaseException | None = None
-        self._kernel: _Pushing | None = None
         self._left = False
         self._reason: BaseException | None = None
         self._over = trio.Event()
         self._changed = trio.Event()
 
+    @override
     def __repr__(self) -> str:
         return str(self._capacity)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"pushable, made at {self._site}, cannot be pickled: it is a handle, and belongs to one run")
 
     # ---- for the one who pushes
 
@@ -181,9 +179,9 @@ class Entries:
     def _check(self) -> None:
         if self._over.is_set():
             how = "aborted by its reader" if self._left else "read to its end"
-            raise Ended(f"pushable, made at {self._site}, takes nothing more: it was {how}") from self._reason
+            raise Ended(f"pushable, made at {self.site}, takes nothing more: it was {how}") from self._reason
         if self._ending is not None:
-            raise Ended(f"pushable, made at {self._site}, takes nothing after end() or fail()")
+            raise Ended(f"pushable, made at {self.site}, takes nothing after end() or fail()")
 
     def _may_follow(self, time: Hashable) -> None:
         last = self._waiting[-1].time if self._waiting else self._stored[-1][0] if self._stored else self._answered
@@ -191,19 +189,17 @@ class Entries:
             last = self._advanced
         if not less_equal(last, time):
             raise CapabilityError(
-                f"pushable, made at {self._site}, cannot take {time!r} after {last!r}: times must not go back. Sort "
+                f"pushable, made at {self.site}, cannot take {time!r} after {last!r}: times must not go back. Sort "
                 f"what is pushed, or push it at one time",
             )
 
     # ---- for the run
 
-    def attach(self, kernel: "_Pushing") -> None:
-        """This is the one run that reads."""
-        if self._kernel is not None:
-            raise ReuseError(
-                f"pushable, made at {self._site}, was opened a second time: it belongs to one run, make another one",
-            )
-        self._kernel = kernel
+    @override
+    def attach(self, kernel: Kernel[Any]) -> None:
+        if self.used:
+            raise ReuseError(f"pushable, made at {self.site}, was opened a second time: its stream is read by one run")
+        super().attach(kernel)
 
     async def take(self, limit: int) -> Batch[Any] | Done:
         """At most `limit` values at one time, when there are any, or the end."""
@@ -227,10 +223,11 @@ class Entries:
 
     def lower(self) -> None:
         """Lower the source's capability to what was said with `advance`, if all before it has been answered."""
-        if self._kernel is None or self._advanced is BEGINNING or self._stored or self._waiting:
+        kernel = self.alive()
+        if kernel is None or self._advanced is BEGINNING or self._stored or self._waiting:
             return
         if less_equal(self._answered, self._advanced):
-            self._kernel.seat.advance(self._advanced)
+            kernel.seat.advance(self._advanced)
 
     def close(self, reason: BaseException | None) -> None:
         """Nobody reads any more."""

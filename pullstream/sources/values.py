@@ -99,18 +99,18 @@ def _keys(mapping: Mapping[Any, object], time: Callable[[Any], Hashable] | None 
     return Values(mapping.keys(), time)
 
 
-def once(value: T) -> Source[T]:
-    """Give one value, then end.
+def once(value: T, *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+    """Give one value, then end; `time` is that of `values`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.once(None), ps.collect()))
     [None]
     """
-    return Source((Module("once", _once, (value,)),))
+    return Source((Module("once", _once, (value,), time_option("once", time)),))
 
 
-def _once(value: object) -> Values:
-    return Values((value,))
+def _once(value: object, time: Callable[[Any], Hashable] | None = None) -> Values:
+    return Values((value,), time)
 
 
 def empty() -> Source[Any]:

@@ -26,6 +26,7 @@ def broken(_):
         (ps.concat_values(str), [], ""),
         (ps.concat_values(bytes), [b"a", bytearray(b"b"), memoryview(b"c")], b"abc"),
         (ps.concat_values(bytes), [], b""),
+        (ps.concat_values(list[int]), [], []),
         (ps.concat_values(list), [[1], (2, 3), range(4, 5)], [1, 2, 3, 4]),
         (ps.find(lambda n: n > 2), range(9), 3),
         (ps.find(lambda n: n > 2, limit=5), range(9), 3),

@@ -21,6 +21,9 @@ def collatz(n):
     [
         (ps.keys({"a": 1, "b": 2}), [(0, "a"), (0, "b")]),
         (ps.keys({"a": 1, "b": 2}, time=ord), [(97, "a"), (98, "b")]),
+        (ps.once(7, time=str), [("7", 7)]),
+        (ps.pipe(ps.count(8, 4, time=lambda n: n // 10), ps.take(3)), [(0, 8), (1, 12), (1, 16)]),
+        (ps.pipe(ps.infinite(lambda: 5, time=lambda n: n), ps.take(2)), [(5, 5), (5, 5)]),
         (ps.repeat(None, 3), [(0, None)] * 3),
         (ps.repeat(1, 0), []),
         (ps.pipe(ps.repeat(1), ps.take(9)), [(0, 1)] * 9),

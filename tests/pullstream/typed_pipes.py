@@ -1,5 +1,6 @@
 """What a type checker must infer of pipes; checked by basedpyright, together with the packages."""
 
+from collections.abc import AsyncIterator
 from typing import Any, assert_type
 
 import pullstream as ps
@@ -44,10 +45,46 @@ def decorated() -> None:
     assert_type(ps.run(ps.pipe(ps.values(["a", "bb"]), ps.sink(counted)(2))), int)
 
 
+async def numbers() -> AsyncIterator[int]:
+    yield 1
+
+
+def listen(emit: ps.Emit[str]) -> None:
+    emit("a")
+
+
+def sources_and_sinks() -> None:
+    assert_type(ps.keys({1: "a"}), ps.Source[int])
+    assert_type(ps.unfold(1, lambda n: (str(n), n + 1)), ps.Source[str])
+    assert_type(ps.repeat("a", 3), ps.Source[str])
+    assert_type(ps.from_async_iterable(numbers()), ps.Source[int])
+    assert_type(ps.from_awaitable(lambda: half(1)), ps.Source[float])
+    assert_type(ps.from_callback(listen), ps.Source[str])
+    assert_type(ps.from_asyncio(numbers), ps.Source[int])
+    assert_type(ps.from_asyncio(lambda: half(2)), ps.Source[float])
+    assert_type(ps.pipe(ps.values([1]), ps.map_async(ps.asyncio_call(half), 2)), ps.Source[float])
+    assert_type(ps.live(["a"], ps.values(["b"])), ps.Source[str])
+    assert_type(ps.live([1], ps.values([2]), sync=ps.Batch(0, ["-"])), ps.Source[int | str])
+    words = ps.values(["a", "bb"])
+    assert_type(ps.run(ps.pipe(words, ps.find(lambda word: word > "a"))), str | None)
+    assert_type(ps.run(ps.pipe(words, ps.find(lambda word: word > "a", "none"))), str)
+    assert_type(ps.run(ps.pipe(words, ps.last())), str | None)
+    assert_type(ps.run(ps.pipe(words, ps.concat_values())), str)
+    assert_type(ps.run(ps.pipe(ps.values([[1]]), ps.concat_values(list[int]))), list[int])
+    assert_type(ps.run(ps.pipe(words, ps.tally())), int)
+    assert_type([word for word in ps.iterate(words)], list[str])  # noqa: C416 - what a loop gives
+
+
+async def read() -> None:
+    async with ps.aiterate(ps.values([1])) as numbers:
+        async for number in numbers:
+            assert_type(number, int)
+
+
 def refused() -> None:
     ps.pipe(ps.collect(), ps.map(length))  # pyright: ignore[reportCallIssue, reportArgumentType]
     ps.pipe(ps.values([1]), ps.map(length), ps.collect())  # pyright: ignore[reportArgumentType, reportCallIssue]
     ps.map(3)  # pyright: ignore[reportArgumentType]
 
 
-everything: Any = (inferred, decorated, refused)
+everything: Any = (sources_and_sinks, read, inferred, decorated, refused)
