@@ -90,7 +90,8 @@ class Assembly:
         self, kernel: Kernel[Any], names: Sequence[str], site: Site | None, upstreams: Sequence[Kernel[Any]]
     ) -> Kernel[Any]:
         """Give a kernel its seat and its inputs."""
-        seat = self.run.progress.seat(names, site, [upstream.seat for upstream in upstreams])
+        above = [upstream.seat for upstream in upstreams]
+        seat = self.run.progress.seat(names, site, above, summaries=kernel.summaries)
         kernel.connect(self.run, seat, upstreams)
         kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
         if kernel.depth * FRAMES > sys.getrecursionlimit() - SPARE_FRAMES:

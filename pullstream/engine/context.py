@@ -12,8 +12,9 @@ from typing_extensions import TypeVar, override
 
 from pullstream.engine.kernel import BREATH
 from pullstream.engine.lane import Lane
-from pullstream.engine.progress import Seat, Waiter
+from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
+from pullstream.engine.waiting import Waiter
 from pullstream.errors import CapabilityError
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import less_equal

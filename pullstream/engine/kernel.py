@@ -28,6 +28,7 @@ from pullstream.engine.shared import Run
 from pullstream.engine.standstill import Signal
 from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
+from timely import Summary
 
 T = TypeVar("T")
 
@@ -61,6 +62,9 @@ class Kernel(ABC, Generic[T]):
 
     sources: "Sequence[Source[object]]" = ()
     """Sources that a run opens with the module and gives it as further `inputs`."""
+
+    summaries: "Sequence[Summary]" = ()
+    """What the module does to the times of each of its inputs, where it answers at others than it receives."""
 
     depth: int = 0
     """How many kernels stand in a row above this one, with itself."""

@@ -11,44 +11,17 @@ progress costs per time, not per batch.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import attrs
-from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
 from pullstream.engine.seat import NOTHING, Ending, Seat, Stamp
 from pullstream.engine.standstill import Signal, Standstill
+from pullstream.engine.waiting import Frontiers, Movement, Waiter
 from pullstream.errors import Abandoned, PullstreamError
-from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Target, TimelyError, Tracker
-
-
-@attrs.define(eq=False)
-class Waiter:
-    """Somebody who waits until a time is complete at all of some places, or never will be."""
-
-    places: Sequence[int]
-    time: Hashable
-    seat: Seat | None
-    """Whose ending settles it as well."""
-    owner: Seat
-    event: Signal
-    failure: Exception | None = None
-
-    def check(self) -> None:
-        """Raise what went wrong with the waiting."""
-        if self.failure is not None:
-            raise self.failure
-
-    def __str__(self) -> str:
-        return f"{self.owner} waits until {self.time!r} is complete"
-
-    def settled(self, tracker: Tracker) -> bool:
-        """Whether there is nothing to wait for any more."""
-        if self.seat is not None and self.seat.ending is not Ending.RUNNING:
-            return True
-        return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
+from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Summary, Target, TimelyError, Tracker
 
 
 class Mirroring(Protocol):
@@ -62,25 +35,6 @@ class Mirroring(Protocol):
     def mirrored(self) -> Iterable[Hashable]:
         """The times to hold, as of now."""
         ...
-
-
-class Movement(Waiter):
-    """Somebody who waits until a frontier is another one."""
-
-    def __init__(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
-        super().__init__([seat.output for seat in seats], None, None, seats[0], event)
-        self._known = [(seat, seat.ending, frontier) for seat, frontier in zip(seats, frontiers, strict=True)]
-
-    @override
-    def settled(self, tracker: Tracker) -> bool:
-        return any(
-            seat.ending is not ending or tracker.frontier(seat.output) != frontier
-            for seat, ending, frontier in self._known
-        )
-
-    @override
-    def __str__(self) -> str:
-        return f"the frontier of {self.owner} is watched"
 
 
 @attrs.frozen
@@ -180,7 +134,7 @@ class Progress:
             for time, count in counts.items()
         ]
 
-    def watch(self, at: str | None = None) -> "Frontiers":
+    def watch(self, at: str | None = None) -> Frontiers:
         """The frontier at the output of `at` now, and then every time it has moved, as an async iterator.
 
         The last one is the empty antichain, the end of time. Who looks seldom sees only the latest.
@@ -220,9 +174,21 @@ class Progress:
 
     # ---- for the run
 
-    def seat(self, names: Sequence[str], site: Site | None, upstreams: Sequence[Seat], *, sink: bool = False) -> Seat:
-        """A place for a module, below `upstreams`."""
-        seat = Seat(self, names, site, upstreams, node=len(self._seats), place=self._places)
+    def seat(
+        self,
+        names: Sequence[str],
+        site: Site | None,
+        upstreams: Sequence[Seat],
+        *,
+        sink: bool = False,
+        summaries: Sequence[Summary] = (),
+    ) -> Seat:
+        """A place for a module, below `upstreams`; `summaries` say what it does to the times that come from each."""
+        seat = Seat(self, names, site, list(upstreams), node=len(self._seats), place=self._places)
+        if summaries:
+            seat.summaries = summaries
+            # Only a tracker knows what paths do to times.
+            self._observed = True
         self._places = seat.output + 1
         self._seats.append(seat)
         if not upstreams:
@@ -265,7 +231,8 @@ class Progress:
     def _graph(self) -> Graph:
         builder = GraphBuilder()
         for seat in self._seats:
-            builder.add_node(" -> ".join(seat.names), inputs=len(seat.upstreams), outputs=1)
+            summaries = {(number, 0): summary for number, summary in enumerate(seat.summaries)} or None
+            builder.add_node(" -> ".join(seat.names), len(seat.upstreams), 1, summaries)
             for number, upstream in enumerate(seat.upstreams):
                 builder.add_edge(Source(upstream.node, 0), Target(seat.node, number))
         return builder.build()
@@ -416,34 +383,3 @@ class Progress:
 
 def _untracked(place: int, time: Hashable, delta: int) -> None:
     """Nobody has looked yet."""
-
-
-class Frontiers:
-    """The iterator behind `Progress.watch`."""
-
-    def __init__(self, progress: Progress, seats: Sequence[Seat]) -> None:
-        self._progress = progress
-        self._seats = seats
-        self._last: list[Antichain[Any]] | None = None
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Antichain[Any]:
-        while (now := [seat.frontier for seat in self._seats]) == self._last:
-            self._over()
-            await self._progress.moved(self._seats, now)
-        self._last = now
-        return Antichain(time for frontier in now for time in frontier)
-
-    def _over(self) -> None:
-        """End the loop, or raise what ended the stream, if it has ended."""
-        endings = {seat.ending for seat in self._seats}
-        if Ending.RUNNING in endings:
-            return
-        for seat in self._seats:
-            if seat.failure is not None:
-                raise seat.failure
-        if Ending.ABANDONED in endings:
-            raise Abandoned("the stream was aborted: its frontier will not move any more")
-        raise StopAsyncIteration

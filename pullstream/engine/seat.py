@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Meter
 from pullstream.errors import CapabilityError
-from timely import BEGINNING, Antichain, less_equal
+from timely import BEGINNING, Antichain, Summary, less_equal
 
 if TYPE_CHECKING:
     from pullstream.engine.progress import Progress
@@ -91,7 +91,7 @@ class Seat:
         progress: "Progress",
         names: Sequence[str],
         site: Site | None,
-        upstreams: "Sequence[Seat]",
+        upstreams: "list[Seat]",
         *,
         node: int,
         place: int,
@@ -102,6 +102,8 @@ class Seat:
         self.site = site
         self.node = node
         self.upstreams = upstreams
+        self.summaries: Sequence[Summary] = ()
+        """What the module does to the times of each input; nothing, if it does not say."""
         # A graph numbers its ports so: node by node, the inputs before the output.
         self.ports = [Port(self, place + number) for number in range(len(upstreams))]
         self.output = place + len(upstreams)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import trio
 
 if TYPE_CHECKING:
-    from pullstream.engine.progress import Progress, Waiter
+    from pullstream.engine.progress import Progress
+    from pullstream.engine.waiting import Waiter
 
 
 class Standstill:

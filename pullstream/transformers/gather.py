@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from pullstream.engine.beside import Beside
 from pullstream.engine.lane import Lane
-from pullstream.engine.progress import Waiter
+from pullstream.engine.waiting import Waiter
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import less_equal
 

@@ -14,7 +14,7 @@ from pullstream.blueprint import Module, Transformer, count_argument, seconds_ar
 from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
-from pullstream.engine.progress import Waiter
+from pullstream.engine.waiting import Waiter
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")

@@ -1,0 +1,92 @@
+"""Waiting for what the sidecar knows: a completion, or any movement of a frontier."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+from typing_extensions import override
+
+from pullstream.engine.seat import Ending, Seat
+from pullstream.engine.standstill import Signal
+from pullstream.errors import Abandoned
+from timely import Antichain, Tracker
+
+if TYPE_CHECKING:
+    from pullstream.engine.progress import Progress
+
+
+@attrs.define(eq=False)
+class Waiter:
+    """Somebody who waits until a time is complete at all of some places, or never will be."""
+
+    places: Sequence[int]
+    time: Hashable
+    seat: Seat | None
+    """Whose ending settles it as well."""
+    owner: Seat
+    event: Signal
+    failure: Exception | None = None
+
+    def check(self) -> None:
+        """Raise what went wrong with the waiting."""
+        if self.failure is not None:
+            raise self.failure
+
+    def __str__(self) -> str:
+        return f"{self.owner} waits until {self.time!r} is complete"
+
+    def settled(self, tracker: Tracker) -> bool:
+        """Whether there is nothing to wait for any more."""
+        if self.seat is not None and self.seat.ending is not Ending.RUNNING:
+            return True
+        return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
+
+
+class Movement(Waiter):
+    """Somebody who waits until a frontier is another one."""
+
+    def __init__(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
+        super().__init__([seat.output for seat in seats], None, None, seats[0], event)
+        self._known = [(seat, seat.ending, frontier) for seat, frontier in zip(seats, frontiers, strict=True)]
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        return any(
+            seat.ending is not ending or tracker.frontier(seat.output) != frontier
+            for seat, ending, frontier in self._known
+        )
+
+    @override
+    def __str__(self) -> str:
+        return f"the frontier of {self.owner} is watched"
+
+
+class Frontiers:
+    """The iterator behind `Progress.watch`."""
+
+    def __init__(self, progress: "Progress", seats: Sequence[Seat]) -> None:
+        self._progress = progress
+        self._seats = seats
+        self._last: list[Antichain[Any]] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Antichain[Any]:
+        while (now := [seat.frontier for seat in self._seats]) == self._last:
+            self._over()
+            await self._progress.moved(self._seats, now)
+        self._last = now
+        return Antichain(time for frontier in now for time in frontier)
+
+    def _over(self) -> None:
+        """End the loop, or raise what ended the stream, if it has ended."""
+        endings = {seat.ending for seat in self._seats}
+        if Ending.RUNNING in endings:
+            return
+        for seat in self._seats:
+            if seat.failure is not None:
+                raise seat.failure
+        if Ending.ABANDONED in endings:
+            raise Abandoned("the stream was aborted: its frontier will not move any more")
+        raise StopAsyncIteration
