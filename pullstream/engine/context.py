@@ -115,9 +115,11 @@ class SinkAccount(Account):
         most = self.run.limit
         if most > 1:
             # Processor time misses functions that sleep or wait for a disk, which the modules above add up; the
-            # wall clock would count waiting for a slow source, which keeps nobody else waiting.
+            # wall clock would count waiting for a slow source, which keeps nobody else waiting. A module that works on
+            # many batches for one answer (a filter that few values pass) lets others have their turns itself.
             worked, blocked = thread_time(), self.run.blocked
-            spent = max(worked - self._worked, blocked - self._blocked)
+            turn_worked, turn_blocked = self.run.turn
+            spent = max(worked - max(self._worked, turn_worked), blocked - max(self._blocked, turn_blocked))
             self._worked, self._blocked = worked, blocked
             if spent < BREATH / 2:
                 self.limit = min(most, self.limit * 2)

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable, Sequence
 from contextlib import nullcontext
-from time import monotonic
+from time import monotonic, thread_time
 from types import TracebackType
 from typing import ClassVar, Generic
 
@@ -180,6 +180,7 @@ class Kernel(ABC, Generic[T]):
         if now - self.__breath > BREATH:
             await trio.lowlevel.checkpoint()
             self.__breath = monotonic()
+            self.run.turn = (thread_time(), self.run.blocked)
         return self.__state is State.OPEN
 
     # ---- requests

@@ -37,6 +37,8 @@ class Run:
         self.watcher = watcher
         self.blocked = 0.0
         """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
+        self.turn = (0.0, 0.0)
+        """When, in processor time and in `blocked`, a module last let other tasks have a turn."""
         self.depth = 0
         """How many kernels stand above those that are placed first: more than none inside a running module."""
         self.sources: set[Finishing] = set()
@@ -132,6 +134,15 @@ class InnerRun(Run):
     def blocked(self, seconds: float) -> None:
         if seconds:
             self._outer.blocked = seconds
+
+    @property
+    def turn(self) -> tuple[float, float]:
+        """That of the whole run."""
+        return self._outer.turn
+
+    @turn.setter
+    def turn(self, turn: tuple[float, float]) -> None:
+        self._outer.turn = turn
 
     @override
     @contextmanager

@@ -1,9 +1,8 @@
 """The kernel of the modules that keep values until a group of them is whole: `batch`, `window`, `split`, `decode`.
 
 A group never spans times: every time has a part of its own, which is told when its time is complete at the input, and
-answers what it has left, before any batch that comes later. A part that keeps nothing is forgotten, and while there is
-none upstream is asked directly; otherwise in a task beside, so that neither the completion of a time nor the clock
-waits for a source that is slow.
+answers what it has left, before any batch that comes later. A part that keeps nothing is forgotten. While there is
+any, a source that may be slow is asked in a task beside: neither a completion nor the clock waits for it.
 """
 
 from abc import ABC, abstractmethod
@@ -62,6 +61,11 @@ class Gather(Beside[Any]):
         self._end: Done | BaseException | None = None
 
     @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._prompt = _is_prompt(self.upstream)
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._ready:
             if self._end is not None:
@@ -87,16 +91,8 @@ class Gather(Beside[Any]):
         if self.state is not State.OPEN:
             # The end came in the step in which this was to go on: nothing is asked any more (R9).
             self._end = DONE
-        elif self._slot is None and not self._parts and not self.asking(self.upstream):
-            # What it raises is raised here as well: nothing is kept that would come first.
-            self._slot = await self.upstream.ask(limit)
         elif self._slot is None:
-            room = limit
-            if self._bound < inf:
-                room = min(limit, int(self._bound) - sum(len(part) for part, _ in self._parts.values()))
-            if room > 0:
-                self.ask_beside(self.upstream, room)
-            await self._wait()
+            await self._fetch(limit)
         if not self._more_of_the_same() and self._complete():
             return
         if self._slot is not None and not self._elapse():
@@ -106,6 +102,22 @@ class Gather(Beside[Any]):
             else:
                 self._finish(slot)
             await self.breathe()
+
+    async def _fetch(self, limit: int) -> None:
+        room = limit
+        if self._bound < inf:
+            room = min(limit, int(self._bound) - sum(len(part) for part, _ in self._parts.values()))
+        if room > 0 and (self._prompt or not self._parts) and not self.asking(self.upstream):
+            try:
+                self._slot = await self.upstream.ask(room)
+            except trio.Cancelled:
+                raise
+            except BaseException as exc:  # noqa: BLE001 - raised when what comes first has been answered
+                self._slot = exc
+            return
+        if room > 0:
+            self.ask_beside(self.upstream, room)
+        await self._wait()
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -214,6 +226,12 @@ class Gather(Beside[Any]):
                 progress.leave(waiter)
         for waiter in waiters:
             waiter.check()
+
+
+def _is_prompt(lane: Lane[Any]) -> bool:
+    """Whether an ask never waits: then neither a completion nor the clock has to be waited for beside it."""
+    kernel = lane.kernel
+    return not kernel.waits and all(_is_prompt(above) for above in kernel.inputs)
 
 
 def _least(times: Sequence[Hashable]) -> Hashable:
