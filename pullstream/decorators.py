@@ -103,7 +103,7 @@ def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) ->
             (Module(made.__name__, partial(_body, made), args, tuple(cast("dict[str, object]", kwargs).items())),)
         )
 
-    return _like(factory, made)
+    return _like(factory, made, _GIVEN["sink"])
 
 
 def _body(made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) -> Callable[..., Awaitable[Any]]:
@@ -136,7 +136,7 @@ def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Calla
         _accepts(function, given, args, kwargs)
         return blueprint((Module(made.__name__, make, args, tuple(kwargs.items())),))
 
-    return _like(factory, function)
+    return _like(factory, function, given)
 
 
 def _accepts(made: Callable[..., Any], given: int, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
@@ -147,7 +147,11 @@ def _accepts(made: Callable[..., Any], given: int, args: tuple[object, ...], kwa
         raise CompositionError(f"{made.__name__}() at {Site.here()}: {exc}") from None
 
 
-def _like(factory: Callable[P, R], made: Callable[..., Any]) -> Callable[P, R]:
+def _like(factory: Callable[P, R], made: Callable[..., Any], given: int) -> Callable[P, R]:
+    """Give the factory the name, the text and the source of what was decorated, and the arguments it takes itself."""
+    signature = inspect.signature(made)
+    own = signature.replace(parameters=list(signature.parameters.values())[given:])
+    vars(factory).update(__wrapped__=made, __signature__=own)
     factory.__name__ = made.__name__
     factory.__qualname__ = made.__qualname__
     factory.__doc__ = made.__doc__

@@ -200,9 +200,9 @@ def by_hand() -> None:
 def more_than_asked_for() -> None:
     """5. More values than were asked for.
 
-    Each row becomes several words, and all of them are answered. Whoever asked for one has no place for three, and a
-    `take(1)` below would give three. An empty row is just as wrong: no values are no answer. What is left over must be
-    kept for the next ask, and what gives nothing asked again.
+    Each row becomes several words, and all of them are answered; but whoever asked for one has no place for three. An
+    empty row is just as wrong: no values are no answer. What is left over must be kept for the next ask, and after a
+    row that gives nothing the next must be asked for.
     """
 
     class Words(Through):
@@ -240,8 +240,8 @@ def after_the_end() -> None:
     """6. Asking after the end, and ending twice.
 
     Downstream may ask again after DONE, and abort twice, for instance from two `finally`s: it is only not polite.
-    `Through` hands that on, and so is impolite itself, to a neighbour who may be less patient. Most such loops also ask
-    a closed file. Remember that it is over, and answer alone; the same goes for failures and for `error`.
+    `Through` hands that on, and so is impolite itself, to a neighbour who may be less patient. Remember that it is
+    over, and answer alone; the same goes for failures and for `error`.
     """
 
     async def abort_twice(reader: WatchedReader[str]) -> None:
@@ -285,9 +285,9 @@ def not_passed_up() -> None:
     """7. An abort that is not passed up, or confirmed too early, or loses its reason.
 
     The first thinks that an abort is its own affair: the file above stays open for ever. The second passes it on, but
-    answers at once, while the file is still being closed: who then deletes the file, or opens it again, meets the
-    other. The third makes every error an abort, so that the source commits what it should roll back. To mend them is
-    to pass on what came, and to wait: `return await self.upstream.abort()`, which is what `Through` did.
+    answers at once, while the file is still being closed: whoever deletes the file next, or opens it again, is too
+    early as well. The third makes every error an abort, so that the source may commit what it should roll back. To mend
+    them is to pass on what came, and to wait: `return await self.upstream.abort()`, which is what `Through` did.
     """
 
     class KeepsIt(Through):
@@ -477,9 +477,9 @@ class Lookup(ps.Kernel[str]):
 def as_a_kernel() -> None:
     """11. The same, as a kernel.
 
-    You have seen ten modules by hand, each wrong in its own way. `Lookup`, above, keeps them all, for the kernel does:
-    turns, endings in and out of turn, failures, releases. Two thousand rows, given up after a second and a half; the
-    checker watches, strictly, and the lookup under way has been cancelled when the run ends.
+    You have seen ten modules by hand, each wrong in its own way, and each mended in that way alone. `Lookup`, above, is
+    right in all of them, for the kernel keeps the rules. Here it looks up two thousand rows, and after a second and a
+    half is told to stop; the checker watches, strictly. The second lookup, which was under way, is not waited for.
     """
 
     async def main() -> None:

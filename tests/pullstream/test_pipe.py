@@ -1,5 +1,6 @@
 """Composing: the table of compositions, what is refused and in which words, blueprints as values."""
 
+import inspect
 import pickle
 import sys
 
@@ -166,3 +167,25 @@ def test_a_long_row_of_modules_runs_or_is_refused(source):
         assert ps.run(long) == [0]
     with pytest.raises(ps.CompositionError, match=r"take, composed at .*test_pipe.py:\d+ is module number"):
         ps.run(ps.pipe(source, *[ps.take(1)] * (deepest + 3), ps.collect()))
+
+
+def test_help_shows_what_a_decorated_function_takes():
+    """The arguments that the run adds, upstream and ctx, are not among those that one gives."""
+
+    @ps.source
+    async def days(ctx, month, *, year=2026):
+        """Give the days of a month."""
+        yield month, year
+
+    @ps.transformer
+    class Doubled(ps.Kernel):
+        def __init__(self, factor=2):
+            self.factor = factor
+
+    @ps.sink
+    async def written(upstream, ctx, path):
+        return await upstream.ask(), ctx, path
+
+    shown = [f"{made.__name__}{inspect.signature(made)}" for made in (days, Doubled, written)]
+    assert shown == ["days(month, *, year=2026)", "Doubled(factor=2)", "written(path)"]
+    assert inspect.getdoc(days) == "Give the days of a month."
