@@ -9,9 +9,13 @@ from pullstream import checker
 from pullstream.asyncio_bridge import asyncio_call
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.concat import concat
+from pullstream.combining.fork import fork
 from pullstream.combining.latest import combine_latest
+from pullstream.combining.many import Many, many
 from pullstream.combining.merge import merge
 from pullstream.combining.merge_sorted import merge_sorted
+from pullstream.combining.notify import Notify, notify
+from pullstream.combining.partition import partition
 from pullstream.combining.tee import tee
 from pullstream.combining.zip import zip
 from pullstream.decorators import sink, source, transformer
@@ -32,6 +36,7 @@ from pullstream.errors import (
     ReleaseTimeout,
     ReuseError,
     StalledError,
+    RoutingError,
     Unpicklable,
     WorkerDied,
 )
@@ -95,6 +100,8 @@ __all__ = [
     "Fold",
     "Kernel",
     "LengthError",
+    "Many",
+    "Notify",
     "Overflow",
     "Pausable",
     "Pipeline",
@@ -107,6 +114,7 @@ __all__ = [
     "Reader",
     "ReleaseTimeout",
     "ReuseError",
+    "RoutingError",
     "Running",
     "Sink",
     "Source",
@@ -135,6 +143,7 @@ __all__ = [
     "first",
     "flat_map",
     "flatten",
+    "fork",
     "from_async_iterable",
     "from_asyncio",
     "from_awaitable",
@@ -148,6 +157,7 @@ __all__ = [
     "limit",
     "live",
     "log",
+    "many",
     "map",
     "map_async",
     "map_batches",
@@ -156,8 +166,10 @@ __all__ = [
     "merge",
     "merge_sorted",
     "non_unique",
+    "notify",
     "on_end",
     "once",
+    "partition",
     "pausable",
     "pipe",
     "prefetch",

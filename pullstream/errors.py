@@ -61,6 +61,10 @@ class LengthError(PullstreamError, ValueError):
     """Streams that had to be equally long were not."""
 
 
+class RoutingError(PullstreamError, LookupError):
+    """A value has a key that goes nowhere."""
+
+
 def without_cancelled(exc: BaseException) -> BaseException | None:
     """What is left of an exception when trio's cancellations are taken out of it, of groups too; maybe nothing."""
     if isinstance(exc, BaseExceptionGroup):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Source
-from pullstream.combining.fan_in import sources_argument
+from pullstream.combining.fan_in import Meeting, sources_argument
 from pullstream.engine.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -21,11 +21,16 @@ class _Concat(Kernel[Any]):
         self._turn = 0
 
     @override
+    async def acquire(self) -> None:
+        self._meeting = Meeting(self)
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         # What is not open any more has just ended all inputs: the next one is not asked (R9).
         while self._turn < len(self.inputs) and self.state is State.OPEN:
             batch = await self.inputs[self._turn].ask(limit)
             if batch is not DONE:
+                self._meeting.meet(batch.time)
                 return batch
             self._turn += 1
             await self.breathe()

@@ -7,10 +7,11 @@ from typing_extensions import override
 
 from pullstream.blueprint import Site, Source
 from pullstream.engine.beside import Beside
+from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
-from timely import less_equal
+from timely import TimeDomainError, less_equal
 
 
 class Input:
@@ -40,6 +41,35 @@ class Input:
         return values if not used and self.used == len(values) else values[used : self.used]
 
 
+class Meeting:
+    """Sees to it that the times of all inputs are of one domain."""
+
+    def __init__(self, kernel: Kernel[Any]) -> None:
+        self._kernel = kernel
+        self._time: Hashable = None
+
+    def meet(self, time: Hashable) -> None:
+        """Refuse a time that has no order with those that came before.
+
+        Raises:
+            TimeDomainError: it is of another domain.
+        """
+        if time is self._time:
+            return
+        if self._time is not None:
+            try:
+                less_equal(self._time, time)
+            except TimeDomainError:
+                # Before anybody looks: what is at a time like this cannot be tracked together with the rest.
+                self._kernel.run.progress.confuse()
+                raise TimeDomainError(
+                    f"{self._kernel.seat}: its sources have times of two domains, which have no common order: "
+                    f"{self._time!r} ({type(self._time).__name__}) and {time!r} ({type(time).__name__}). Give them "
+                    f"times of one, where they begin",
+                ) from None
+        self._time = time
+
+
 class FanIn(Beside[Any]):
     """A kernel that asks its inputs side by side: those from which nothing is left, while it is asked itself."""
 
@@ -47,13 +77,25 @@ class FanIn(Beside[Any]):
         self.sources = sources
         self.failure_above: BaseException | None = None
         """What the first input to fail failed with; then no input is asked any more."""
-        self._time: Hashable = None
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        self._inputs = {lane: Input(lane) for lane in self.inputs}
-        self.all = list(self._inputs.values())
+        self._meeting = Meeting(self)
+        self.all: list[Input] = []
+        self._inputs: dict[Lane[Any], Input] = {}
+        for lane in self.inputs:
+            self.enter(Input(lane))
+
+    def enter(self, each: Input) -> None:
+        """One more input."""
+        self.all.append(each)
+        self._inputs[each.lane] = each
+
+    def leave(self, each: Input) -> None:
+        """One input less."""
+        self.all.remove(each)
+        del self._inputs[each.lane]
 
     def ask_inputs(self, limit: int) -> None:
         """Have every input asked that has not ended, and from which nothing is left."""
@@ -66,22 +108,16 @@ class FanIn(Beside[Any]):
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         each = self._inputs[lane]
         if isinstance(answer, Batch):
-            self.meet(answer.time)
+            try:
+                self._meeting.meet(answer.time)
+            except TimeDomainError as exc:
+                self.failure_above = self.failure_above or exc
+                return
             each.time, each.values, each.used = answer.time, answer.values, 0
             return
         each.ending = answer
         if isinstance(answer, BaseException):
             self.failure_above = self.failure_above or answer
-
-    def meet(self, time: Hashable) -> None:
-        """Refuse a time that has no order with those of the other inputs."""
-        if time is not self._time:
-            try:
-                if self._time is not None:
-                    less_equal(self._time, time)
-                self._time = time
-            except Exception as exc:  # noqa: BLE001 - raised where the module answers
-                self.failure_above = self.failure_above or exc
 
     @override
     def acknowledged(self) -> None:

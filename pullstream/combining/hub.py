@@ -256,3 +256,20 @@ class Hub(ABC):
         else:
             self.seat.abandon()
         self.stir()
+
+
+class Copies(Hub):
+    """Gives every branch every value; the fastest may be ahead of the slowest by `lag` values."""
+
+    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], lag: int = 0) -> None:
+        super().__init__(assembly, module, name, upstream)
+        self._lag = lag
+
+    @override
+    def room(self) -> int:
+        most = max(branch.wanted for branch in self.branches)
+        return max(0, min(most, *(branch.wanted + self._lag - branch.kept for branch in self.branches)))
+
+    @override
+    def deal(self, batch: Batch[Any]) -> Dealt:
+        return [(branch, batch.values) for branch in self.branches]

@@ -26,9 +26,13 @@ class Merge(FanIn):
                     return Batch(each.time, each.take(limit))
             if self.failure_above is not None:
                 raise self.failure_above
-            if all(each.done for each in self.all):
+            if self.finished():
                 return DONE
             await self.change()
+
+    def finished(self) -> bool:
+        """Whether nothing will come any more."""
+        return all(each.done for each in self.all)
 
 
 def merge(*sources: Source[T]) -> Source[T]:

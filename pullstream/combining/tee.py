@@ -6,11 +6,10 @@ from typing import Any, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site, count_argument
-from pullstream.combining.hub import Dealt, Hub
+from pullstream.combining.hub import Copies
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.kernel import Kernel
 from pullstream.errors import CompositionError
-from pullstream.protocol import Batch
 
 A = TypeVar("A")
 R1 = TypeVar("R1")
@@ -33,23 +32,6 @@ class Tee(Wiring):
         hub = Copies(assembly, module, name, upstream, self._lag)
         branches = [hub.branch(f"{name}[{number}]") for number in range(len(self._sinks))]
         return Several([assembly.sink(sink, branch) for sink, branch in zip(self._sinks, branches, strict=True)])
-
-
-class Copies(Hub):
-    """Gives every branch every value; the fastest may be ahead of the slowest by `lag` values."""
-
-    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], lag: int = 0) -> None:
-        super().__init__(assembly, module, name, upstream)
-        self._lag = lag
-
-    @override
-    def room(self) -> int:
-        most = max(branch.wanted for branch in self.branches)
-        return min(most, *(branch.wanted + self._lag - branch.kept for branch in self.branches)) if most else 0
-
-    @override
-    def deal(self, batch: Batch[Any]) -> Dealt:
-        return [(branch, batch.values) for branch in self.branches]
 
 
 class Several:

@@ -264,7 +264,7 @@ class Events(Generic[T]):
         account = self._account
         account.give_back()
         await account.breathe()
-        if self._slot is None and not self._asking:
+        if self._slot is None and self._failure is None and not self._asking:
             await self._ask()
         while True:
             if self._failure is not None:

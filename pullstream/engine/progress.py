@@ -11,7 +11,7 @@ progress costs per time, not per batch.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import attrs
 
@@ -51,6 +51,27 @@ class Blocking:
         number = f" ({self.count} times)" if self.count > 1 else ""
         way = f" -> {' -> '.join(self.path)}" if self.path else ""
         return f"{self.holder} {self.what} {self.time!r}{number}{way}"
+
+
+class Confused:
+    """Stands for the tracker when times without a common order have met: anything may still come, anywhere."""
+
+    def update(self, place: int, time: Hashable, delta: int) -> None:
+        """Nothing is counted any more."""
+
+    def propagate(self) -> None:
+        """Nothing changes any more."""
+
+    def observe(self, place: int) -> None:
+        """Every place looks alike."""
+
+    def frontier(self, place: int) -> Antichain[Any]:  # noqa: ARG002 - every place looks alike
+        """Everything."""
+        return Antichain([BEGINNING])
+
+    def explain(self, place: int, time: Hashable) -> list[Blocker]:  # noqa: ARG002 - as above
+        """What holds it up is the failure that is on its way."""
+        return []
 
 
 class Progress:
@@ -241,8 +262,11 @@ class Progress:
         """The times that may still leave a module, as of now."""
         self.look()
         if self._tracker is None:
-            return Antichain(self._reaching(seat))
-        return self._tracker.frontier(seat.output)
+            try:
+                return Antichain(self._reaching(seat))
+            except TimelyError:
+                self.confuse()
+        return self.tracker.frontier(seat.output)
 
     def _reaching(self, seat: Seat) -> Iterator[Hashable]:
         """What is held or in flight above a seat: its frontier, as long as no path changes a time."""
@@ -292,7 +316,10 @@ class Progress:
             owner.seat.mirror(owner.mirrored())
         if self._tracker is None and not self.waiters:
             return
-        self.tracker.propagate()
+        try:
+            self.tracker.propagate()
+        except TimelyError:
+            self.confuse()
         for waiter in list(self.waiters):
             try:
                 settled = waiter.settled(self.tracker)
@@ -302,6 +329,12 @@ class Progress:
             if settled:
                 self.leave(waiter)
                 waiter.event.set()
+
+    def confuse(self) -> None:
+        """Times of two domains have met: nothing is complete any more. The module where they met fails."""
+        confused = Confused()
+        self.update = confused.update
+        self._tracker = cast("Tracker", confused)
 
     async def _keep_looking(self) -> None:
         """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""

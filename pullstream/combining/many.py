@@ -1,0 +1,160 @@
+"""`many`: values as they come, of sources that are added while it runs."""
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, NoReturn, cast
+
+import attrs
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Source
+from pullstream.combining.fan_in import Input, sources_argument
+from pullstream.combining.merge import Merge
+from pullstream.engine.inner import forget_inner, open_inner
+from pullstream.errors import Ended, ReuseError
+from timely import BEGINNING
+
+T = TypeVar("T")
+
+
+@attrs.frozen(repr=False)
+class Many(Source[T]):
+    """A source and the handle to add sources to it; made by `many`. For the tasks of the run's own thread."""
+
+    def add(self, *sources: Source[T]) -> None:
+        """Merge these as well; they are opened with the next ask. Also before the run opens.
+
+        Raises:
+            Ended: `cap` was called before, or the stream has ended.
+        """
+        sources_argument("add", sources)
+        self._added.add(sources)
+
+    def cap(self) -> None:
+        """Say that no other source will be added: the stream ends when all have ended."""
+        self._added.cap()
+
+    @property
+    def _added(self) -> "Added":
+        return cast("Added", self.modules[-1].args[0])
+
+
+class Added:
+    """What was added and is not open yet."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._kernel: _Many | None = None
+        self.waiting: deque[Source[Any]] = deque()
+        self.capped = False
+        self.over = False
+
+    def add(self, sources: tuple[Source[Any], ...]) -> None:
+        """Open these with the next ask."""
+        if self.capped or self.over:
+            why = "cap() was called before" if self.capped else "its stream has ended"
+            raise Ended(f"many, made at {self._site}, takes no other source: {why}")
+        self.waiting.extend(sources)
+        self._stir()
+
+    def cap(self) -> None:
+        """Nothing else will be added."""
+        self.capped = True
+        self._stir()
+
+    def attach(self, kernel: "_Many") -> None:
+        """This is the one run that reads."""
+        if self._kernel is not None:
+            raise ReuseError(
+                f"many, made at {self._site}, was opened a second time: it belongs to one run, make another one",
+            )
+        self._kernel = kernel
+
+    def _stir(self) -> None:
+        if self._kernel is not None:
+            self._kernel.grew()
+
+    def __repr__(self) -> str:
+        return ""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"many, made at {self._site}, cannot be pickled: it is a handle, and belongs to one run")
+
+
+class _Many(Merge):
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, added: Added) -> None:
+        super().__init__()
+        self._added = added
+        self._ready = False
+        added.attach(self)
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        # Several sources are not in order, though each be; what may still come is mirrored.
+        self.origin = False
+        self._ready = True
+        self.run.progress.mirrors[self] = None
+
+    def grew(self) -> None:
+        """Something was added, or nothing will be any more."""
+        if self._ready:
+            self.changed()
+            self.run.progress.stir()
+
+    @override
+    def ask_inputs(self, limit: int) -> None:
+        for each in [each for each in self.all if each.done]:
+            self.leave(each)
+            forget_inner(self, [each.lane])
+        while self._added.waiting and self.failure_above is None:
+            lane = open_inner(self, self._added.waiting.popleft())
+            lane.kernel.run.progress.mirrored_outside(self.run.progress)
+            self.enter(Input(lane))
+        super().ask_inputs(limit)
+
+    @override
+    def finished(self) -> bool:
+        return self._added.capped and not self._added.waiting and super().finished()
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """Until it is capped, a source of any time may be added; then, whatever those that are there may give."""
+        if self._added.waiting or not self._added.capped:
+            return [BEGINNING]
+        return [time for each in self.all for time in each.lane.kernel.run.progress.frontier()]
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        self._added.over = True
+        self._added.waiting.clear()
+        await super().dismiss(reason)
+
+    @override
+    async def release(self) -> None:
+        await super().release()
+        self.run.progress.mirrors.pop(self, None)
+        forget_inner(self, list(self.inputs))
+
+
+def many() -> Many[Any]:
+    """A source that merges, as they come, the values of sources that are added to it, before and while it runs.
+
+    >>> import trio, pullstream as ps
+    >>> async def main():
+    ...     shops: ps.Many[str] = ps.many()
+    ...     shops.add(ps.values(["tea"]))
+    ...     async with ps.pipe(shops, ps.collect()).open() as running:
+    ...         shops.add(ps.values(["rice", "salt"]))
+    ...         shops.cap()
+    ...         return sorted(await running.result())
+    >>> trio.run(main)
+    ['rice', 'salt', 'tea']
+
+    It goes on until `cap`, and then until all sources have ended; otherwise it is as `merge`. Each batch keeps its
+    time. Before `cap`, no time is complete, for a source of any time may be added.
+
+    It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
+    """
+    return Many((Module("many", _Many, (Added(Site.here()),)),))
