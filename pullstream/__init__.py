@@ -35,8 +35,8 @@ from pullstream.errors import (
     PullstreamError,
     ReleaseTimeout,
     ReuseError,
-    StalledError,
     RoutingError,
+    StalledError,
     Unpicklable,
     WorkerDied,
 )
