@@ -163,6 +163,8 @@ class KeepLatest(Beside[Any]):
             self._end = answer
             return
         now = trio.current_time()
+        # What is due in this very moment goes out, whichever came first: the tick, or what would replace it.
+        self._give()
         for value in answer.values:
             self._take(answer.time, value, now)
         lane.ack()
@@ -180,6 +182,9 @@ class KeepLatest(Beside[Any]):
         else:
             kept.value, kept.came = value, now
         self.came(now)
+        self._give()
+
+    def _give(self) -> None:
         if self._waited_for and self._given is None:
             # Somebody waits: what is due now is his, and cannot be replaced before he is back.
             self._given = self._pick()

@@ -118,6 +118,17 @@ async def test_sample(limit, autojump_clock):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("module", "values"),
+    [(ps.sample(3), [1, 4, 7, 9]), (ps.throttle(3), [0, 2, 5, 8, 9]), (ps.debounce(1), [*range(10)])],
+)
+@pytest.mark.parametrize("_", range(5))
+async def test_what_comes_in_the_moment_of_a_tick_replaces_nothing(module, values, _, autojump_clock):
+    """The tick and the value may be handled in any order: what was there before goes out, and nothing else."""
+    found = await seen(ps.pipe(ps.interval(1), ps.take(10), module))
+    assert [value for _, value in found[:-1]] == values
+
+
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
 async def test_they_fire_while_upstream_is_silent(module, edge, autojump_clock):
     """A value goes out when the clock says so, though upstream never answers again."""
