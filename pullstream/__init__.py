@@ -71,6 +71,7 @@ from pullstream.transformers.prefetch import prefetch
 from pullstream.transformers.probe import Probed, probe
 from pullstream.transformers.processes import map_process
 from pullstream.transformers.rate import debounce, rate, sample, throttle
+from pullstream.transformers.recover import catch, retry
 from pullstream.transformers.scan import scan
 from pullstream.transformers.skip import skip
 from pullstream.transformers.split import decode, split
@@ -126,6 +127,7 @@ __all__ = [
     "aiterate",
     "asyncio_call",
     "batch",
+    "catch",
     "checker",
     "collect",
     "combine_latest",
@@ -179,6 +181,7 @@ __all__ = [
     "reduce",
     "reduce_by_key",
     "repeat",
+    "retry",
     "run",
     "sample",
     "scan",

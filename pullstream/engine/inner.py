@@ -12,9 +12,11 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Blueprint, Source
 from pullstream.engine.lane import Lane
 from pullstream.engine.shared import InnerRun
+from timely import Antichain
 
 if TYPE_CHECKING:
     from pullstream.engine.kernel import Kernel
+    from pullstream.engine.progress import Mirroring
 
 T = TypeVar("T")
 
@@ -44,6 +46,21 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
         run.spawn(consumer.consume)
     owner.inputs.append(lane)
     return lane
+
+
+def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
+    """From now on the owner holds, outside, what its `mirrored` says, whenever anybody looks.
+
+    For an inner stream whose times are outer ones: `inner_frontier` is what it may still bring.
+    """
+    outer = owner.run.progress
+    outer.mirrors[owner] = None
+    lane.kernel.run.progress.mirrored_outside(outer)
+
+
+def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
+    """The times that an inner stream may still bring, with what its owner has not acknowledged."""
+    return lane.port.seat.frontier
 
 
 async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseException | None = None) -> None:

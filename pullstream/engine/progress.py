@@ -11,7 +11,7 @@ progress costs per time, not per batch.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import attrs
 
@@ -23,13 +23,21 @@ from pullstream.engine.waiting import Frontiers, Movement, Waiter
 from pullstream.errors import Abandoned, PullstreamError
 from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Summary, Target, TimelyError, Tracker
 
+if TYPE_CHECKING:
+    from pullstream.engine.shared import Run
+
 
 class Mirroring(Protocol):
     """A module that holds, outside, what streams it opened may still bring."""
 
     @property
+    def run(self) -> "Run":
+        """The run it is in."""
+        ...
+
+    @property
     def seat(self) -> Seat:
-        """Its place outside."""
+        """Its place there."""
         ...
 
     def mirrored(self) -> Iterable[Hashable]:
@@ -313,7 +321,10 @@ class Progress:
             if not stamp.live and stamp.stamped is not NOTHING:
                 stamp.withdraw()
         for owner in list(self.mirrors):
-            owner.seat.mirror(owner.mirrored())
+            if owner.seat.ending is Ending.RUNNING:
+                owner.seat.mirror(owner.mirrored())
+            else:
+                del self.mirrors[owner]
         if self._tracker is None and not self.waiters:
             return
         try:

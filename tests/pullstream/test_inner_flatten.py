@@ -1,0 +1,301 @@
+"""flatten: streams inside a stream, one after another or side by side, in every ending."""
+
+import random
+import tracemalloc
+from itertools import product
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """Raised by an inner stream, or by the outer one."""
+
+
+class Unwanted(Exception):
+    """Sent up by the asker."""
+
+
+def nested(value):
+    """A source of four values, as each of the forms that flatten takes."""
+    numbers = [value * 10 + n for n in range(4)]
+    return {"sources": ps.values(numbers), "lists": numbers, "generators": (n for n in numbers)}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("form", ["sources", "lists", "generators"])
+def test_values_of_all_forms(form, width, limit):
+    """Whatever the form, the limit and the width, every value comes once; of each stream in its order."""
+    values = ps.run(
+        ps.pipe(ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(width=width), ps.collect()),
+        limit=limit,
+    )
+    everything = [n * 10 + m for n, m in product(range(5), range(4))]
+    if width == 1:
+        assert values == everything
+    else:
+        assert sorted(values) == everything
+        for n in range(5):
+            assert [value for value in values if value // 10 == n] == everything[4 * n : 4 * n + 4]
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_depth(width):
+    """Exactly as many levels as were asked for are opened; with None, all of them, and what is no stream passes."""
+    deep = [[[1], ps.values([[2], [3]])], [[[4]]]]
+
+    def at(depth):
+        return ps.run(ps.pipe(ps.values(deep), ps.flatten(depth=depth, width=width), ps.collect()))
+
+    assert sorted(at(2), key=str) == sorted([1, [2], [3], [4]], key=str)
+    assert sorted(at(None)) == [1, 2, 3, 4]
+    with pytest.raises(TypeError, match="got 1"):
+        at(3)
+    mixed = [0, "text", [1, [b"bytes"]], None]
+    pipeline = ps.pipe(ps.values(mixed), ps.flatten(depth=None, width=width), ps.collect())
+    assert sorted(map(str, ps.run(pipeline))) == sorted(["0", "text", "1", "b'bytes'", "None"])
+
+
+@pytest.mark.parametrize(
+    ("value", "says"), [(7, "neither a source nor"), ("text", "characters"), (ps.map(str), "neither"), (None, "None")]
+)
+@pytest.mark.parametrize("width", [1, 2])
+def test_what_is_no_stream_is_refused(value, says, width, counting, probe):
+    """A value that cannot be flattened fails the stream, after what came before it, and the source is told."""
+    given = []
+    stream = [[1, 2], value, [3]]
+    with pytest.raises(TypeError, match=says):
+        ps.run(
+            ps.pipe(
+                counting(probe, 3),
+                ps.map(stream.__getitem__),
+                ps.flatten(width=width),
+                ps.drain(given.append),
+            )
+        )
+    assert given == [1, 2]
+    assert probe.balanced
+
+
+def test_arguments_are_refused_when_composing():
+    """Depth and width are whole numbers of at least one."""
+    for wrong in ({"depth": 0}, {"width": 0}, {"width": None}, {"depth": "all"}):
+        with pytest.raises(ps.CompositionError, match=r"flatten\(\)"):
+            ps.flatten(**wrong)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_empty_inner_streams_need_neither_stack_nor_memory(width):
+    """Thousands of empty inner streams, sources and lists, pass in constant stack and memory."""
+    inner = [ps.empty(), []]
+    pipeline = ps.pipe(ps.values(range(4_000)), ps.map(lambda n: inner[n % 2]), ps.flatten(width=width), ps.collect())
+    tracemalloc.start()
+    try:
+        assert ps.run(pipeline) == []
+        assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_empty_inner_streams():
+    """They end, all of them, and nothing comes."""
+    inner = ps.empty()
+    assert ps.run(ps.pipe(ps.values(range(100_000)), ps.map(lambda _: inner), ps.flatten(), ps.collect())) == []
+
+
+# ---- endings
+
+
+WAYS = ("abort", "error", "abort under way", "cancel", "inner fails", "outer fails", "end")
+
+
+@pytest.mark.parametrize("cell", list(product(WAYS, range(6), [1, 3], [1, 4])))
+async def test_every_ending_at_every_position(cell, counting, new_probe, edge, autojump_clock):
+    """Outer and inner streams are opened and released once each and told why; a failure goes down as it is."""
+    way, position, width, limit = cell
+    outer, boom, unwanted = new_probe(), Boom(), Unwanted()
+    inners = []
+
+    def inner(number):
+        probe = new_probe()
+        inners.append(probe)
+        failing = boom if way == "inner fails" and number == position // 2 else None
+        return counting(probe, 2, delay=1, failure=failing)
+
+    count = position // 2 if way == "outer fails" else 3
+    stream = ps.pipe(
+        counting(outer, count, delay=1, failure=boom if way == "outer fails" else None),
+        ps.map(inner),
+        ps.flatten(width=width),
+    )
+    outcome = None
+    async with edge(stream) as reader:
+        values = []
+        try:
+            for _ in range(99):
+                if way == "cancel" and len(values) >= position:
+                    with trio.move_on_after(0.5) as scope:
+                        answer = await reader.ask(limit)
+                    if scope.cancelled_caught or answer is ps.DONE:
+                        break
+                    continue
+                if way in {"abort", "error"} and len(values) >= position:
+                    await (reader.abort() if way == "abort" else reader.error(unwanted))
+                    break
+                if way == "abort under way" and len(values) >= position:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(reader.lane().ask, limit)
+                        await trio.sleep(0.5)
+                        await reader.abort()
+                    break
+                batch = await reader.ask(limit)
+                if batch is ps.DONE:
+                    break
+                values.extend(batch.values)
+        except Boom as exc:
+            outcome = exc
+            with pytest.raises(Boom) as again:
+                await reader.ask()
+            assert again.value is boom
+        assert all(probe.balanced for probe in [outer, *inners])
+        if way != "error":
+            assert await reader.ask() is ps.DONE if outcome is None else True
+    assert (outcome is boom) == (way in {"inner fails", "outer fails"})
+    if way == "error" and position and outer.acquired:
+        ended = [probe for probe in [outer, *inners] if probe.acquired and not probe.ended]
+        assert ended
+        assert all(probe.reasons == [unwanted] for probe in ended)
+    if way == "inner fails" and not outer.ended:
+        assert outer.reasons == [boom]
+    if way == "outer fails":
+        assert len(values) == 2 * count
+
+
+@pytest.mark.parametrize("width", [1, 2])
+async def test_an_inner_failure_ends_those_beside_it(width, counting, new_probe, autojump_clock):
+    """What waits already is delivered first; the other inner streams and the outer one are told why."""
+    fails, other, outer = new_probe(), new_probe(), new_probe()
+    boom = Boom()
+    streams = [counting(fails, 1, delay=1, failure=boom), counting(other, 99, delay=1)]
+    given = []
+
+    stream = ps.pipe(counting(outer, 2), ps.map(streams.__getitem__), ps.flatten(width=width))
+    with pytest.raises(Boom) as caught:
+        async with ps.pipe(stream, ps.drain(given.append)).open(limit=1) as running:
+            await running.result()
+    assert caught.value is boom
+    assert outer.balanced
+    assert fails.balanced
+    assert other.balanced
+    assert outer.reasons == [boom]
+    assert other.reasons == ([boom] if width == 2 else [])
+
+
+async def test_side_by_side_asks_no_more_than_width(counting, new_probe, autojump_clock):
+    """At most `width` inner streams are open, and the next is opened when one has ended."""
+    probes = [new_probe() for _ in range(6)]
+    most = 0
+
+    def opened(number):
+        return counting(probes[number], 3, delay=number + 1)
+
+    def look(_):
+        nonlocal most
+        most = max(most, sum(probe.acquired - probe.released for probe in probes))
+
+    pipeline = ps.pipe(ps.values(range(6)), ps.map(opened), ps.flatten(width=2), ps.drain(look))
+    async with pipeline.open() as running:
+        await running.result()
+    assert most == 2
+    assert all(probe.balanced and probe.ended for probe in probes)
+
+
+# ---- times
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("limit", [1, 3, 4096])
+async def test_a_time_is_complete_when_its_inner_streams_have_ended(width, limit, autojump_clock):
+    """An inner stream's values are at the outer value's time, which is complete when the last of them is out."""
+
+    @ps.source
+    async def slow(ctx, time):
+        for n in range(3):
+            await trio.sleep(1)
+            yield ps.Batch(n, [(time, n)])
+
+    seen = []
+    days = [0, 0, 1, 1, 2, 3]
+    stream = ps.pipe(ps.values(days, time=lambda n: n), ps.map(slow), ps.flatten(width=width))
+    pipeline = ps.pipe(stream, ps.collect(timed=True))
+    async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
+
+        async def wait(time):
+            await running.progress.completed(time)
+            seen.append((time, trio.current_time()))
+
+        start = trio.current_time()
+        for time in range(4):
+            nursery.start_soon(wait, time)
+        values = await running.result()
+    assert sorted(values) == sorted((day, (day, n)) for day in days for n in range(3))
+    expected = {1: [6, 12, 15, 18], 3: [3, 6, 6, 6]}[width]
+    assert sorted((time, at - start) for time, at in seen) == list(enumerate(expected))
+
+
+async def test_inside_an_inner_stream_times_complete(autojump_clock):
+    """A module that waits for completions works inside an inner stream as it does outside."""
+
+    def counts(n):
+        return ps.pipe(
+            ps.values(range(6), time=lambda v: v // 2),
+            ps.reduce_by_key(lambda _: n, ps.Fold(int, lambda total, value: total + value)),
+        )
+
+    for width in (1, 2):
+        values = ps.pipe(ps.values("ab"), ps.map(counts), ps.flatten(width=width), ps.collect())
+        async with values.open() as running:
+            assert sorted(await running.result()) == [("a", 1), ("a", 5), ("a", 9), ("b", 1), ("b", 5), ("b", 9)]
+
+
+@pytest.mark.parametrize("seed", range(15))
+async def test_random_trees(seed, autojump_clock):
+    """Side by side, in any order of events, the values of every outer time come before it completes, and all come."""
+    rng = random.Random(seed)
+    plan = [(n // 3, [rng.choice([0, 0, 1, 3]) for _ in range(rng.randrange(5))]) for n in range(12)]
+
+    @ps.source
+    async def inner(ctx, time, pauses):
+        for pause in pauses:
+            await trio.sleep(pause)
+            yield ps.Batch(0, [time])
+
+    complete = []
+    out = []
+
+    @ps.sink
+    async def keeping(upstream, ctx):
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    assert all(value == time for value in values)
+                    assert time not in complete, "R12"
+                    out.extend(values)
+                    ctx.notify_at(time)
+                case ps.Completed(time):
+                    complete.append(time)
+
+    pipeline = ps.pipe(
+        ps.values(plan, time=lambda row: row[0]),
+        ps.map(lambda row: inner(*row)),
+        ps.flatten(width=rng.choice([1, 2, 5])),
+        keeping(),
+    )
+    async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:
+        await running.result()
+    assert sorted(out) == [time for time, pauses in plan for _ in pauses]
+    assert sorted(complete) == sorted({time for time, pauses in plan if pauses})

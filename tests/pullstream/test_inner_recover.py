@@ -1,0 +1,344 @@
+"""catch and retry: failures that are dealt with, and the times that stay open meanwhile."""
+
+import random
+from itertools import product
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """Raised upstream."""
+
+
+class Other(Exception):
+    """Raised by a handler, or sent up by the asker."""
+
+
+@ps.source
+async def failing(ctx, values, failure, *, delay=0.0):
+    """Gives (time, value) pairs, then fails."""
+    for time, value in values:
+        if delay:
+            await trio.sleep(delay)
+        yield ps.Batch(time, [value])
+    if failure is not None:
+        raise failure
+
+
+# ---- catch
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_catch_ends_or_goes_on(limit):
+    """A failure becomes an end, other values at its time, or another source at times of its own."""
+
+    def caught(*handler, **options):
+        broken = failing([(1, "a"), (3, "b")], Boom())
+        return ps.run(ps.pipe(broken, ps.catch(*handler, **options), ps.collect(timed=True)), limit=limit)
+
+    before = [(1, "a"), (3, "b")]
+    assert caught() == before
+    assert caught(lambda _: None) == before
+    assert caught(lambda exc: [type(exc), 2]) == [*before, (3, Boom), (3, 2)]
+    later = ps.values([3, 4, 6], time=lambda n: n)
+    assert caught(lambda _: later) == [*before, (3, 3), (4, 4), (6, 6)]
+    with pytest.raises(Boom):
+        caught(on=(KeyError, ValueError))
+    with pytest.raises(ps.CapabilityError, match=r"answered at 2, which is complete"):
+        caught(lambda _: ps.values([2], time=lambda n: n))
+    with pytest.raises(TypeError, match="gave 7"):
+        caught(lambda _: 7)
+    with pytest.raises(TypeError, match="gave 'no'"):
+        caught(lambda _: "no")
+
+
+def test_catch_before_anything_was_said():
+    """Before the first value any time may come; values are then at 0."""
+    pipeline = ps.pipe(ps.fail(Boom()), ps.catch(lambda _: ["ab"]), ps.collect(timed=True))
+    assert ps.run(pipeline) == [(0, "ab")]
+
+
+def test_catch_passes_what_the_handler_raises():
+    """What the handler raises goes down: the failure itself, as the same object, or another."""
+    boom = Boom()
+
+    def again(exc):
+        raise exc
+
+    def other(exc):
+        raise Other from exc
+
+    with pytest.raises(Boom) as caught:
+        ps.run(ps.pipe(ps.fail(boom), ps.catch(again), ps.collect()))
+    assert caught.value is boom
+    with pytest.raises(Other):
+        ps.run(ps.pipe(ps.fail(boom), ps.catch(other), ps.collect()))
+
+
+def test_a_failure_below_is_not_caught():
+    """Only what comes from upstream is caught: not the reason of an error that comes from below."""
+    handled = []
+
+    def raising(_):
+        raise Boom
+
+    with pytest.raises(Boom):
+        ps.run(ps.pipe(ps.count(), ps.catch(handled.append), ps.map(raising), ps.collect()))
+    assert handled == []
+
+
+def test_arguments_are_refused_when_composing():
+    """Types that are none, or that cover cancellations, handlers that cannot be called, sources that are none."""
+    for wrong in (
+        lambda: ps.catch(on=3),
+        lambda: ps.catch(on=BaseException),
+        lambda: ps.catch(on=(ValueError, "x")),
+        lambda: ps.catch(7),
+        lambda: ps.retry(ps.map(str)),
+        lambda: ps.retry(ps.count(), -1),
+        lambda: ps.retry(ps.count(), delay=-1),
+        lambda: ps.retry(ps.count(), backoff=0),
+        lambda: ps.retry(ps.count(), on=BaseException),
+        lambda: ps.retry(ps.count(), resume=lambda n: n, skip_delivered=True),
+    ):
+        with pytest.raises(ps.CompositionError):
+            wrong()
+
+
+async def completions(running, times):
+    """When each time was complete, from now on."""
+    start, seen = trio.current_time(), {}
+
+    async def wait(time):
+        await running.progress.completed(time)
+        seen[time] = trio.current_time() - start
+
+    async with trio.open_nursery() as nursery:
+        for time in times:
+            nursery.start_soon(wait, time)
+    return seen
+
+
+async def test_catch_keeps_open_what_may_still_come(autojump_clock):
+    """A time that was open at the failure completes when what comes instead has passed it, and no sooner."""
+    instead = failing([(2, "x"), (3, "y")], None, delay=10)
+    stream = ps.pipe(failing([(1, "a"), (2, "b")], Boom(), delay=1), ps.catch(lambda _: instead))
+    async with ps.pipe(stream, ps.collect()).open() as running:
+        assert await completions(running, [1, 2, 3]) == {1: 2, 2: 22, 3: 22}
+        assert await running.result() == ["a", "b", "x", "y"]
+
+
+async def test_catch_completes_what_it_does_not_go_on_with(autojump_clock):
+    """When the stream just ends, everything is complete."""
+    stream = ps.pipe(failing([(1, "a"), (2, "b")], Boom(), delay=1), ps.catch())
+    async with ps.pipe(stream, ps.collect()).open() as running:
+        assert await completions(running, [1, 2, 9]) == {1: 2, 2: 2, 9: 2}
+
+
+WAYS = ("abort", "error", "abort under way", "cancel")
+
+
+async def end(reader, way, position, limit, reason):
+    """Ask until `position` values are there, then end in one way; the values."""
+    values = []
+    while True:
+        if len(values) >= position:
+            if way in {"abort", "error"}:
+                await (reader.abort() if way == "abort" else reader.error(reason))
+                return values
+            if way == "abort under way":
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(reader.lane().ask, limit)
+                    await trio.sleep(0.5)
+                    await reader.abort()
+                return values
+            with trio.move_on_after(0.5) as scope:
+                batch = await reader.ask(limit)
+            if scope.cancelled_caught or batch is ps.DONE:
+                return values
+        else:
+            batch = await reader.ask(limit)
+            if batch is ps.DONE:
+                return values
+        values.extend(batch.values)
+
+
+@pytest.mark.parametrize("cell", list(product(WAYS, range(7), [1, 4])))
+async def test_catch_in_every_ending(cell, counting, new_probe, edge, autojump_clock):
+    """What failed and what came instead are released, once each; the one that is read is told why it ends."""
+    way, position, limit = cell
+    first, second, reason = new_probe(), new_probe(), Other()
+    instead = counting(second, 3, delay=1)
+    stream = ps.pipe(counting(first, 2, delay=1, failure=Boom()), ps.catch(lambda _: instead))
+    async with edge(stream) as reader:
+        values = await end(reader, way, position, limit, reason)
+        assert first.balanced
+        assert second.balanced
+    assert values == [0, 1, 0, 1, 2][: max(position, 0)] or limit > 1
+    if way == "error":
+        for probe in (first, second):
+            if probe.acquired and not probe.ended:
+                assert probe.reasons == [reason]
+
+
+# ---- retry
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_retry_begins_anew(counting, new_probe, limit):
+    """Each attempt opens the source once; the last failure passes, as the same object."""
+    probe = new_probe()
+    boom = Boom()
+    given = []
+    with pytest.raises(Boom) as caught:
+        ps.run(
+            ps.pipe(ps.retry(counting(probe, 2, failure=boom), 2), ps.drain(given.append)),
+            limit=limit,
+        )
+    assert caught.value is boom
+    assert given == [0, 1, 0, 1, 0, 1]
+    assert probe.acquired == probe.released == 3
+    probe = new_probe()
+    assert ps.run(ps.pipe(ps.retry(counting(probe, 3)), ps.collect()), limit=limit) == [0, 1, 2]
+    assert probe.acquired == 1
+
+
+def failing_at(*ends):
+    """A source of 0..9, each at its time // 2, whose nth opening fails after so many values."""
+    openings = iter(ends)
+
+    @ps.source
+    async def source(ctx, start=0):
+        last = next(openings, None)
+        for n in range(start, 10):
+            if last is not None and n - start >= last:
+                raise Boom
+            yield ps.Batch(n // 2, [n])
+
+    return source
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_what_retry_gives_again(limit):
+    """Nothing again at complete times, all at open ones; or nothing at all, by skipping or by resuming."""
+
+    def run(source):
+        return ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit)
+
+    once = [(n // 2, n) for n in range(10)]
+    assert run(ps.retry(failing_at(5)())) == [*once[:5], *once[4:]]
+    assert run(ps.retry(failing_at(5, 3, 7)())) == [*once[:5], *once[4:7], *once[6:]]
+    assert run(ps.retry(failing_at(5, 3, 7)(), skip_delivered=True)) == once
+    source = failing_at(5, 1, 2, 0)
+    assert run(ps.retry(source(), 4, resume=lambda last: source(last + 1))) == once
+    assert run(ps.retry(failing_at(0, 0, 0)(), resume=lambda _: ps.empty())) == once
+    with pytest.raises(Boom):
+        run(ps.retry(failing_at(0, 0, 0, 0)()))
+    with pytest.raises(TypeError, match="gave 3"):
+        run(ps.retry(failing_at(4)(), resume=lambda last: last))
+
+
+def test_retry_of_what_can_be_read_once_is_refused():
+    """A one-shot argument cannot be opened again, and is named."""
+    with pytest.raises(ps.ReuseError, match="values"):
+        ps.run(ps.pipe(ps.retry(ps.values(1 // n for n in (1, 0))), ps.collect()))
+
+
+async def test_retry_waits_longer_each_time(autojump_clock):
+    """The delay grows by the backoff, on trio's clock."""
+    start = trio.current_time()
+    opened = []
+
+    @ps.source
+    async def refusing(ctx):
+        opened.append(trio.current_time() - start)
+        raise Boom
+        yield
+
+    with pytest.raises(Boom):
+        async with ps.pipe(ps.retry(refusing(), 3, delay=1, backoff=3), ps.collect()).open() as running:
+            await running.result()
+    assert opened == [0, 1, 4, 13]
+
+
+async def test_retry_keeps_times_open(autojump_clock):
+    """What was open at the failure completes when the new attempt has passed it, what was complete stays so."""
+    attempts = [
+        failing([(1, "a"), (2, "b")], Boom(), delay=1),
+        failing([(1, "a"), (2, "b"), (3, "c")], None, delay=1),
+    ]
+    source = ps.retry(attempts[0], delay=10, resume=lambda _: attempts[1])
+    async with ps.pipe(source, ps.collect(timed=True)).open() as running:
+        assert await completions(running, [0, 1, 2, 3]) == {0: 1, 1: 2, 2: 15, 3: 15}
+        assert await running.result() == [(1, "a"), (2, "b"), (2, "b"), (3, "c")]
+
+
+async def test_retry_follows_a_source_that_knows_sooner(autojump_clock):
+    """A capability that the source lowers without an answer completes times outside as well."""
+
+    @ps.source
+    async def tells(ctx):
+        yield ps.Batch(1, ["a"])
+        ctx.advance(5)
+        await trio.sleep(3)
+        yield ps.Batch(5, ["b"])
+
+    async with ps.pipe(ps.retry(tells()), ps.collect()).open() as running:
+        assert await completions(running, [0, 1, 4, 5]) == {0: 0, 1: 0, 4: 0, 5: 3}
+
+
+@pytest.mark.parametrize("cell", list(product(WAYS, range(7), [1, 4])))
+async def test_retry_in_every_ending(cell, counting, new_probe, edge, autojump_clock):
+    """Every attempt is released, and the one under way is told why it ends; none begins after that."""
+    way, position, limit = cell
+    probe, reason = new_probe(), Other()
+    async with edge(ps.retry(counting(probe, 2, delay=1, failure=Boom()), 9, delay=1)) as reader:
+        await end(reader, way, position, limit, reason)
+        opened = probe.acquired
+        assert probe.acquired == probe.released
+        await trio.sleep(20)
+        assert probe.acquired == opened
+    if way == "error":
+        assert probe.reasons[-1:] in ([], [reason], [None])
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_random_failures_announce_nothing_early(seed, autojump_clock):
+    """Through catch and retry, any values and pauses: no batch at a time that a sink was told is complete (R12)."""
+    rng = random.Random(seed)
+    plan = [(n // 3, n) for n in range(12)]
+
+    @ps.source
+    async def flaky(ctx):
+        for time, value in plan:
+            await trio.sleep(rng.choice([0, 0, 1]))
+            if rng.random() < 0.25:
+                raise Boom
+            yield ps.Batch(time, [value])
+
+    complete, out = [], []
+
+    @ps.sink
+    async def keeping(upstream, ctx):
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    assert time not in complete, "R12"
+                    out.extend(values)
+                    ctx.notify_at(time)
+                case ps.Completed(time):
+                    complete.append(time)
+
+    skips = rng.random() < 0.5
+    source = ps.retry(flaky(), rng.choice([0, 2, 30]), skip_delivered=skips)
+    rest = ps.catch(lambda _: ps.values([(9, 99)], time=lambda pair: pair[0]))
+    stream = ps.pipe(source, rest, ps.map(lambda value: value), keeping())
+    async with stream.open(limit=rng.choice([1, 3])) as running:
+        await running.result()
+    wanted = [value for _, value in plan]
+    if (9, 99) not in out:
+        assert sorted(set(out)) == wanted
+        assert not skips or out == wanted
