@@ -203,7 +203,33 @@ TRANSFORMERS: Final = (
     Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
 )
 
-COMBINING: Final[tuple[Subject, ...]] = ()
+
+def added(*sources: ps.Source[Any]) -> ps.Source[Any]:
+    """The sources in a `many` that is complete."""
+    many: ps.Many[Any] = ps.many()
+    many.add(*sources)
+    many.cap()
+    return many
+
+
+def parted(function: Function, lag: int = 0) -> ps.Sink[Any, Any]:
+    """Values to one of two sinks, by whether what the function gives of them divides by twenty."""
+    return ps.partition(lambda n: function(n) % 20, {0: ps.collect()}, other=ps.collect(), lag=lag)
+
+
+COMBINING: Final = (
+    Subject("concat", ps.concat, inputs=2),
+    Subject("merge", ps.merge, inputs=3, ordered=False),
+    Subject("merge_sorted", ps.merge_sorted, inputs=3),
+    Subject("merge_sorted, by key", lambda key, *sources: ps.merge_sorted(*sources, key=key), around=True, inputs=2),
+    Subject("zip", ps.zip, inputs=2),
+    Subject("zip, strict", lambda *sources: ps.zip(*sources, mode="strict"), inputs=2),
+    Subject("zip, padded", lambda *sources: ps.zip(*sources, mode="padded"), inputs=2),
+    Subject("combine_latest", ps.combine_latest, inputs=2, timing=True),
+    Subject("many", added, inputs=2, ordered=False),
+    Subject("fork", lambda f: ps.fork(ps.map(f), ps.filter(lambda _: False)), around=True, ordered=False),
+    Subject("fork, with a lag", lambda f: ps.fork(ps.map(f), ps.take(2), lag=2), around=True, ordered=False),
+)
 
 
 def sent() -> ps.Sink[Any, None]:
@@ -225,6 +251,9 @@ SINKS: Final = (
     Subject("to_channel", sent),
     Subject("on_end", lambda: ps.on_end(lambda _: None)),
     Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
+    Subject("tee, with a lag", lambda function: ps.tee(ps.collect(), ps.drain(function), lag=2), around=True),
+    Subject("partition", parted, around=True),
+    Subject("partition, with a lag", lambda function: parted(function, 2), around=True),
 )
 
 READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
