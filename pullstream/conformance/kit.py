@@ -48,7 +48,7 @@ class Trial:
 
     async def run(self, cell: Cell) -> Finding | None:
         """Run one cell; what was found in it, if anything."""
-        outcome, finding = await self._drive(cell)
+        outcome, finding = await self.drive(cell)
         if outcome is None or self.subject.timing:
             return finding
         lost = await self._lost(cell, outcome)
@@ -64,7 +64,8 @@ class Trial:
         told = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it"
         return Finding(self.subject.name, "batching", cell, f"what comes out depends on how it is asked: it {told}")
 
-    async def _drive(self, cell: Cell) -> tuple[Outcome | None, Finding | None]:
+    async def drive(self, cell: Cell) -> tuple[Outcome | None, Finding | None]:
+        """Run one cell by itself: what came out, or what was found."""
         _shuffle(cell.seed)
         driver = self.driver(self.subject, cell)
         living = trio.lowlevel.current_statistics().tasks_living
@@ -102,7 +103,7 @@ class Trial:
             seed=0,
         )
         if key not in self._undisturbed:
-            self._undisturbed[key], _ = await self._drive(key)
+            self._undisturbed[key], _ = await self.drive(key)
         return self._undisturbed[key]
 
     async def _lost(self, cell: Cell, outcome: Outcome) -> Finding | None:

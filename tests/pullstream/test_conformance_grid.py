@@ -4,13 +4,16 @@ The ready-made modules, and one for each way of writing a module: as a generator
 completed times, as a kernel.
 """
 
+import random
+from functools import cache
+
 import pytest
 import trio
 
 import pullstream as ps
-from pullstream.conformance import READY, Subject, conformance
+from pullstream.conformance import READY, Cell, Subject, conformance
 from pullstream.conformance.kit import Trial
-from pullstream.conformance.ready import SINKS
+from pullstream.conformance.ready import SINKS, TRANSFORMERS
 
 SAMPLE = 60
 
@@ -93,3 +96,55 @@ def test_the_grid_is_large():
     sizes = {subject.name: len(Trial(subject).cells) for subject in SUBJECTS}
     assert sum(sizes.values()) > 100_000
     assert min(sizes[subject.name] for subject in SUBJECTS if subject not in SINKS) > 200
+
+
+def gives_numbers(subject: Subject) -> bool:
+    """Whether what it makes of numbers are numbers, so that any other can stand below it."""
+
+    async def main():
+        outcome, _ = await Trial(subject).drive(Cell(values=5))
+        return all(isinstance(value, int) for _, value in outcome.values)
+
+    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@cache
+def stackable() -> list[Subject]:
+    return [subject for subject in TRANSFORMERS if subject.ordered and gives_numbers(subject)]
+
+
+def random_row(chance: random.Random) -> Subject:
+    """Two to four transformers of the table, one below the other, expected of only what is expected of each."""
+    chosen = [chance.choice(stackable()) for _ in range(chance.randint(2, 4))]
+
+    def make(function):
+        made = [subject.make(function) if subject.around else subject.make() for subject in chosen]
+        return ps.pipe(*made)
+
+    flags = ("batches", "timing", "flushes", "grows", "reopens", "endless")
+    return Subject(
+        " -> ".join(subject.name for subject in chosen),
+        make,
+        around=True,
+        # What is asked for ahead may fail when nobody wants it any more; `take_times` asks for the time after its last.
+        absorbs=any(subject.absorbs or subject.grows or subject.name.startswith("take_times") for subject in chosen),
+        **{flag: any(getattr(subject, flag) for subject in chosen) for flag in flags},
+    )
+
+
+def rows(number: int, seed: int) -> list[Subject]:
+    """Some rows, without two of the same name."""
+    chance = random.Random(seed)
+    return list({row.name: row for row in (random_row(chance) for _ in range(number))}.values())
+
+
+def test_rows_of_modules():
+    """What holds for each module holds for any row of them, in any order of the scheduler."""
+    conformance(*rows(25, 1), cells=12, seeds=2).check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_many_rows_of_modules(seed):
+    """The same, at length."""
+    conformance(*rows(30, 100 + seed), cells=40, seeds=2).check()
