@@ -1,6 +1,7 @@
 """The ways in which partners may behave: each combination is a cell of the grid."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice, product
 from random import Random
 from typing import Final, Literal
@@ -64,7 +65,13 @@ def supplies(*, fed: bool) -> Iterator[Cell]:
             yield Cell(values, ending, delayed, timed, limit)
 
 
-def stream_cells(*, fed: bool, around: bool) -> Iterator[Cell]:
+@cache
+def grid(*, sink: bool, fed: bool, around: bool) -> Sequence[Cell]:
+    """All cells of a module of this kind."""
+    return tuple(_sink_cells(around=around) if sink else _stream_cells(fed=fed, around=around))
+
+
+def _stream_cells(*, fed: bool, around: bool) -> Iterator[Cell]:
     """The grid of a source or a transformer, without the cells that differ in nothing a module could notice."""
     for supply in supplies(fed=fed):
         yield supply
@@ -91,7 +98,7 @@ def _terminations(at: Cell, *, fed: bool) -> Iterator[Cell]:
     yield from (attrs.evolve(at, way="cancel", moment=moment) for moment in moments)
 
 
-def sink_cells(*, around: bool) -> Iterator[Cell]:
+def _sink_cells(*, around: bool) -> Iterator[Cell]:
     """The grid of a sink, which has nothing below it: it is aborted, or cancelled, from outside."""
     for supply in supplies(fed=True):
         yield supply

@@ -14,7 +14,7 @@ import trio.testing
 
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Site, Source
 from pullstream.conformance.bench import Bench, Failed, Outcome
-from pullstream.conformance.cells import Cell, sample, sink_cells, stream_cells
+from pullstream.conformance.cells import Cell, grid, sample
 from pullstream.conformance.drive_sink import SinkDriver
 from pullstream.conformance.drive_stream import StreamDriver
 from pullstream.conformance.partners import CallableRaised, SourceFailed
@@ -40,10 +40,7 @@ class Trial:
             raise CompositionError(f"{subject.name} is a whole pipeline: what is tested is one of its modules")
         self.driver: type[StreamDriver | SinkDriver] = SinkDriver if isinstance(made, Sink) else StreamDriver
         fed = not isinstance(made, Source) or subject.inputs > 0
-        if self.driver is SinkDriver:
-            self.cells = list(sink_cells(around=subject.around))
-        else:
-            self.cells = list(stream_cells(fed=fed, around=subject.around))
+        self.cells = grid(sink=self.driver is SinkDriver, fed=fed, around=subject.around)
         self._undisturbed: dict[Cell, Outcome | None] = {}
 
     async def run(self, cell: Cell) -> Finding | None:
