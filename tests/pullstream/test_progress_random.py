@@ -13,6 +13,7 @@ import pullstream as ps
 
 MODULES = [
     "map", "filter", "flat_map", "map_batches", "map_async", "unordered", "take", "take_times", "thrice", "held",
+    "batch", "batch seconds", "window", "sliding", "window seconds", "diverted",
 ]  # fmt: skip
 
 
@@ -52,7 +53,7 @@ async def source(ctx, times, seed):
         yield ps.Batch(time, [(time, position)])
 
 
-def module(kind, count, seed):
+def module(kind, count, seed, log):
     rng = random.Random(seed)
 
     async def pause(value):
@@ -70,6 +71,12 @@ def module(kind, count, seed):
         "take_times": lambda: ps.take_times(count),
         "thrice": thrice,
         "held": held,
+        "batch": lambda: ps.pipe(ps.batch(count), ps.flat_map(list)),
+        "batch seconds": lambda: ps.pipe(ps.batch(3, seconds=count / 3), ps.flat_map(list)),
+        "window": lambda: ps.pipe(ps.window(count), ps.flat_map(list)),
+        "sliding": lambda: ps.pipe(ps.window(count, 1), ps.flat_map(list)),
+        "window seconds": lambda: ps.pipe(ps.window(seconds=count / 2, every=0.7), ps.flat_map(list)),
+        "diverted": lambda: ps.map(failing(count), on_error=record(log, seed)),
     }[kind]()
 
 
@@ -141,11 +148,11 @@ pipelines = st.fixed_dictionaries(
 
 def check(given_):
     seed = given_["seed"]
-    parts = [module(kind, count, seed + n) for n, (kind, count) in enumerate(given_["kinds"])]
+    log = []
+    parts = [module(kind, count, seed + n, log) for n, (kind, count) in enumerate(given_["kinds"])]
     if given_["fail"] is not None:
         place, position = given_["fail"]
         parts.insert(min(place, len(parts)), ps.map(failing(position)))
-    log = []
     sinks = [record(log, seed + n) for n in range(given_["branches"])]
     sink = sinks[0] if len(sinks) == 1 else ps.tee(*sinks)
     pipeline = ps.pipe(source(given_["times"], seed), *parts, sink)
