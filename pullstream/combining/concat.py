@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 class _Concat(Kernel[Any]):
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, *sources: Source[Any]) -> None:

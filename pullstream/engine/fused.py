@@ -70,6 +70,7 @@ class Segment(Kernel[Any]):
     """Neighbouring stages, run as one in the asker's task."""
 
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:

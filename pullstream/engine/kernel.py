@@ -57,6 +57,9 @@ class Kernel(ABC, Generic[T]):
     If so, a termination cancels the first two, and gives the last a grace.
     """
 
+    prompt: ClassVar[bool] = False
+    """Whether an ask is answered without waiting, if those of its `inputs` are."""
+
     trusted: ClassVar[bool] = False
     """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
 

@@ -20,6 +20,7 @@ class Values(Kernel[Any]):
     """Reads an iterable, as much of it as is asked for."""
 
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:

@@ -22,6 +22,7 @@ class _Expand(Kernel[Any]):
     """Gives the values of one iterator after another, as many at a time as are asked for."""
 
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self) -> None:

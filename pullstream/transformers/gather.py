@@ -230,8 +230,7 @@ class Gather(Beside[Any]):
 
 def _is_prompt(lane: Lane[Any]) -> bool:
     """Whether an ask never waits: then neither a completion nor the clock has to be waited for beside it."""
-    kernel = lane.kernel
-    return not kernel.waits and all(_is_prompt(above) for above in kernel.inputs)
+    return lane.kernel.prompt and all(_is_prompt(above) for above in lane.kernel.inputs)
 
 
 def _least(times: Sequence[Hashable]) -> Hashable:

@@ -79,6 +79,7 @@ def _probe(show: str | Callable[[Probed], object]) -> "_Probe":
 
 class _Probe(Kernel[Any]):
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, show: Callable[[Probed], object]) -> None:

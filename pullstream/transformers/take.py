@@ -21,6 +21,7 @@ A = TypeVar("A")
 
 class _Take(Kernel[Any]):
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, count: int) -> None:
@@ -42,6 +43,7 @@ class _Take(Kernel[Any]):
 
 class _TakeWhile(Kernel[Any]):
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(

@@ -55,6 +55,7 @@ def _tap(function: Callable[[Any], object], on_error: object = "fail") -> Stage:
 
 class _OnEnd(Kernel[Any]):
     waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, on_end: OnEnd) -> None:

@@ -201,6 +201,15 @@ async def test_a_batch_comes_so_long_after_its_first_value(edge, autojump_clock)
     ]
 
 
+async def test_the_clock_waits_for_no_source_inside_a_stream(edge, autojump_clock):
+    """A slow source inside a quick one keeps no list waiting either."""
+    slow = at([(0, 0, "a"), (20, 0, "b")])
+    assert await heard(edge, ps.values([slow]), ps.flatten(), ps.batch(seconds=5)) == [
+        (5, 0, [["a"]]),
+        (20, 0, [["b"]]),
+    ]
+
+
 async def test_a_batch_without_a_count_goes_by_the_clock(edge, autojump_clock):
     """By the clock alone every value is in one list."""
     source = at([(n, 0, n) for n in range(7)])
