@@ -12,6 +12,7 @@ from pullstream.combining.concat import concat
 from pullstream.combining.fork import fork
 from pullstream.combining.latest import combine_latest
 from pullstream.combining.many import Many, many
+from pullstream.combining.loop import Again, loop
 from pullstream.combining.merge import merge
 from pullstream.combining.merge_sorted import merge_sorted
 from pullstream.combining.notify import Notify, notify
@@ -80,11 +81,13 @@ from pullstream.transformers.take import take, take_times
 from pullstream.transformers.tap import tap
 from pullstream.transformers.threads import map_thread
 from pullstream.transformers.window import window
+from timely import LoopTime
 
 __all__ = [
     "DONE",
     "Abandoned",
     "Abortable",
+    "Again",
     "AskTimeout",
     "Batch",
     "Blocking",
@@ -103,6 +106,7 @@ __all__ = [
     "LengthError",
     "Many",
     "Notify",
+    "LoopTime",
     "Overflow",
     "Pausable",
     "Pipeline",
@@ -160,6 +164,7 @@ __all__ = [
     "live",
     "log",
     "many",
+    "loop",
     "map",
     "map_async",
     "map_batches",

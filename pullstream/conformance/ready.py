@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from io import StringIO
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import trio
 
@@ -56,6 +56,18 @@ def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
 def counted(key: Function, on_error: Literal["fail", "skip"] = "fail") -> ps.Transformer[Any, Any]:
     """How many values there are of each key."""
     return ps.reduce_by_key(key, ps.Fold(int, lambda n, _: n + 1), on_error=on_error)
+
+
+def rounds(function: Function, number: int) -> Function:
+    """A body for a loop: every value goes round so often, and is then given to the function."""
+
+    def body(value: Any) -> Any:
+        if not isinstance(value, ps.Again):
+            value = ps.Again((value, number))
+        n, left = cast("ps.Again[tuple[Any, int]]", value).value
+        return ps.Again(ps.Again((n, left - 1))) if left else function(n)
+
+    return body
 
 
 def two_lines(value: object) -> Any:
@@ -200,6 +212,9 @@ TRANSFORMERS: Final = (
     Subject("decode", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=3), ps.decode(errors="ignore")), flushes=True),
     Subject("map_async, failures left out", failing_calls, around=True, absorbs=True),
     Subject("reduce_by_key, failures left out", lambda f: counted(f, on_error="skip"), around=True, absorbs=True),
+    Subject("loop", lambda function: ps.loop(ps.map(rounds(function, 2))), around=True, ordered=False),
+    Subject("loop around calls", lambda f: ps.loop(ps.map_async(calling(rounds(f, 1)), 2)), around=True, ordered=False),
+    Subject("loop that nothing goes round", lambda: ps.loop(ps.loop(ps.filter(lambda _: True)))),
     Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
 )
 

@@ -262,6 +262,7 @@ class Progress:
         for seat in self._seats:
             summaries = {(number, 0): summary for number, summary in enumerate(seat.summaries)} or None
             builder.add_node(" -> ".join(seat.names), len(seat.upstreams), 1, summaries)
+        for seat in self._seats:
             for number, upstream in enumerate(seat.upstreams):
                 builder.add_edge(Source(upstream.node, 0), Target(seat.node, number))
         return builder.build()

@@ -1,0 +1,228 @@
+"""Loops: what goes round, what leaves, which rounds are complete when, and what bounds them."""
+
+from collections import Counter
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+
+
+def collatz(pair):
+    start, n = pair
+    return (start, "done") if n == 1 else ps.Again((start, n // 2 if n % 2 == 0 else 3 * n + 1))
+
+
+def slowed(function):
+    async def call(value):
+        await trio.sleep(hash(value) % 5)
+        return function(value)
+
+    return call
+
+
+@ps.transformer
+async def by_events(upstream, ctx, function):
+    """Answers per round, when it is complete."""
+    kept = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                kept.setdefault(time, []).extend(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [function(value) for value in kept.pop(time)])
+
+
+BODIES = {
+    "map": ps.map,
+    "flat_map": lambda function: ps.flat_map(lambda value: [function(value)]),
+    "map_async": lambda function: ps.map_async(slowed(function), 3),
+    "as ready": lambda function: ps.map_async(slowed(function), 3, ordered=False),
+    "per round": by_events,
+    "in a row": lambda function: ps.pipe(ps.prefetch(3), ps.map(function), ps.filter(lambda _: True), ps.prefetch(2)),
+}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("body", BODIES)
+async def test_every_value_leaves_once_at_its_time(body, limit, autojump_clock):
+    """Whatever the body is made of, each value goes round as often as it must, and leaves at the time it came with."""
+    starts = [(n // 4, n) for n in range(1, 25)]
+    source = ps.values([(n, n) for _, n in starts], time=lambda pair: pair[0] // 4)
+    pipeline = ps.pipe(source, ps.loop(BODIES[body](collatz)), ps.collect(timed=True))
+    async with pipeline.open(limit=limit, check="strict") as running:
+        result = await running.result()
+    assert Counter(result) == Counter((time, (n, "done")) for time, n in starts)
+    assert [time for time, _ in result] == sorted(time for time, _ in result)
+
+
+async def test_rounds_complete_one_after_another(autojump_clock):
+    """A body is told of each round when nothing can join it any more, and the next round is not complete before."""
+    told = []
+
+    @ps.transformer
+    async def body(upstream, ctx):
+        totals = {}
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    ctx.notify_at(time)
+                    totals[time] = totals.get(time, 0) + sum(values)
+                case ps.Completed(time):
+                    told.append((time, total := totals.pop(time)))
+                    yield ps.Batch(time, [ps.Again(total // 2) if total > 1 else total])
+
+    source = ps.values([5, 6, 40, 2], time=lambda n: 1 if n > 39 else 0 if n > 2 else 2)
+    result = []
+    async with ps.pipe(source, ps.loop(body()), ps.collect(timed=True)).open(limit=1) as running:
+        result = await running.result()
+    assert result == [(0, 1), (1, 1), (2, 1)]
+    assert told == [
+        (ps.LoopTime(time, (number,)), total)
+        for time, totals in ((0, [11, 5, 2, 1]), (1, [40, 20, 10, 5, 2, 1]), (2, [2, 1]))
+        for number, total in enumerate(totals)
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+async def test_a_loop_in_a_loop(limit, autojump_clock):
+    """The inner loop has rounds of its own in every round of the outer one."""
+    seen = set()
+
+    @ps.transformer
+    async def look(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            seen.add(batch.time)
+            yield batch
+
+    halve = ps.pipe(look(), ps.map(lambda n: ps.Again(n // 2) if n % 2 == 0 else n))
+    decrease = ps.map(lambda n: n if n == 1 else ps.Again(n - 1))
+    source = ps.values([12, 7, 9], time=lambda n: n == 9)
+    pipeline = ps.pipe(source, ps.loop(ps.pipe(ps.loop(halve), decrease)), ps.collect(timed=True))
+    async with pipeline.open(limit=limit, check="strict") as running:
+        assert sorted(await running.result()) == [(False, 1), (False, 1), (True, 1)]
+    assert {len(time.counters) for time in seen} == {2}
+    # 12 -> 6 -> 3 in one round of the outer loop, then 2 -> 1 in the next.
+    assert ps.LoopTime(False, (0, 2)) in seen
+    assert ps.LoopTime(False, (1, 1)) in seen
+
+
+async def test_a_time_is_complete_behind_the_loop_when_it_has_converged(autojump_clock):
+    """completed(t) returns after the last value at t has left, however often it went round, and not before."""
+
+    async def call(pair):
+        await trio.sleep(1)
+        return collatz(pair)
+
+    left = []
+    slow = ps.values([(27, 27), (2, 2)], time=lambda pair: 0 if pair[0] == 27 else 1)
+    sink = ps.drain(lambda pair: left.append((pair[0], trio.current_time())))
+    async with ps.pipe(slow, ps.loop(ps.map_async(call, 1)).named("collatz"), sink).open() as running:
+        await trio.sleep(50)
+        blocking = [str(one) for one in running.progress.explain(0)]
+        await running.progress.completed(0)
+        assert left == [(27, 112.0)]
+        assert trio.current_time() == 112.0
+        await running.progress.completed(1, at="collatz")
+        assert trio.current_time() == 114.0
+    assert any("map_async holds LoopTime(0, (49,)) -> collatz" in text for text in blocking), blocking
+
+
+async def test_what_goes_round_comes_before_what_is_outside(counting, probe, autojump_clock):
+    """A loop is drained before it is fed: at limit 1 there is one value in it at a time."""
+    inside = [0, 0]
+
+    def body(value):
+        n, left = value if isinstance(value, tuple) else (value, 3)
+        if not isinstance(value, tuple):
+            inside[0] += 1
+            inside[1] = max(inside)
+        if left:
+            return ps.Again((n, left - 1))
+        inside[0] -= 1
+        return n
+
+    async with ps.pipe(counting(probe, 50), ps.loop(ps.map(body)), ps.collect()).open(limit=1) as running:
+        assert await running.result() == list(range(50))
+    assert inside == [0, 1]
+
+
+async def test_a_later_time_waits_outside(autojump_clock):
+    """While a time goes round, no value at a later one enters; one that cannot be waited for may."""
+    order = []
+
+    async def body(value):
+        time, left = value
+        order.append(time)
+        await trio.sleep(1)
+        return ps.Again((time, left - 1)) if left else time
+
+    source = ps.values([(0, 3), (1, 0), (1, 2), (2, 0)], time=lambda value: value[0])
+    async with ps.pipe(source, ps.loop(ps.map_async(body, 4)), ps.drain()).open() as running:
+        await running.result()
+    assert order == sorted(order)
+
+
+def test_a_loop_that_grows_without_end_fails():
+    """Beyond its bound a loop fails with its name, what is in it, and what to do; everything is released."""
+    released = []
+
+    def numbers():
+        try:
+            yield from range(3)
+        finally:
+            released.append(True)
+
+    grow = ps.flat_map(lambda n: [ps.Again(n), ps.Again(n + 1)])
+    with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* and may have 100: .* raise bound="):
+        ps.run(ps.pipe(ps.values(numbers()), ps.loop(grow, bound=100), ps.collect()))
+    assert released == [True]
+
+
+def test_what_is_no_body_is_refused():
+    """When composing."""
+    with pytest.raises(ps.CompositionError, match="needs a transformer as its body"):
+        ps.loop(ps.values([1]))
+    with pytest.raises(ps.CompositionError, match="bound"):
+        ps.loop(ps.map(str), bound=0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=12),
+    st.sampled_from(sorted(BODIES)),
+    st.sampled_from([1, 2, 7, 4096]),
+    st.integers(0, 2**32),
+)
+def test_no_completion_of_a_loop_ever_lies(rows, body, limit, seed):
+    """Behind a loop no value comes at a time that was announced as complete, and all are complete at the end."""
+    rows = sorted(rows)
+    arrived, complete = [], []
+
+    def down(value):
+        time, left = value
+        return ps.Again((time, left - 1)) if left else time
+
+    async def main():
+        trio._core._run._r.seed(seed)
+        sink = ps.drain(lambda time: arrived.append((time, list(complete))))
+        source = ps.values(rows, time=lambda row: row[0])
+        pipeline = ps.pipe(source, ps.loop(BODIES[body](down)), sink)
+
+        async def announce(progress, time):
+            await progress.completed(time)
+            complete.append(time)
+
+        async with pipeline.open(limit=limit, check=True) as running, trio.open_nursery() as nursery:
+            for time in range(5):
+                nursery.start_soon(announce, running.progress, time)
+            await running.result()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert Counter(time for time, _ in arrived) == Counter(time for time, _ in rows)
+    assert all(time not in before for time, before in arrived)
+    assert sorted(complete) == list(range(5))
