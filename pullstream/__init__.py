@@ -11,8 +11,8 @@ from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.concat import concat
 from pullstream.combining.fork import fork
 from pullstream.combining.latest import combine_latest
-from pullstream.combining.many import Many, many
 from pullstream.combining.loop import Again, loop
+from pullstream.combining.many import Many, many
 from pullstream.combining.merge import merge
 from pullstream.combining.merge_sorted import merge_sorted
 from pullstream.combining.notify import Notify, notify
@@ -104,9 +104,9 @@ __all__ = [
     "Fold",
     "Kernel",
     "LengthError",
+    "LoopTime",
     "Many",
     "Notify",
-    "LoopTime",
     "Overflow",
     "Pausable",
     "Pipeline",
@@ -163,8 +163,8 @@ __all__ = [
     "limit",
     "live",
     "log",
-    "many",
     "loop",
+    "many",
     "map",
     "map_async",
     "map_batches",
