@@ -59,10 +59,10 @@ class Beside(Kernel[T]):
 
     # ---- for subclasses
 
-    async def change(self) -> None:
-        """Wait until `changed` is called."""
+    async def change(self, *, outside: bool = False) -> None:
+        """Wait until `changed` is called; `outside` the run, if a handle or a clock may call it as well."""
         self._changed = self.run.signal()
-        await self._changed.wait()
+        await self._changed.wait(outside=outside)
 
     def changed(self) -> None:
         """Have `produce` look again."""

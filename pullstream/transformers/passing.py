@@ -1,6 +1,6 @@
 """`timeout`, `pausable`, `abortable`: values pass as they are, or do not pass."""
 
-from typing import Any, Generic, cast
+from typing import Any, ClassVar, Generic, cast
 
 import attrs
 import trio
@@ -20,13 +20,16 @@ V = TypeVar("V", default=Any)
 class Passing(Beside[Any]):
     """Hands every ask up, and every answer down, and can do something else meanwhile."""
 
+    outside: ClassVar[bool] = False
+    """Whether something else than an answer may come while upstream is asked."""
+
     _answer: Batch[Any] | Done | BaseException | None = None
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         self.ask_beside(self.upstream, limit)
         while self._answer is None:
-            await self.change()
+            await self.change(outside=self.outside)
         answer, self._answer = self._answer, None
         if isinstance(answer, BaseException):
             raise answer
@@ -48,6 +51,8 @@ class Passing(Beside[Any]):
 
 
 class _Timeout(Passing):
+    outside: ClassVar[bool] = True
+
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
@@ -102,10 +107,10 @@ class _Pausing(Passing):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while self._grip.paused:
-            await self.change()
+            await self.change(outside=True)
         answer = await super().produce(limit)
         while self._grip.paused and answer is not DONE:
-            await self.change()
+            await self.change(outside=True)
         return answer
 
 
@@ -173,6 +178,8 @@ class _Switch(Grip):
 
 class _Switched(Passing):
     """Ends by itself when it is told to; it asks itself for that end, so that it need not wait for the next ask."""
+
+    outside: ClassVar[bool] = True
 
     def __init__(self, grip: _Switch) -> None:
         grip.attach(self)

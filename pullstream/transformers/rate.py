@@ -207,7 +207,7 @@ class KeepLatest(Beside[Any]):
             progress.attend(waiter)
         try:
             progress.look()
-            await self._changed.wait()
+            await self._changed.wait(outside=bool(self._kept))  # then there is a deadline
         finally:
             for waiter in waiters:
                 progress.leave(waiter)

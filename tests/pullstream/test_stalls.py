@@ -141,3 +141,59 @@ async def test_a_stall_releases_everything(counting, probe, autojump_clock):
     assert probe.balanced
     assert probe.acquired == 1
     assert len(told) == 1
+
+
+async def test_a_stream_that_is_paused_is_no_stall(autojump_clock):
+    """A handle may be used at any time, however long nothing moves."""
+    valve = ps.pausable()
+    valve.pause()
+    async with ps.pipe(ps.values("abc"), valve, ps.collect()).open() as running:
+        await trio.sleep(1000)
+        valve.resume()
+        assert await running.result() == ["a", "b", "c"]
+
+
+@ps.transformer
+async def stuck(upstream, ctx, running, after=0):
+    """Waits, from its batch number `after` on, for what it holds up itself."""
+    number = 0
+    async for batch in ctx.batches(upstream):
+        if number == after:
+            await running[0].progress.completed(batch.time)
+        number += 1
+        yield batch
+
+
+async def test_below_what_is_stuck_a_deadline_strikes(autojump_clock):
+    """A wait that a clock will end is none for ever: it is the timeout that speaks."""
+    running = Box()
+    with pytest.raises(ps.AskTimeout):
+        await fate(ps.pipe(timed(1, 2), stuck(running), ps.timeout(5), ps.collect()), running)
+
+
+async def test_below_what_is_stuck_a_handle_may_end_the_stream(autojump_clock):
+    """Whoever has the handle may use it at any time, and there is no stall before."""
+    running, switch = Box(), ps.abortable()
+    async with ps.pipe(timed(1, 2), stuck(running, after=1), switch, ps.collect()).open() as running[0]:
+        await trio.sleep(50)
+        switch.abort()
+        assert await running[0].result() == [1]
+
+
+async def test_what_is_kept_until_a_tick_comes_before_a_stall(autojump_clock):
+    """What is due at a tick is given, and then nothing can move any more."""
+    running, found = Box(), []
+    source = ps.values([1, 2], time=lambda _: 0)
+    with pytest.raises(ps.StalledError):
+        await fate(
+            ps.pipe(source, ps.flat_map(lambda n: [n]), one(), stuck(running, 1), ps.sample(5), ps.drain(found.append)),
+            running,
+        )
+    assert found == [1]
+
+
+@ps.transformer
+async def one(upstream, ctx):
+    """Asks for one value at a time."""
+    while (batch := await upstream.ask(1)) is not ps.DONE:
+        yield batch
