@@ -66,6 +66,7 @@ class _Producer(Generic[T]):
         self._given = (source, site, limit, release_timeout)
         self._answers: SimpleQueue[Sequence[T] | Done | _Raised] = SimpleQueue()
         self._started = threading.Event()
+        self._finished = threading.Event()
         self._token: trio.lowlevel.TrioToken | None = None
         # A daemon: a loop that was left in its middle and kept does not keep the program from ending; `atexit` ends it.
         context = contextvars.copy_context()
@@ -93,13 +94,15 @@ class _Producer(Generic[T]):
             if threading.current_thread() is self._thread:
                 # The garbage collector came by in this very thread, which cannot wait for itself.
                 return
-            self._thread.join()
+            # Not `join`, which takes a thread for ended when it is interrupted.
+            self._finished.wait()
         except KeyboardInterrupt:
             self._call(self._hurry)
-            self._thread.join()
+            self._finished.wait()
             raise
         finally:
             atexit.unregister(self.close)
+        self._thread.join()
         while not self._answers.empty():
             answer = self._answers.get()
             if isinstance(answer, _Raised):
@@ -122,6 +125,7 @@ class _Producer(Generic[T]):
             self._answers.put(DONE)
         finally:
             self._started.set()
+            self._finished.set()
 
     async def _produce(self) -> None:
         self._token = trio.lowlevel.current_trio_token()

@@ -149,10 +149,10 @@ class Entries(Grip):
             self._check()
 
     def offer(self, time: Hashable, value: Any) -> bool:
-        """Store a value if there is room and nobody waits for it."""
+        """Store a value if there is room; while there is any, nobody waits for it."""
         self._check()
         self._may_follow(time)
-        if self._waiting or len(self._stored) >= self._capacity:
+        if len(self._stored) >= self._capacity:
             return False
         self._stored.append((time, value))
         self._changed.set()

@@ -153,6 +153,18 @@ async def test_on_end_of_an_abort(how, counting, probe, autojump_clock):
     assert called == [(ps.Abandoned, 1)]
 
 
+async def test_on_end_of_an_abort_between_two_asks(counting, probe):
+    """Called once, with Abandoned, after the source was released, when the sink was not waiting for a value."""
+    called = []
+    sink = ps.on_end(lambda exc: called.append((type(exc), probe.released)))
+    async with ps.pipe(counting(probe, 1_000_000_000), sink).open(limit=1) as running:
+        for _ in range(5):
+            await trio.lowlevel.checkpoint()
+        await running.abort()
+    assert called == [(ps.Abandoned, 1)]
+    assert probe.asked
+
+
 async def test_on_end_of_an_abort_whose_release_fails(autojump_clock):
     """Called once, with what the release raised, which goes on to the run."""
     called = []

@@ -1,6 +1,8 @@
 """pushable: room, order, endings, times; who pushes and who reads, in every combination."""
 
+import gc
 import pickle
+import weakref
 
 import pytest
 import trio
@@ -171,6 +173,23 @@ async def test_an_abort_while_an_ask_waits(edge, autojump_clock):
         with pytest.raises(ps.Ended):
             await pushed.push(1)
     assert answers == [ps.DONE]
+
+
+async def test_nothing_is_kept_after_an_abort(edge):
+    """A handle that is kept does not keep what was pushed into it."""
+
+    class Value:
+        pass
+
+    pushed = ps.pushable(5)
+    values = [Value(), Value()]
+    kept = weakref.WeakSet(values)
+    await pushed.push_many(values)
+    async with edge(pushed) as reader:
+        await reader.abort()
+    del values
+    gc.collect()
+    assert not kept
 
 
 async def test_times(autojump_clock):
