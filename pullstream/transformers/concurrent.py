@@ -83,6 +83,8 @@ class MapAsync(Beside[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
+        if limit == 1 and not self._groups and self._upstream_end is None and not self.asking(self.upstream):
+            return await self._one()
         self._serving = True
         while True:
             if not self._groups and self._upstream_end is None and not self.asking(self.upstream):
@@ -98,6 +100,32 @@ class MapAsync(Beside[Any]):
                     raise self._upstream_end
                 return DONE
             await self.change()
+
+    async def _one(self) -> Batch[Any] | Done:
+        """The answer to an ask for one value: with nothing beside, its call needs no worker."""
+        batch = await self.upstream.ask(1)
+        if batch is DONE:
+            return DONE
+        awaitable: Any = PENDING
+        try:
+            awaitable = self._function(batch.values[0])
+            return Batch(batch.time, [await awaitable])
+        except TypeError as exc:
+            explained = _explained(exc, awaitable)
+            if explained is exc:
+                raise
+            raise explained from None
+
+    @override
+    def acknowledged(self) -> None:
+        # What is kept is held.
+        self.upstream.ack()
+
+    @override
+    def halt(self) -> None:
+        # A worker that was woken in this very step still runs once more, and must call nothing.
+        self._stopped = True
+        super().halt()
 
     def _begin(self, limit: int) -> None:
         """Start what may start, and ask upstream for what was asked for and is not here."""

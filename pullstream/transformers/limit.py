@@ -2,13 +2,13 @@
 
 from typing import Any, ClassVar
 
-import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_argument
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.handle import Grip
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.standstill import Signal
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 
@@ -26,7 +26,7 @@ class _Gate(Kernel[Any]):
         self._quota = most if isinstance(most, Quota) else None
         self._most = 0 if isinstance(most, Quota) else most
         self.inside = 0
-        self._room = trio.Event()
+        self._room: Signal | None = None
         if self._quota is not None:
             self._quota.grip.attach(self)
 
@@ -37,8 +37,8 @@ class _Gate(Kernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while self.inside >= self.most:
-            self._room = trio.Event()
-            await self._room.wait()
+            self._room = self.run.signal()
+            await self._room.wait(outside=self._quota is not None)
         batch = await self.upstream.ask(min(limit, self.most - self.inside))
         if batch is not DONE:
             self.inside += len(batch.values)
@@ -55,7 +55,8 @@ class _Gate(Kernel[Any]):
 
     def look(self) -> None:
         """There may be room."""
-        self._room.set()
+        if self._room is not None:
+            self._room.set()
 
 
 class _Exit(Kernel[Any]):
@@ -147,7 +148,7 @@ def limit(transformer: Transformer[A, B], count: int | Quota) -> Transformer[A, 
 
     For transformers that would take more than they work on: one that prefetches, or has a connection with a queue at
     its other end. It counts values, so the transformer must give one for each that it takes; one that leaves values
-    out is stuck once `count` are missing. A `Quota(n)` instead of the number can be changed while it runs.
+    out stalls once `count` are missing. A `Quota(n)` instead of the number can be changed while it runs.
     """
     if not isinstance(transformer, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"limit() at {Site.here()} goes around a transformer, and got {transformer!r}")

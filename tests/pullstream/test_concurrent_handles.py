@@ -336,3 +336,29 @@ def test_arguments_are_refused_by_name():
     ]:
         with pytest.raises(ps.CompositionError, match=message):
             made()
+
+
+async def test_a_transformer_that_leaves_values_out_stalls_by_name(autojump_clock):
+    """What waits for ever inside a limit is a stall, and is told."""
+    limited = ps.limit(ps.filter(lambda n: n < 0), 2)
+    with pytest.raises(ps.StalledError, match="limit"):
+        async with ps.pipe(ps.values(range(9)), limited, ps.collect()).open() as running:
+            await running.result()
+
+
+@pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])
+async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock):
+    """Such a wait may take as long as it likes, though everything else waits for it."""
+    pause: ps.Pausable[int] = ps.pausable()
+    if made == "pause":
+        pause.pause()
+    stuck = ps.limit(ps.filter(lambda n: n == (made == "timeout") * 100), 2)
+    after = {"pause": pause, "timeout": ps.timeout(100), "debounce": ps.debounce(100)}[made]
+    async with ps.pipe(ps.values(range(9)), stuck, after, ps.take(1), ps.collect()).open() as running:
+        await trio.sleep(50)
+        pause.resume()
+        if made == "timeout":
+            with pytest.raises(ps.AskTimeout):
+                await running.result()
+        else:
+            assert await running.result() == [0]
