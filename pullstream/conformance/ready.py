@@ -48,6 +48,11 @@ def twice(function: Function) -> Callable[[Any], list[Any]]:
     return lambda value: [function(value)] * 2
 
 
+def streamed(function: Function) -> Callable[[Any], ps.Source[Any]]:
+    """A function that gives every result in a stream of its own."""
+    return lambda value: ps.values([function(value)])
+
+
 def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
     """A function of lists that calls the function with every value."""
     return lambda values: [function(value) for value in values]
@@ -147,6 +152,8 @@ SOURCES: Final = (
     Subject("from_channel", received),
     Subject("from_callback", called_back, resource=True),
     Subject("pushable", pushed),
+    Subject("retry", lambda source: ps.retry(source, 2, delay=0.1), inputs=1, absorbs=True, reopens=True),
+    Subject("retry, nothing again", lambda source: ps.retry(source, 2, skip_delivered=True), inputs=1, reopens=True),
     Subject("live", lambda: ps.live(range(3), ps.values(range(3, 5)))),
     Subject("live, after a mark", lambda: ps.live(range(3), ps.values([3, 4]), capacity=1, sync=ps.Batch(0, "--"))),
     Subject("live, of two", lambda old, new: ps.live(old, new, capacity=2), inputs=2, grows=True),
@@ -215,6 +222,19 @@ TRANSFORMERS: Final = (
     Subject("loop", lambda function: ps.loop(ps.map(rounds(function, 2))), around=True, ordered=False),
     Subject("loop around calls", lambda f: ps.loop(ps.map_async(calling(rounds(f, 1)), 2)), around=True, ordered=False),
     Subject("loop that nothing goes round", lambda: ps.loop(ps.loop(ps.filter(lambda _: True)))),
+    Subject("flatten, sources", lambda f: ps.pipe(ps.map(streamed(f)), ps.flatten()), around=True),
+    Subject("flatten, lists", lambda f: ps.pipe(ps.map(twice(f)), ps.flatten()), around=True),
+    Subject("flatten, all levels", lambda f: ps.pipe(ps.map(twice(twice(f))), ps.flatten(depth=None)), around=True),
+    Subject(
+        "flatten, side by side",
+        lambda f: ps.pipe(ps.map(streamed(f)), ps.flatten(width=2)),
+        around=True,
+        ordered=False,
+    ),
+    Subject("catch, ends", lambda function: ps.pipe(ps.map(function), ps.catch()), around=True, absorbs=True),
+    Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: "ab".split())), around=True, absorbs=True),
+    Subject("catch, a source", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ps.empty())), around=True, absorbs=True),
+    Subject("catch, passes", lambda f: ps.pipe(ps.map(f), ps.catch(on=NotImplementedError)), around=True),
     Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
 )
 
