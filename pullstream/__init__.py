@@ -54,6 +54,7 @@ from pullstream.sinks.search import find, first, last
 from pullstream.sources.awaited import from_async_iterable, from_awaitable
 from pullstream.sources.callback import Emit, from_callback
 from pullstream.sources.channel import from_channel
+from pullstream.sources.deferred import DeferredSink, DeferredSource, DeferredTransformer, deferred
 from pullstream.sources.from_asyncio import from_asyncio
 from pullstream.sources.generate import count, infinite, repeat, unfold
 from pullstream.sources.interval import interval
@@ -97,6 +98,9 @@ __all__ = [
     "CompositionError",
     "Context",
     "Counters",
+    "DeferredSink",
+    "DeferredSource",
+    "DeferredTransformer",
     "Done",
     "Emit",
     "Ended",
@@ -140,6 +144,7 @@ __all__ = [
     "count",
     "debounce",
     "decode",
+    "deferred",
     "drain",
     "empty",
     "fail",

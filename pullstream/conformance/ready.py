@@ -116,6 +116,13 @@ def called_back(resource: AbstractContextManager[object]) -> ps.Source[int]:
     return ps.from_callback(register)
 
 
+def resolved(kind: Any, module: Any) -> Any:
+    """A place whose module is known before the run."""
+    handle: Any = ps.deferred(kind)
+    handle.resolve(module)
+    return handle
+
+
 def pushed() -> ps.Source[int]:
     """A handle that was filled and ended before the run."""
     source: ps.Pushable[int] = ps.pushable(5)
@@ -152,6 +159,7 @@ SOURCES: Final = (
     Subject("from_channel", received),
     Subject("from_callback", called_back, resource=True),
     Subject("pushable", pushed),
+    Subject("deferred source", lambda: resolved("source", ps.values(range(5)))),
     Subject("retry", lambda source: ps.retry(source, 2, delay=0.1), inputs=1, absorbs=True, reopens=True),
     Subject("retry, nothing again", lambda source: ps.retry(source, 2, skip_delivered=True), inputs=1, reopens=True),
     Subject("live", lambda: ps.live(range(3), ps.values(range(3, 5)))),
@@ -231,8 +239,9 @@ TRANSFORMERS: Final = (
         around=True,
         ordered=False,
     ),
+    Subject("deferred transformer", lambda function: resolved("transformer", ps.map(function)), around=True),
     Subject("catch, ends", lambda function: ps.pipe(ps.map(function), ps.catch()), around=True, absorbs=True),
-    Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: "ab".split())), around=True, absorbs=True),
+    Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"])), around=True, absorbs=True),
     Subject("catch, a source", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ps.empty())), around=True, absorbs=True),
     Subject("catch, passes", lambda f: ps.pipe(ps.map(f), ps.catch(on=NotImplementedError)), around=True),
     Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
@@ -285,6 +294,7 @@ SINKS: Final = (
     Subject("log", lambda: ps.log(file=StringIO())),
     Subject("to_channel", sent),
     Subject("on_end", lambda: ps.on_end(lambda _: None)),
+    Subject("deferred sink", lambda function: resolved("sink", ps.drain(function)), around=True),
     Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
     Subject("tee, with a lag", lambda function: ps.tee(ps.collect(), ps.drain(function), lag=2), around=True),
     Subject("partition", parted, around=True),

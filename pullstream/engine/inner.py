@@ -4,14 +4,17 @@ To the sidecar the module is one node (DESIGN 4.2): an inner stream has a small 
 inside can await completions too, and its owner holds, outside, what the inner stream may still bring.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Source
+from pullstream.engine.feed import Feed, Through
 from pullstream.engine.lane import Lane
-from pullstream.engine.shared import InnerRun
+from pullstream.engine.seat import Seat
+from pullstream.engine.shared import InnerRun, Run
 from timely import Antichain
 
 if TYPE_CHECKING:
@@ -42,6 +45,8 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     seat = run.progress.seat(owner.seat.names, owner.seat.site, [kernel.seat], sink=True)
     lane = kernel.reader(seat.ports[0])
     run.progress.start()
+    if isinstance(feed, Feed):
+        run.progress.fed(feed, owner.run.progress)
     for consumer in assembly.beside:
         run.spawn(consumer.consume)
     owner.inputs.append(lane)
@@ -55,7 +60,7 @@ def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
     """
     outer = owner.run.progress
     outer.mirrors[owner] = None
-    lane.kernel.run.progress.mirrored_outside(outer)
+    lane.kernel.run.progress.followed_by(outer)
 
 
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
@@ -80,3 +85,35 @@ def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
     for lane in lanes:
         owner.inputs.remove(lane)
         lane.kernel.run.progress.end(None, abandoned=False)
+
+
+async def consume_below(run: Run, seat: Seat, reader: "Lane[Any]", sink: Blueprint) -> Any:
+    """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
+    from pullstream.engine.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
+
+    inner = InnerRun(run)
+    inner.depth = reader.kernel.depth
+    assembly = Assembly(inner)
+    feed = Through(reader)
+    assembly.connect(feed, [f"into {seat.names[-1]}"], seat.site, [])
+    consumers = [assembly.sink(sink, feed), *assembly.beside]
+    inner.progress.start()
+    inner.progress.fed(feed, run.progress)
+    inner.progress.followed_by(run.progress)
+    run.progress.mirrors[Below(run, seat, inner)] = None
+    (result, *_) = await consume_all(consumers)
+    inner.progress.end(None, abandoned=False)
+    return result
+
+
+@attrs.frozen(eq=False)
+class Below:
+    """A sink that runs sinks inside itself, as its sidecar sees it."""
+
+    run: Run
+    seat: Seat
+    inner: Run
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """What the sinks inside still have to do; when one of them has failed, or was aborted, as of then."""
+        return self.inner.progress.frontier()

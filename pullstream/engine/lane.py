@@ -1,13 +1,14 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.meter import Count
 from pullstream.engine.seat import Port, Stamp
 from pullstream.protocol import DONE, Batch, Done, Reader
+from timely import Antichain
 
 if TYPE_CHECKING:
     from pullstream.engine.kernel import Kernel
@@ -114,6 +115,10 @@ class Lane(Stamp, Reader[T_co]):
         self.live = False
         self.kernel.acknowledged()
         self._progress.stir()
+
+    def arriving(self) -> Antichain[Any]:
+        """The times that may still come to the module below or, in flight, have come."""
+        return self._progress.arriving(self.port)
 
     @override
     def lane(self) -> "Lane[T_co]":

@@ -17,7 +17,7 @@ import attrs
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
-from pullstream.engine.seat import NOTHING, Ending, Seat, Stamp
+from pullstream.engine.seat import NOTHING, Ending, Port, Seat, Stamp
 from pullstream.engine.standstill import Signal, Standstill
 from pullstream.engine.waiting import Frontiers, Movement, Waiter
 from pullstream.errors import Abandoned, PullstreamError
@@ -111,7 +111,11 @@ class Progress:
         """Whether anybody wants to hear of a stir."""
         self.mirrors: dict[Mirroring, None] = {}
         """Modules whose holds follow streams they opened, and are brought up to date when somebody looks."""
-        self._outer: Progress | None = None
+        self._neighbours: dict[Progress, None] = {}
+        """The progress of streams inside and outside that hear of every stir here."""
+        self._fed_by: Progress | None = None
+        self._stirring = False
+        self._mirroring = False
         self._stirred = Signal(standstill)
         self.stamps: list[Stamp] = []
         self.update: Callable[[int, Hashable, int], None] = _untracked
@@ -235,10 +239,31 @@ class Progress:
         if self._observed:
             self.track()
 
-    def mirrored_outside(self, outer: "Progress") -> None:
-        """A module outside follows what happens here."""
-        self._outer = outer
+    def followed_by(self, other: "Progress") -> None:
+        """What happens here matters there: inside, or outside, of a module that opens streams."""
+        self._neighbours[other] = None
         self.alert = True
+
+    def fed(self, feed: Mirroring, outer: "Progress") -> None:
+        """What `feed` may bring here follows from what happens outside."""
+        self.mirrors[feed] = None
+        self._fed_by = outer
+        outer.followed_by(self)
+
+    def unfollowed_by(self, other: "Progress") -> None:
+        """What happens here does not matter there any more."""
+        self._neighbours.pop(other, None)
+        self.alert = bool(self.waiters) or bool(self._neighbours)
+
+    def arriving(self, port: Port) -> Antichain[Any]:
+        """The times that may still come to an input or, in flight, have come."""
+        self.look()
+        try:
+            self.tracker.observe(port.place)
+            return self.tracker.frontier(port.place)
+        except TimelyError:
+            self.confuse()
+        return self.tracker.frontier(port.place)
 
     @property
     def tracker(self) -> Tracker:
@@ -306,26 +331,34 @@ class Progress:
     def leave(self, waiter: Waiter) -> None:
         """Wait no more."""
         self.waiters.discard(waiter)
-        self.alert = bool(self.waiters) or self._outer is not None
+        self.alert = bool(self.waiters) or bool(self._neighbours)
         self._standstill.waiting.pop(waiter, None)
 
     def stir(self) -> None:
         """Something may have been emptied: while anybody waits, have a look soon."""
         if self.waiters:
             self._stirred.set()
-        if self._outer is not None:
-            self._outer.stir()
+        if self._neighbours and not self._stirring:
+            self._stirring = True
+            for neighbour in self._neighbours:
+                neighbour.stir()
+            self._stirring = False
 
     def look(self) -> None:
         """Propagate everything that has happened, and wake those who waited for it."""
         for stamp in self.stamps:
             if not stamp.live and stamp.stamped is not NOTHING:
                 stamp.withdraw()
+        if self._mirroring:
+            # A look outside looks inside, and that one at what comes in from outside.
+            return
+        self._mirroring = True
         for owner in list(self.mirrors):
             if owner.seat.ending is Ending.RUNNING:
                 owner.seat.mirror(owner.mirrored())
             else:
                 del self.mirrors[owner]
+        self._mirroring = False
         if self._tracker is None and not self.waiters:
             return
         try:
@@ -365,6 +398,8 @@ class Progress:
         self.look()
         self._ended = True
         self._stirred.set()
+        if self._fed_by is not None:
+            self._fed_by.unfollowed_by(self)
 
     # ----
 
