@@ -93,7 +93,8 @@ def pushable(capacity: int) -> Pushable[Any]:
     ['TEA', 'RICE', 'SALT']
 
     `push` waits while it is full, so a fast producer goes at the reader's pace; once the reader has aborted, it
-    raises `Ended`. What is pushed before the run opens waits in it. Times must not go back.
+    raises `Ended`. A thread of trio's pushes with `trio.from_thread.run(orders.push, "tea")`. What is pushed before the
+    run opens waits in it. Times must not go back.
 
     It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
     """

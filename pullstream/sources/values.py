@@ -1,6 +1,6 @@
 """Sources of what there is: `values`, `keys`, `once`, `empty`, `fail`."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, ClassVar, cast
 
@@ -29,9 +29,11 @@ class Values(Kernel[Any]):
         # A slice costs a tenth of an iterator's steps.
         self._sequence = iterable if time is None and isinstance(iterable, (list, tuple, range)) else None
         self._next = 0
+        self._begun = False
 
     @override
     async def acquire(self) -> None:
+        self._begun = True
         self._iterator: Iterator[Any] = iter(self._iterable)
 
     @override
@@ -51,10 +53,21 @@ class Values(Kernel[Any]):
 
     @override
     async def release(self) -> None:
-        # Generators hold resources; collections and their iterators have no `close`.
-        close = getattr(self._iterator, "close", None)
-        if close is not None and isinstance(self._iterable, Iterator):
-            close()
+        # Generators hold resources, those that a collection's own `__iter__` makes, too.
+        if isinstance(self._iterable, Iterator) or isinstance(cast("object", self._iterator), Generator):
+            _close(self._iterator)
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        # What was given to be read once is closed, even if nobody has asked for it.
+        if not self._begun and isinstance(self._iterable, Iterator):
+            _close(self._iterable)
+
+
+def _close(iterator: object) -> None:
+    close = getattr(iterator, "close", None)
+    if close is not None:
+        close()
 
 
 def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]:

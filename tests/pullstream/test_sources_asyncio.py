@@ -229,7 +229,7 @@ def test_a_generator_as_source(limit):
     collect = ps.collect(timed=True)
     pipeline = ps.pipe(ps.from_asyncio(numbers, time=lambda n: n // 2), collect)
     for _ in range(2):
-        assert ps.run(pipeline, limit=limit) == [(n // 2, n) for n in range(5)]
+        assert ps.run(pipeline, limit=limit, check="strict") == [(n // 2, n) for n in range(5)]
     pipeline = ps.pipe(ps.from_asyncio(numbers(3)), collect)
     assert ps.run(pipeline, limit=limit) == [(0, n) for n in range(3)]
     with pytest.raises(ps.ReuseError, match="from_asyncio"):

@@ -55,6 +55,35 @@ def test_values_before_a_failure_come_first(where, limit):
     assert got == [0, 1, 2]
 
 
+@pytest.mark.parametrize("count", [2, 3, 9])
+def test_a_collections_generator_is_closed(count):
+    """What a collection's own `__iter__` has opened is closed at the end, before the run returns."""
+    happened = []
+
+    class Rows:
+        def __iter__(self):
+            happened.append("opened")
+            try:
+                yield from range(3)
+            finally:
+                happened.append("closed")
+
+    def last(exc):
+        happened.append("told")
+
+    ps.run(ps.pipe(ps.values(Rows()), ps.take(count), ps.on_end(last)), limit=1)
+    assert happened == ["opened", "closed", "told"]
+
+
+def test_an_iterator_that_nobody_reads_is_closed(tmp_path):
+    """A file that was given is closed at the end, however little of it was asked for."""
+    (tmp_path / "lines").write_text("a\nb\n")
+    for count in range(4):
+        file = (tmp_path / "lines").open()
+        assert ps.run(ps.pipe(ps.values(file), ps.take(count), ps.tally())) == min(count, 2)
+        assert file.closed
+
+
 @pytest.mark.parametrize(
     "compose",
     [
