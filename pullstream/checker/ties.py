@@ -21,6 +21,8 @@ def verify_end(edge: Edge, inputs: Iterable[Edge], how: Event, let_go_failed: Ca
     `let_go_failed` tells whether a failure is that of the module's own release.
     """
     inputs = list(inputs)
+    # A release that failed came after upstream, all of it, was told (R8).
+    refused = how is Event.FAIL and any(edge.ending is other.refusal for other in inputs)
     if any(edge.ending is other.ending for other in inputs):
         rule = "R6"  # whatever it was, it was passed on
     else:
@@ -28,7 +30,7 @@ def verify_end(edge: Edge, inputs: Iterable[Edge], how: Event, let_go_failed: Ca
     for other in inputs:
         if other.requests and not other.over:
             what = f"it is over below, and its upstream, {other.above.name}, is not"
-        elif other.terminated_at > edge.latest_at and not _same_reason(edge, other, how, let_go_failed):
+        elif other.terminated_at > edge.latest_at and not (refused or _same_reason(edge, other, how, let_go_failed)):
             reason = {Event.END: None, Event.FAIL: edge.ending}.get(how, edge.reason)
             what = f"its upstream was sent {_sent(other.reason)}, and not {_sent(reason)}"
         else:
@@ -40,8 +42,7 @@ def _same_reason(edge: Edge, other: Edge, how: Event, let_go_failed: Callable[[o
     if how is Event.END:
         return other.reason is None
     if how is Event.FAIL:
-        # A release that failed came after upstream was told (R8).
-        return edge.ending is other.reason or edge.ending is other.refusal or let_go_failed(edge.ending)
+        return edge.ending is other.reason or let_go_failed(edge.ending)
     return other.reason is edge.reason or edge.ending not in (DONE, edge.reason)
 
 
