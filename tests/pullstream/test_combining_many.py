@@ -1,0 +1,194 @@
+"""`many`: sources are added before it opens, while it runs, and not after it was capped."""
+
+import pickle
+
+import pytest
+import trio
+from trio._core import _run as trio_scheduler
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+import pullstream as ps
+
+
+class Unseen(Exception):
+    """What these tests let fail."""
+
+
+@pytest.fixture(autouse=True, params=range(6))
+def schedule(request):
+    """Each seed is another order in which trio lets tasks run."""
+    trio_scheduler._r.seed(request.param)
+
+
+@pytest.fixture(params=[1, 2, 4096])
+def limit(request):
+    return request.param
+
+
+def run(main):
+    async def bounded():
+        with trio.fail_after(1000):
+            return await main()
+
+    return trio.run(bounded, clock=MockClock(autojump_threshold=0))
+
+
+def opened(many, *parts, limit, timed=False):
+    return ps.pipe(many, *parts, ps.collect(timed=timed)).open(limit=limit, check="strict")
+
+
+def test_sources_that_come_later(limit, counting, new_probe):
+    """Everything of every source comes, whenever it was added, and each source is released when it ends."""
+    probes = [new_probe() for _ in range(4)]
+
+    async def main():
+        many = ps.many()
+        many.add(counting(probes[0], 5, delay=1), counting(probes[1], 5))
+        async with opened(many, limit=limit) as running:
+            await trio.sleep(2.5)
+            many.add(counting(probes[2], 5, delay=0.5))
+            await trio.sleep(100)
+            assert [probe.released for probe in probes] == [1, 1, 1, 0]
+            many.add(counting(probes[3], 5))
+            many.cap()
+            with pytest.raises(ps.Ended, match=r"many, made at .*takes no other source: cap\(\)"):
+                many.add(ps.once(1))
+            return await running.result()
+
+    assert sorted(run(main)) == sorted([*range(5)] * 4)
+    assert all(probe.balanced for probe in probes)
+
+
+def test_nothing_is_opened_unasked(limit, counting, probe, edge):
+    """What is added waits for an ask (R2, R10), and is not opened to be aborted (R6)."""
+
+    async def main():
+        many = ps.many()
+        many.add(counting(probe, 5))
+        async with edge(many) as reader:
+            await trio.sleep(1)
+            many.add(counting(probe, 5))
+            assert probe.acquired == 0
+            await reader.abort()
+        with pytest.raises(ps.Ended, match="its stream has ended"):
+            many.add(ps.once(1))
+
+    run(main)
+
+    assert probe.acquired == 0
+
+
+def test_capped_and_empty(limit):
+    """Nothing was added, and nothing will be: it ends, also when it is asked already."""
+
+    async def main():
+        many = ps.many()
+        async with opened(many, limit=limit) as running:
+            await wait_all_tasks_blocked()
+            many.cap()
+            return await running.result()
+
+    assert run(main) == []
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_abort(limit, counting, new_probe, count):
+    """It reaches every source that is open."""
+    probes = [new_probe() for _ in range(3)]
+
+    async def main():
+        many = ps.many()
+        many.add(*[counting(probe, 9_999, delay=0.1) for probe in probes])
+        async with opened(many, ps.take(count), limit=limit) as running:
+            return await running.result()
+
+    assert len(run(main)) == count
+    assert [probe.reasons for probe in probes] == [[None]] * 3
+    assert all(probe.balanced for probe in probes)
+
+
+def test_one_fails(limit, counting, new_probe):
+    """Its failure arrives as itself, after what had come before, and ends the others with it."""
+    probes = [new_probe() for _ in range(3)]
+    failure = Unseen()
+    seen = []
+
+    async def main():
+        many = ps.many()
+        many.add(counting(probes[0], 9_999, delay=1), counting(probes[1], 2, failure=failure))
+        async with ps.pipe(many, ps.drain(seen.append)).open(limit=limit, check="strict") as running:
+            many.add(counting(probes[2], 9_999, delay=1))
+            await running.result()
+
+    with pytest.raises(Unseen) as caught:
+        run(main)
+
+    assert caught.value is failure
+    assert seen[:2] == [0, 1]
+    assert all(probe.balanced for probe in probes)
+    assert all(failure in probe.reasons for probe in (probes[0], probes[2]) if probe.acquired)
+
+
+def test_error_from_below(limit, counting, new_probe):
+    """It reaches every source, through what is between, with its reason."""
+    probes = [new_probe() for _ in range(3)]
+
+    def fail(n):
+        if n == 3:
+            raise Unseen
+
+    async def main():
+        many = ps.many()
+        many.add(*[ps.pipe(counting(probe, 9_999, delay=0.1), ps.take(9_999)) for probe in probes])
+        async with ps.pipe(many, ps.drain(fail)).open(limit=limit, check="strict") as running:
+            await running.result()
+
+    with pytest.raises(Unseen) as caught:
+        run(main)
+
+    assert [probe.reasons for probe in probes] == [[caught.value]] * 3
+
+
+def test_completions(limit, counting, new_probe):
+    """Nothing is complete before the cap, and then what is complete in every source."""
+    told = []
+
+    async def main():
+        many = ps.many()
+        many.add(counting(new_probe(), 4, timed=True), counting(new_probe(), 4, timed=True, delay=10))
+        async with opened(many, limit=limit, timed=True) as running:
+
+            async def wait(time):
+                await running.progress.completed(time)
+                told.append((time, trio.current_time()))
+
+            async with trio.open_nursery() as nursery:
+                for time in range(4):
+                    nursery.start_soon(wait, time)
+                began = trio.current_time()
+                await trio.sleep(25)
+                assert told == []
+                many.cap()
+                await wait_all_tasks_blocked()
+                assert {time for time, _ in told} == {0}
+            assert sorted(told) == [(0, began + 25), (1, began + 30), (2, began + 40), (3, began + 50)]
+            return await running.result()
+
+    assert sorted(run(main)) == sorted([(n, n) for n in range(4)] * 2)
+
+
+def test_one_run(limit):
+    """A second run is refused by name, and so is pickling."""
+    many = ps.many()
+    many.cap()
+
+    async def main():
+        async with opened(many, limit=limit) as running:
+            await running.result()
+        with pytest.raises(ps.ReuseError, match=r"many, made at .*a second time"):
+            async with opened(many, limit=limit):
+                pass
+
+    run(main)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(many)

@@ -1,0 +1,248 @@
+"""`notify`: listeners come and go, a slow one holds up or loses, and nobody is remembered who has left."""
+
+import pickle
+
+import pytest
+import trio
+from trio._core import _run as trio_scheduler
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+import pullstream as ps
+
+LIMITS = [1, 2, 4096]
+
+
+@pytest.fixture(autouse=True, params=range(6))
+def schedule(request):
+    """Each seed is another order in which trio lets tasks run."""
+    trio_scheduler._r.seed(request.param)
+
+
+@pytest.fixture(params=LIMITS)
+def limit(request):
+    return request.param
+
+
+def run(main):
+    async def bounded():
+        with trio.fail_after(1000):
+            return await main()
+
+    return trio.run(bounded, clock=MockClock(autojump_threshold=0))
+
+
+@ps.sink
+async def slowly(upstream, ctx, pause=1.0):
+    seen = []
+    async for batch in ctx.batches(upstream):
+        await trio.sleep(pause)
+        seen.extend(batch.values)
+    return seen
+
+
+def listening(source, *parts, limit):
+    return ps.pipe(source, *parts, ps.collect(timed=True)).open(limit=limit, check="strict")
+
+
+def test_every_listener_gets_everything(limit):
+    """In the order in which it was sent, at its times, whoever sends."""
+    news = ps.notify(3)
+
+    async def main():
+        async with (
+            listening(news.listen(), limit=limit) as one,
+            listening(news.listen(), ps.map(str), limit=limit) as two,
+        ):
+            await wait_all_tasks_blocked()
+            for n in range(20):
+                await news.send(n, n // 3)
+            news.end()
+            return await one.result(), await two.result()
+
+    one, two = run(main)
+
+    assert one == [(n // 3, n) for n in range(20)]
+    assert two == [(n // 3, str(n)) for n in range(20)]
+    assert news.listeners == 0
+
+
+def test_the_slowest_holds_up(limit):
+    """`send` waits until the slowest has room: it is behind by no more than the capacity, and loses nothing."""
+    news = ps.notify(4)
+    sent = []
+
+    async def main():
+        async with (
+            ps.pipe(news.listen(), slowly()).open(limit=limit) as slow,
+            listening(news.listen(), limit=limit) as fast,
+        ):
+            await wait_all_tasks_blocked()
+            for n in range(12):
+                await news.send(n)
+                sent.append((trio.current_time(), n))
+            news.end()
+            return await slow.result(), await fast.result()
+
+    slow, fast = run(main)
+
+    assert slow == [*range(12)]
+    assert [n for _, n in fast] == [*range(12)]
+    # It takes a second for each batch, which holds what there is room for at most.
+    assert sent[-1][0] - sent[0][0] >= (12 - 2 * 4) / min(limit, 4)
+
+
+def test_the_slowest_loses_the_oldest(limit):
+    """With "drop" nobody is held up, and who is behind has the latest values; its counter says how many it lost."""
+    news = ps.notify(4, when_full="drop")
+
+    async def main():
+        async with ps.pipe(news.listen(), slowly()).open(limit=limit) as slow:
+            await wait_all_tasks_blocked()
+            await news.send(-1)
+            await trio.sleep(0.5)
+            began = trio.current_time()
+            for n in range(12):
+                await news.send(n)
+            assert trio.current_time() == began
+            news.end()
+            return await slow.result(), slow.counters()[0].skipped
+
+    assert run(main) == ([-1, 8, 9, 10, 11], 8)
+
+
+def test_a_listener_that_leaves_is_forgotten(limit):
+    """However it leaves; a sender that waits for it waits no more."""
+    news = ps.notify(2)
+
+    async def main():
+        async with listening(news.listen(), ps.take(3), limit=limit) as taking:
+            async with ps.pipe(news.listen(), slowly(1e6)).open(limit=limit) as stuck:
+                await wait_all_tasks_blocked()
+                assert news.listeners == 2
+                async with trio.open_nursery() as nursery:
+
+                    @nursery.start_soon
+                    async def sender():
+                        for n in range(10):
+                            await news.send(n)
+
+                    await trio.sleep(5)
+                    await stuck.abort()
+                assert news.listeners == 0
+            return await taking.result()
+
+    assert [n for _, n in run(main)] == [0, 1, 2]
+
+
+def test_sent_to_nobody(limit):
+    """What is sent while nobody listens is gone, and waits for nobody."""
+    news = ps.notify(2)
+
+    async def main():
+        for n in range(20):
+            async with listening(news.listen(), ps.take(1), limit=limit) as one:
+                await wait_all_tasks_blocked()
+                await news.send(n)
+                assert [value for _, value in await one.result()] == [n]
+            await news.send("to nobody")
+        assert news.listeners == 0
+
+    run(main)
+
+
+def test_cancelled_send(limit):
+    """Whoever has room does not get what was cancelled while another had none: all or nobody."""
+    news = ps.notify(1)
+
+    async def main():
+        async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(10)).open() as slow:
+            await wait_all_tasks_blocked()
+            for n in range(10):
+                with trio.move_on_after(7):
+                    await news.send(n)
+            news.end()
+            return await fast.result(), await slow.result()
+
+    fast, slow = run(main)
+
+    assert [n for _, n in fast] == slow
+    assert slow[:2] == [0, 1]
+    assert len(slow) < 10
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_end_and_fail(limit, waiting):
+    """What was sent before, or waits to be, comes before the end, or before the failure, which is the same for all."""
+    failure = ValueError("off the air")
+    for end in (None, failure):
+        news = ps.notify(2)
+
+        async def main(news=news, end=end):
+            async with ps.pipe(news.listen(), slowly()).open(limit=limit) as one, trio.open_nursery() as nursery:
+                await wait_all_tasks_blocked()
+                for n in range(2 + waiting * 3):
+                    nursery.start_soon(news.send, n)
+                await wait_all_tasks_blocked()
+                news.end() if end is None else news.fail(end)
+                news.fail(ValueError("too late"))
+                with pytest.raises(ps.Ended, match=r"notify, made at .*test_combining_notify.py"):
+                    await news.send(3)
+                if end is None:
+                    assert sorted(await one.result()) == [*range(2 + waiting * 3)]
+                    return
+                with pytest.raises(ValueError, match="off the air") as caught:
+                    await one.result()
+                assert caught.value is failure
+
+        run(main)
+
+        async def late(news=news):
+            async with listening(news.listen(), limit=limit) as one:
+                return await one.result()
+
+        if end is None:
+            assert run(late) == []
+        else:
+            with pytest.raises(ValueError, match="off the air"):
+                run(late)
+
+
+def test_completions(limit):
+    """A time is complete when what came at it is worked off, and nothing more can; `advance` says so sooner."""
+    news = ps.notify(9)
+    told = []
+
+    async def main():
+        async with ps.pipe(news.listen(), slowly()).open(limit=limit, check="strict") as one:
+
+            async def wait(time):
+                await one.progress.completed(time)
+                told.append((time, trio.current_time()))
+
+            async with trio.open_nursery() as nursery:
+                for time in range(4):
+                    nursery.start_soon(wait, time)
+                await wait_all_tasks_blocked()
+                began = trio.current_time()
+                await news.send("a", 0)
+                await news.send("b", 1)
+                await trio.sleep(10)
+                assert [time for time, _ in told] == [0]
+                news.advance(3)
+                await wait_all_tasks_blocked()
+                assert {time for time, _ in told} == {0, 1, 2}
+                with pytest.raises(ps.CapabilityError, match="cannot send 2 after 3"):
+                    await news.send("c", 2)
+                news.end()
+        assert told[0][1] - began == 1
+
+    run(main)
+
+
+def test_handles_are_not_pickled(limit):
+    """Neither the handle nor what listens to it."""
+    news = ps.notify(1)
+
+    for thing in (news, ps.pipe(news.listen(), ps.collect())):
+        with pytest.raises(TypeError, match=r"notify, made at .*cannot be pickled"):
+            pickle.dumps(thing)
