@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import random
 import weakref
 
 import pytest
@@ -223,6 +224,43 @@ async def test_advance_completes_what_is_earlier(before, autojump_clock):
         await running.progress.completed(3)
         assert [str(one) for one in running.progress.explain(4)] == ["pushable may still produce from 4 -> collect"]
         pushed.end()
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_several_pushers_by_chance(seed, autojump_clock):
+    """Whoever is cancelled when, nothing pushed is lost or comes twice, and each pusher's values keep their order."""
+    chance = random.Random(seed)
+    pushed = ps.pushable(chance.randint(1, 3))
+    taken, got = [], []
+
+    async def push(name):
+        for n in range(10):
+            with trio.move_on_after(chance.choice([0, 0.5, 1, 1000])):
+                await trio.sleep(chance.choice([0, 0.5]))
+                try:
+                    await pushed.push((name, n))
+                except ps.Ended:
+                    return
+                taken.append((name, n))
+
+    async def slowly(value):
+        await trio.sleep(chance.choice([0, 0.5, 1]))
+        return value
+
+    stop = chance.choice([5, 1000])
+    parts = [ps.map_async(slowly, 2), ps.take(stop), ps.drain(got.append)]
+    async with ps.pipe(pushed, *parts).open(limit=chance.choice([1, 2, 100])):
+        async with trio.open_nursery() as nursery:
+            for name in "abc":
+                nursery.start_soon(push, name)
+        pushed.end()
+    left_early = await pushed.aborted()
+    assert len(got) == len(set(got)) == min(stop, len(got))
+    for name in "abc":
+        assert [n for given, n in got if given == name] == sorted(n for given, n in got if given == name)
+    assert set(got) <= set(taken)
+    if not left_early and len(got) < stop:
+        assert set(got) == set(taken)
 
 
 async def test_a_handle_belongs_to_one_run():
