@@ -96,6 +96,7 @@ def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) ->
     """
     if not inspect.iscoroutinefunction(made):
         raise CompositionError(f"@sink at {Site.here()} decorates an async function (upstream, ctx, ...), not {made!r}")
+    _takes("sink", made, _GIVEN["sink"])
 
     def factory(*args: P.args, **kwargs: P.kwargs) -> Sink[A, R]:
         _accepts(made, _GIVEN["sink"], args, kwargs)
@@ -127,16 +128,39 @@ def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Calla
     else:
         raise CompositionError(
             f"@{kind} at {Site.here()} decorates an async generator function (one with a yield) or a Kernel "
-            f"class, not {made!r}",
+            f"class, not {made!r}{_instead(kind, made)}",
         )
 
     function = cast("Callable[..., Any]", made)
+    _takes(kind, function, given)
 
     def factory(*args: Any, **kwargs: Any) -> Any:
         _accepts(function, given, args, kwargs)
         return blueprint((Module(made.__name__, make, args, tuple(kwargs.items())),))
 
     return _like(factory, function, given)
+
+
+def _instead(kind: str, made: object) -> str:
+    """A hint for whoever decorated something else."""
+    if inspect.isgeneratorfunction(made):
+        name = made.__name__
+        return f"; write async def {name}" + (f", or read what it yields with values({name}())" * (kind == "source"))
+    return ""
+
+
+def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
+    """Refuse, when decorating, a function that does not take what a run gives it."""
+    parameters = inspect.signature(made).parameters.values()
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        return
+    positional = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+    if len(positional) < given:
+        wanted = "ctx" if given == 1 else "upstream, ctx"
+        raise CompositionError(
+            f"@{kind} at {Site.here()} decorates a function that is called with ({wanted}), and maybe more, and "
+            f"{made.__name__}{inspect.signature(made)} does not take these",
+        )
 
 
 def _accepts(made: Callable[..., Any], given: int, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:

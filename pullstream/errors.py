@@ -75,5 +75,8 @@ def without_cancelled(exc: BaseException) -> BaseException | None:
 def blame(exc: BaseException, module: str) -> None:
     """Note on a user's exception which module it was raised in; once, however often it is raised."""
     note = f"raised in {module}"
-    if note not in getattr(exc, "__notes__", ()):
-        exc.add_note(note)
+    if note in getattr(exc, "__notes__", ()):
+        return
+    if isinstance(exc, (RuntimeError, TypeError)) and ("running event loop" in str(exc) or "asyncio" in str(exc)):
+        exc.add_note("asyncio's code goes into from_asyncio(f), as a source, or into map_async(asyncio_call(f), width)")
+    exc.add_note(note)

@@ -130,7 +130,7 @@ def sources_argument(module: str, sources: Sequence[object]) -> None:
     """Refuse, when composing, what is not a source."""
     for source in sources:
         if not isinstance(source, Source):
-            raise CompositionError(
-                f"{module}() at {Site.here()} takes sources, and got {source!r}: values(...) makes a source of an "
-                f"iterable, and pipe(source, transformer) is one too",
-            )
+            hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is one too"
+            if isinstance(source, (list, tuple)):
+                hint = f"give the sources one by one, {module}(*sources); {hint}"
+            raise CompositionError(f"{module}() at {Site.here()} takes sources, and got {source!r}: {hint}")

@@ -96,7 +96,7 @@ class Assembly:
         kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
         if kernel.depth * FRAMES > sys.getrecursionlimit() - SPARE_FRAMES:
             raise CompositionError(
-                f"{seat} is module number {kernel.depth} in a row, each of which waits inside the next: that is more "
+                f"{seat}, is module number {kernel.depth} in a row, each of which waits inside the next: that is more "
                 f"than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map and "
                 f"filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
             )

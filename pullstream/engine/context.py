@@ -51,8 +51,9 @@ class Account:
         """Hold `time`, if anything gives the right to."""
         if not (any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)):
             raise CapabilityError(
-                f"{self.seat} asked to hold {time!r}, which it has no right to: it holds {self.seat.held or 'nothing'}."
-                " Take hold(time) or notify_at(time) while a batch at that time, or an earlier one, is the current one",
+                f"{self.seat}, asked to hold {time!r}, which it has no right to: it holds "
+                f"{self.seat.held or 'nothing'}. Take hold(time) or notify_at(time) while a batch at that time, or an "
+                f"earlier one, is the current one",
             )
         self.seat.hold(time)
 
@@ -172,7 +173,7 @@ class Context:
         """
         account = self._account
         if not account.inputs:
-            raise CapabilityError(f"{account.seat} is a source: it has no input on which a time could complete")
+            raise CapabilityError(f"{account.seat}, is a source: it has no input on which a time could complete")
         if time not in account.requests:
             account.take(time)
             account.requests[time] = account.waiter(time)
@@ -181,7 +182,7 @@ class Context:
         """In a source: say, without answering, that nothing before `time` will come."""
         seat = self._account.seat
         if self._account.inputs:
-            raise CapabilityError(f"{seat} is not a source: its times follow from what it receives and holds")
+            raise CapabilityError(f"{seat}, is not a source: its times follow from what it receives and holds")
         seat.advance(time)
 
     # ---- what comes from upstream

@@ -142,10 +142,10 @@ class GeneratorKernel(Kernel[Any]):
             return batch if batch.values else self._empty()
         if self.origin:
             return Batch(0, [answer])
-        return ProtocolError(f"R2: {self.seat} yielded {answer!r}: a transformer yields Batch(time, values)")
+        return ProtocolError(f"R2: {self.seat}, yielded {answer!r}: a transformer yields Batch(time, values)")
 
     def _empty(self) -> ProtocolError:
-        return ProtocolError(f"R2: {self.seat} yielded a batch without values: yield nothing, and go on, instead")
+        return ProtocolError(f"R2: {self.seat}, yielded a batch without values: yield nothing, and go on, instead")
 
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
         try:

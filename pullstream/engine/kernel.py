@@ -345,7 +345,7 @@ class Kernel(ABC, Generic[T]):
                 await self.release()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
-                f"{self.seat} did not let go within {self.run.release_timeout} s of being ended; look for a shielded "
+                f"{self.seat}, did not let go within {self.run.release_timeout} s of being ended; look for a shielded "
                 f"or blocking wait in it, or raise release_timeout",
             )
 
@@ -405,15 +405,15 @@ class Kernel(ABC, Generic[T]):
 
     def __check(self, answer: Batch[T], limit: int) -> None:
         if not isinstance(answer, Batch):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
-            raise ProtocolError(f"R2: {self.seat} answered {answer!r}: a module answers Batch(time, values) or DONE")
+            raise ProtocolError(f"R2: {self.seat}, answered {answer!r}: a module answers Batch(time, values) or DONE")
         if answer.time is None:
-            raise ProtocolError(f"R2: {self.seat} answered a batch whose time is None, which is no time")
+            raise ProtocolError(f"R2: {self.seat}, answered a batch whose time is None, which is no time")
         if not 1 <= len(answer.values) <= limit:
-            raise ProtocolError(f"R2: {self.seat} answered {len(answer.values)} values to an ask for 1 to {limit}")
+            raise ProtocolError(f"R2: {self.seat}, answered {len(answer.values)} values to an ask for 1 to {limit}")
         if not self.origin and not self.may_speak(answer.time):
             raise CapabilityError(
-                f"{self.seat} answered at {answer.time!r}, but may not: it holds {self.seat.held or 'nothing'} and has "
-                f"acknowledged what it received by asking again. While the batch at that time is the current one, "
+                f"{self.seat}, answered at {answer.time!r}, but may not: it holds {self.seat.held or 'nothing'} and "
+                f"has acknowledged what it received by asking again. While the batch at that time is the current one, "
                 f"take ctx.hold(time), or ctx.notify_at(time)",
             )
 

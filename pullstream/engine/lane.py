@@ -1,7 +1,7 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from typing_extensions import TypeVar, override
 
@@ -109,6 +109,9 @@ class Lane(Stamp, Reader[T_co]):
         if trouble is not None:
             raise trouble
         return DONE
+
+    def __aiter__(self) -> NoReturn:
+        raise TypeError("a reader is asked: `async for batch in ctx.batches(upstream)`, or `await upstream.ask(limit)`")
 
     @override
     def ack(self) -> None:

@@ -135,7 +135,7 @@ class Seat:
             return
         count = self._held.get(time, 0)
         if count == 0:
-            raise CapabilityError(f"{self} does not hold {time!r}: it holds {self.held or 'nothing'}")
+            raise CapabilityError(f"{self}, does not hold {time!r}: it holds {self.held or 'nothing'}")
         if count == 1:
             del self._held[time]
             self._progress.update(self.output, time, -1)
@@ -173,7 +173,7 @@ class Seat:
             self._capability = time
         elif not self.holds(time):
             raise CapabilityError(
-                f"{self} went back in time: it answered at {time!r} after it had said that nothing before "
+                f"{self}, went back in time: it answered at {time!r} after it had said that nothing before "
                 f"{capability!r} would come. Sort it, give every value a time that does not go back, or take "
                 f"ctx.hold({time!r}) before going on (R12)",
             )

@@ -1,5 +1,6 @@
 """Sources of what there is: `values`, `keys`, `once`, `empty`, `fail`."""
 
+import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, ClassVar, cast
@@ -84,7 +85,9 @@ def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None
     """
     if not isinstance(iterable, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         hint = ""
-        if hasattr(iterable, "__aiter__"):
+        if inspect.isgeneratorfunction(iterable):
+            hint = f": call it, values({iterable.__name__}())"
+        elif hasattr(iterable, "__aiter__"):
             hint = "; from_async_iterable() awaits its values, and so does a function decorated with @ps.source"
         raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}{hint}")
     given: object = OneShot(iterable) if isinstance(iterable, Iterator) else iterable

@@ -101,7 +101,7 @@ class Catch(Recovering):
             return Batch(self._at, batch.values)
         if self.frozen is not None and not self.frozen.less_equal(batch.time):
             raise CapabilityError(
-                f"{self.seat} goes on with a source that answered at {batch.time!r}, which is complete: what failed "
+                f"{self.seat}, goes on with a source that answered at {batch.time!r}, which is complete: what failed "
                 f"could still give {list(self.frozen)!r}. Begin there, or give a collection, whose values come there",
             )
         return batch
@@ -127,7 +127,7 @@ class Catch(Recovering):
         frozen = self.frozen
         assert frozen is not None
         if not frozen.elements:
-            raise CapabilityError(f"{self.seat} cannot give values instead: every time was complete at the failure")
+            raise CapabilityError(f"{self.seat}, cannot give values instead: every time was complete at the failure")
         if frozen.less_equal(self._last) and self._last is not BEGINNING:
             return self._last
         first = frozen.elements[0]

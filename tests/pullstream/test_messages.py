@@ -1,5 +1,6 @@
 """What a slip of the pen is answered with: the module, what was wrong, and what to write instead."""
 
+import asyncio
 import time
 
 import pytest
@@ -10,6 +11,18 @@ import pullstream as ps
 
 async def half(n):
     return n / 2
+
+
+def some():
+    yield 1
+
+
+async def nothing_taken():
+    yield 1
+
+
+async def without_ctx(upstream):
+    yield upstream
 
 
 def refused(compose):
@@ -27,6 +40,12 @@ def refused(compose):
         (lambda: ps.pipe([ps.values([1]), ps.collect()]), ["part 1 of pipe() at", "pipe(*parts)"]),
         (lambda: ps.source(half), ["@source", "one with a yield"]),
         (lambda: ps.run(ps.values([1])), ["run() at", "from a source to a sink"]),
+        (lambda: ps.values(some), ["values() at", "call it, values(some())"]),
+        (lambda: ps.source(some), ["@source at", "write async def some", "values(some())"]),
+        (lambda: ps.source(nothing_taken), ["@source at", "called with (ctx)", "nothing_taken()"]),
+        (lambda: ps.transformer(without_ctx), ["@transformer at", "(upstream, ctx)", "without_ctx(upstream)"]),
+        (lambda: ps.sink(half), ["@sink at", "(upstream, ctx)", "half(n)"]),
+        (lambda: ps.merge([ps.values([1])]), ["merge() at", "one by one, merge(*sources)"]),
         (lambda: ps.Fold(3, half), ["Fold() at", "initial", "3"]),
     ],
 )
@@ -134,3 +153,32 @@ async def test_cheap_functions_are_given_many_values_at_a_time():
             await running.result()
 
     assert max(asked) == 500
+
+
+def test_a_reader_is_not_iterated():
+    """`async for` over what is upstream is answered with what to write instead."""
+
+    @ps.transformer
+    async def copied(upstream, ctx):
+        async for batch in upstream:
+            yield batch
+
+    with pytest.raises(TypeError, match=r"ctx\.batches\(upstream\)"):
+        ps.run(ps.pipe(ps.values("ab"), copied(), ps.collect()))
+
+
+def test_code_of_asyncio_is_sent_where_it_runs():
+    """What asyncio says when trio awaits it is explained in a note."""
+    for seconds in (0, 0.001):
+        with pytest.raises((RuntimeError, TypeError)) as caught:
+            ps.run(ps.pipe(ps.once(seconds), ps.map_async(asyncio.sleep, 2), ps.drain()))
+        assert "map_async(asyncio_call(f), width)" in caught.value.__notes__[0]
+        ps.run(ps.pipe(ps.once(seconds), ps.map_async(ps.asyncio_call(asyncio.sleep), 2), ps.drain()))
+
+
+def test_a_full_pushable_says_so():
+    """An exception of trio's that has no words of its own."""
+    source = ps.pushable(1)
+    source.push_nowait("a")
+    with pytest.raises(trio.WouldBlock, match=r"await push\(\)"):
+        source.push_nowait("b")

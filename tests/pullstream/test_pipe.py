@@ -165,7 +165,7 @@ def test_a_long_row_of_modules_runs_or_is_refused(source):
             ps.run(long)
     else:
         assert ps.run(long) == [0]
-    with pytest.raises(ps.CompositionError, match=r"take, composed at .*test_pipe.py:\d+ is module number"):
+    with pytest.raises(ps.CompositionError, match=r"take, composed at .*test_pipe.py:\d+, is module number"):
         ps.run(ps.pipe(source, *[ps.take(1)] * (deepest + 3), ps.collect()))
 
 
