@@ -51,9 +51,7 @@ class Pushable(Source[T]):
         Raises what `push` raises, too.
         """
         if not self._entries.offer(time, value):
-            raise trio.WouldBlock(
-                "no room: what was pushed before has not been asked for yet; await push()"
-            )
+            raise trio.WouldBlock("no room: what was pushed before has not been asked for yet; await push()")
 
     def advance(self, time: Hashable) -> None:
         """Say that nothing before `time` will come, so that what is earlier can complete.
