@@ -141,6 +141,26 @@ def received() -> ps.Source[int]:
     return ps.from_channel(receive)
 
 
+@ps.source
+async def opened(ctx: ps.Context, count: int, resource: AbstractContextManager[object]) -> AsyncIterator[int]:
+    """A source with a resource, which takes its time; an inner stream of other modules."""
+    del ctx
+    with resource:
+        for n in range(count):
+            await trio.sleep(0.1)
+            yield n
+
+
+def inner(resource: AbstractContextManager[object]) -> ps.Transformer[int, ps.Source[int]]:
+    """Sources of none, one and two values in place of numbers."""
+    return ps.map(lambda n: opened(n % 3, resource))
+
+
+def late() -> ps.Source[int]:
+    """A source whose values come after all others."""
+    return ps.values([7, 8], time=lambda _: 99)
+
+
 SOURCES: Final = (
     Subject("values", lambda: ps.values(range(5))),
     Subject("values, each at its time", lambda: ps.values(range(5), time=lambda n: n)),
@@ -244,6 +264,15 @@ TRANSFORMERS: Final = (
     Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"])), around=True, absorbs=True),
     Subject("catch, a source", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ps.empty())), around=True, absorbs=True),
     Subject("catch, passes", lambda f: ps.pipe(ps.map(f), ps.catch(on=NotImplementedError)), around=True),
+    Subject("flatten, opening", lambda opens: ps.pipe(inner(opens), ps.flatten()), resource=True, reopens=True),
+    Subject(
+        "flatten, opening two",
+        lambda opens: ps.pipe(inner(opens), ps.flatten(width=2)),
+        resource=True,
+        reopens=True,
+        ordered=False,
+    ),
+    Subject("catch, a later source", lambda: ps.catch(lambda _: late()), absorbs=True),
     Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
 )
 

@@ -5,10 +5,14 @@ completed times, as a kernel.
 """
 
 import random
+from contextlib import nullcontext
 from functools import cache
+from inspect import isfunction, signature
+from typing import get_origin
 
 import pytest
 import trio
+from more_itertools import collapse
 
 import pullstream as ps
 from pullstream.conformance import READY, Cell, Subject, conformance
@@ -118,8 +122,8 @@ def random_row(chance: random.Random) -> Subject:
     chosen = [chance.choice(stackable()) for _ in range(chance.randint(2, 4))]
 
     def make(function):
-        made = [subject.make(function) if subject.around else subject.make() for subject in chosen]
-        return ps.pipe(*made)
+        given = [[function] * subject.around + [nullcontext()] * subject.resource for subject in chosen]
+        return ps.pipe(*(subject.make(*arguments) for subject, arguments in zip(chosen, given, strict=True)))
 
     flags = ("batches", "timing", "flushes", "grows", "reopens", "endless")
     return Subject(
@@ -148,3 +152,34 @@ def test_rows_of_modules():
 def test_many_rows_of_modules(seed):
     """The same, at length."""
     conformance(*rows(30, 100 + seed), cells=40, seeds=2).check()
+
+
+ELSEWHERE = {
+    "map_thread": "threads do not know of virtual time: test_concurrent_threads.py",
+    "map_process": "nor do processes: test_concurrent_processes.py",
+    "from_asyncio": "nor does asyncio's loop: test_sources_asyncio.py",
+}
+
+
+def names_of(modules) -> set[str]:
+    """The names of modules, and of those inside them."""
+    found = set()
+    for module in modules:
+        found.add(module.name)
+        for argument in collapse(module.args, base_type=ps.Blueprint):
+            if isinstance(argument, ps.Blueprint):
+                found |= names_of(argument.modules)
+    return found
+
+
+def test_every_module_has_a_row():
+    """What the package exports, and gives a blueprint, is in the table, or named above with the reason why not."""
+    rows = set().union(*(names_of(Trial(subject).made.modules) for subject in READY))
+    exported = {
+        name
+        for name in ps.__all__
+        if isfunction(function := getattr(ps, name))
+        and get_origin(signature(function).return_annotation) in (ps.Source, ps.Transformer, ps.Sink)
+    }
+
+    assert exported - rows == set(ELSEWHERE)
