@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Source
 from pullstream.combining.fan_in import Input, sources_argument
 from pullstream.combining.merge import Merge
-from pullstream.engine.inner import forget_inner, open_inner
+from pullstream.engine.inner import follow_inner, forget_inner, open_inner
 from pullstream.errors import Ended, ReuseError
 from timely import BEGINNING
 
@@ -111,7 +111,7 @@ class _Many(Merge):
             forget_inner(self, [each.lane])
         while self._added.waiting and self.failure_above is None:
             lane = open_inner(self, self._added.waiting.popleft())
-            lane.kernel.run.progress.mirrored_outside(self.run.progress)
+            follow_inner(self, lane)
             self.enter(Input(lane))
         super().ask_inputs(limit)
 

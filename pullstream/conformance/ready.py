@@ -118,7 +118,7 @@ def called_back(resource: AbstractContextManager[object]) -> ps.Source[int]:
 
 def resolved(kind: Any, module: Any) -> Any:
     """A place whose module is known before the run."""
-    handle: Any = ps.deferred(kind)
+    handle = cast("Any", ps.deferred(kind))
     handle.resolve(module)
     return handle
 
