@@ -116,6 +116,11 @@ class _Many(Merge):
         super().ask_inputs(limit)
 
     @override
+    async def change(self, *, outside: bool = False) -> None:
+        # Until it is capped, whoever has the handle may add a source at any time.
+        await super().change(outside=outside or not self._added.capped)
+
+    @override
     def finished(self) -> bool:
         return self._added.capped and not self._added.waiting and super().finished()
 

@@ -197,3 +197,34 @@ async def one(upstream, ctx):
     """Asks for one value at a time."""
     while (batch := await upstream.ask(1)) is not ps.DONE:
         yield batch
+
+
+async def test_handles_that_nobody_uses_for_long_are_no_stall(autojump_clock):
+    """Something may come from a handle at any time, however long nothing does."""
+    pushed, later, added, news = ps.pushable(1), ps.deferred("source"), ps.many(), ps.notify(1)
+
+    async def collected(source):
+        async with ps.pipe(source, ps.collect()).open() as running:
+            return await running.result()
+
+    async def use():
+        await trio.sleep(1000)
+        await pushed.push(0)
+        later.resolve(ps.once(0))
+        added.add(ps.once(0))
+        await news.send(0)
+        await trio.sleep(1000)
+        pushed.end()
+        added.cap()
+        news.end()
+
+    results = []
+    async with trio.open_nursery() as nursery:
+        for source in (pushed, later, added, news.listen()):
+
+            async def read(source=source):
+                results.append(await collected(source))
+
+            nursery.start_soon(read)
+        nursery.start_soon(use)
+    assert results == [[0]] * 4
