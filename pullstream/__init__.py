@@ -66,6 +66,7 @@ from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.flatten import flatten
+from pullstream.transformers.group import group_by
 from pullstream.transformers.keyed import Fold, reduce_by_key
 from pullstream.transformers.limit import Quota, limit
 from pullstream.transformers.passing import Abortable, Pausable, abortable, pausable, timeout
@@ -160,6 +161,7 @@ __all__ = [
     "from_awaitable",
     "from_callback",
     "from_channel",
+    "group_by",
     "infinite",
     "interval",
     "iterate",

@@ -259,6 +259,8 @@ TRANSFORMERS: Final = (
         around=True,
         ordered=False,
     ),
+    Subject("group_by", lambda f: ps.group_by(lambda n: n % 2, ps.map(f)), around=True, ordered=False),
+    Subject("group_by, one at a time", lambda f: ps.group_by(f, ps.take(1), width=1), around=True, ordered=False),
     Subject("deferred transformer", lambda function: resolved("transformer", ps.map(function)), around=True),
     Subject("catch, ends", lambda function: ps.pipe(ps.map(function), ps.catch()), around=True, absorbs=True),
     Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"])), around=True, absorbs=True),

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, State
 
 
 class Feed(Kernel[Any]):
@@ -52,13 +52,16 @@ class Through(Feed):
         return exc is self.outer.kernel.failure
 
 
-class Queue(Feed):
-    """Gives what it is given, which it holds until it has; `wanted` says how much is asked for and not there."""
+class Queue(Kernel[Any]):
+    """A source inside a module that gives what it is given, and holds it until then.
+
+    `wanted` is how much is asked for and not there; `changed` is called when that begins, and when nothing is left.
+    """
 
     waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
 
-    def __init__(self, outer: Lane[Any], changed: Callable[[], None]) -> None:
-        super().__init__(outer)
+    def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
         self._row: deque[tuple[Hashable, Any]] = deque()
         self._ending: Done | BaseException | None = None
@@ -66,7 +69,7 @@ class Queue(Feed):
         self.wanted = 0
 
     def __len__(self) -> int:
-        return len(self._row)
+        return len(self._row) if self.state is State.OPEN else 0
 
     def give(self, time: Hashable, value: Any) -> None:
         """Have a value given at `time`, after those before it."""
@@ -82,25 +85,38 @@ class Queue(Feed):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        try:
-            while not self._row:
-                if isinstance(self._ending, BaseException):
-                    raise self._ending
-                if self._ending is not None:
-                    return DONE
-                self.wanted = limit
-                self._changed()
-                self._given = trio.Event()
-                await self._given.wait()
-        finally:
-            self.wanted = 0
+        while not self._row:
+            if isinstance(self._ending, BaseException):
+                raise self._ending
+            if self._ending is not None:
+                return DONE
+            await self._wait(limit)
         time = self._row[0][0]
         values: list[Any] = []
         while self._row and len(values) < limit and self._row[0][0] == time:
             values.append(self._row.popleft()[1])
             self.seat.drop(time)
+        if not self._row:
+            self._changed()
         return Batch(time, values)
+
+    async def _wait(self, limit: int) -> None:
+        self._given = trio.Event()
+        self.wanted = limit
+        self._changed()
+        try:
+            await self._given.wait()
+        finally:
+            self.wanted = 0
 
     @override
     def relayed(self, exc: BaseException) -> bool:
         return exc is self._ending
+
+
+class Portion(Queue, Feed):
+    """A queue of values that came in from outside, at their times."""
+
+    def __init__(self, outer: Lane[Any], changed: Callable[[], None]) -> None:
+        Queue.__init__(self, changed)
+        self.outer = outer

@@ -257,7 +257,8 @@ class Progress:
 
     def arriving(self, port: Port) -> Antichain[Any]:
         """The times that may still come to an input or, in flight, have come."""
-        self.look()
+        # What the module below holds itself does not matter for what comes to it.
+        self.look(but=port.seat)
         try:
             self.tracker.observe(port.place)
             return self.tracker.frontier(port.place)
@@ -344,8 +345,11 @@ class Progress:
                 neighbour.stir()
             self._stirring = False
 
-    def look(self) -> None:
-        """Propagate everything that has happened, and wake those who waited for it."""
+    def look(self, but: Seat | None = None) -> None:
+        """Propagate everything that has happened, and wake those who waited for it.
+
+        Streams inside are looked at too, except for those of the module at the seat that is given.
+        """
         for stamp in self.stamps:
             if not stamp.live and stamp.stamped is not NOTHING:
                 stamp.withdraw()
@@ -354,6 +358,8 @@ class Progress:
             return
         self._mirroring = True
         for owner in list(self.mirrors):
+            if owner.seat is but:
+                continue
             if owner.seat.ending is Ending.RUNNING:
                 owner.seat.mirror(owner.mirrored())
             else:

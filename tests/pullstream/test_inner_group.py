@@ -1,0 +1,214 @@
+"""group_by: a stream for every key, with exact times and one opening and closing each."""
+
+import random
+from itertools import product
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """Raised upstream, or in a group."""
+
+
+def summed(key=lambda _: "sum"):
+    return ps.reduce_by_key(key, ps.Fold(int, lambda total, n: total + n))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("width", [None, 1, 2])
+def test_every_value_goes_through_its_group(limit, width):
+    """Each key's values come in their order, each once, whatever the limit and the width."""
+    pairs = ps.run(
+        ps.pipe(ps.values(range(20)), ps.group_by(lambda n: n % 3, ps.map(str), width=width), ps.collect()),
+        limit=limit,
+    )
+    assert sorted(pairs, key=lambda pair: int(pair[1])) == [(n % 3, str(n)) for n in range(20)]
+    for key in range(3):
+        assert [int(value) for k, value in pairs if k == key] == list(range(key, 20, 3))
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_a_group_that_ends_takes_no_more(limit):
+    """Values of a key whose transformer has ended are left out, and the stream goes on."""
+    pipeline = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, ps.take(2)), ps.collect())
+    assert sorted(ps.run(pipeline, limit=limit)) == [(k, k + 3 * n) for k in range(3) for n in range(2)]
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_width_ends_the_one_that_waited_longest(limit):
+    """A group that is ended for want of room gives what it has, and its key begins anew."""
+    grouped = ps.group_by(str.lower, ps.pipe(ps.map(lambda _: 1), ps.scan(lambda total, n: total + n, 0)), width=2)
+    pairs = ps.run(ps.pipe(ps.values("aabacbaA"), grouped, ps.collect()), limit=limit)
+    assert [n for key, n in pairs if key == "a"] == [1, 2, 3, 1, 2]
+    assert [n for key, n in pairs if key == "b"] == [1, 1]
+    assert [n for key, n in pairs if key == "c"] == [1]
+
+
+def test_a_function_makes_the_transformer():
+    """It is called once for each key."""
+    made = []
+
+    def make(key):
+        made.append(key)
+        return ps.map(lambda n: n * key)
+
+    pipeline = ps.pipe(ps.values([1, 2, 1, 2]), ps.group_by(lambda n: n, make), ps.collect())
+    assert sorted(ps.run(pipeline)) == [(1, 1), (1, 1), (2, 4), (2, 4)]
+    assert made == [1, 2]
+    with pytest.raises(TypeError, match="was given 7 for 1"):
+        ps.run(ps.pipe(ps.values([1]), ps.group_by(lambda n: n, lambda _: 7), ps.collect()))
+
+
+def test_arguments_are_refused_when_composing():
+    """Keys and transformers that are none, and widths."""
+    for wrong in ((7, ps.map(str)), (str, 7), (str, ps.map(str), 0), (str, ps.values([1]))):
+        with pytest.raises(ps.CompositionError, match=r"group_by\(\)"):
+            ps.group_by(*wrong[:2], **({"width": wrong[2]} if len(wrong) > 2 else {}))
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4096])
+@pytest.mark.parametrize("width", [None, 2])
+async def test_groups_are_told_of_completions(limit, width, autojump_clock):
+    """A fold in a group answers as soon as its time is complete outside, and that time only completes with it."""
+
+    @ps.source
+    async def days(ctx):
+        for day in range(4):
+            await trio.sleep(1)
+            yield ps.Batch(day, [day, day + 1, day])
+        await trio.sleep(1)
+
+    out, seen = [], {}
+
+    def got(pair):
+        out.append((pair, trio.current_time() - start))
+
+    pipeline = ps.pipe(days(), ps.group_by(lambda n: n % 2, summed(), width=width), ps.drain(got))
+    async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
+        start = trio.current_time()
+
+        async def wait(day):
+            await running.progress.completed(day)
+            seen[day] = trio.current_time() - start, len(out)
+
+        for day in range(4):
+            nursery.start_soon(wait, day)
+        await running.result()
+    assert sorted(out) == sorted(
+        ((key, ("sum", total)), at)
+        for day, at in enumerate([2, 3, 4, 5])
+        for key, total in ((day % 2, day * 2), ((day + 1) % 2, day + 1))
+    )
+    assert seen == {day: (at, 2 * (day + 1)) for day, at in enumerate([2, 3, 4, 5])}
+
+
+@pytest.mark.parametrize("seed", range(15))
+async def test_random_groups_against_an_oracle(seed, autojump_clock):
+    """Per key and time, any pauses and limits: the sums are those of a loop, none after its time is complete."""
+    rng = random.Random(seed)
+    plan = sorted((rng.randrange(4), rng.randrange(10)) for _ in range(25))
+    expected = {}
+    for day, n in plan:
+        expected[n % 3, day] = expected.get((n % 3, day), 0) + n
+
+    @ps.source
+    async def source(ctx):
+        for day, n in plan:
+            await trio.sleep(rng.choice([0, 0, 0.5]))
+            yield ps.Batch(day, [n])
+
+    async def later(n):
+        await trio.sleep(rng.choice([0, 0.2, 1]))
+        return n
+
+    complete, sums = [], {}
+
+    @ps.sink
+    async def keeping(upstream, ctx):
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    assert time not in complete, "R12"
+                    ctx.notify_at(time)
+                    for key, (_, total) in values:
+                        assert (key, time) not in sums
+                        sums[key, time] = total
+                case ps.Completed(time):
+                    complete.append(time)
+
+    group = ps.pipe(ps.map_async(later, rng.choice([1, 3])), summed())
+    pipeline = ps.pipe(source(), ps.group_by(lambda n: n % 3, group), keeping())
+    async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:
+        await running.result()
+    assert sums == expected
+
+
+WAYS = ("abort", "error", "abort under way", "cancel", "upstream fails", "group fails", "key fails", "end")
+
+
+@pytest.mark.parametrize("cell", list(product(WAYS, range(6), [1, 4], [None, 1])))
+async def test_every_ending(cell, counting, probe, edge, autojump_clock):
+    """Every group and the source are released once, told why; what came before a failure is delivered."""
+    way, position, limit, width = cell
+    boom, reason = Boom(), KeyError("enough")
+    opened, released = [], []
+
+    @ps.transformer
+    class Holding(ps.Kernel):
+        async def acquire(self):
+            opened.append(self)
+
+        async def produce(self, limit):
+            batch = await self.upstream.ask(limit)
+            if batch is not ps.DONE and way == "group fails" and position in batch.values:
+                raise boom
+            return batch
+
+        async def release(self):
+            released.append(self)
+
+    def key(n):
+        if way == "key fails" and n == position:
+            raise boom
+        return n % 2
+
+    count = position if way == "upstream fails" else 6
+    source = counting(probe, count, delay=1, failure=boom if way == "upstream fails" else None)
+    outcome, values = None, []
+    async with edge(ps.pipe(source, ps.group_by(key, Holding(), width=width))) as reader:
+        try:
+            while True:
+                if way == "cancel" and len(values) >= position:
+                    with trio.move_on_after(0.5) as scope:
+                        batch = await reader.ask(limit)
+                    if scope.cancelled_caught or batch is ps.DONE:
+                        break
+                elif way in {"abort", "error"} and len(values) >= position:
+                    await (reader.abort() if way == "abort" else reader.error(reason))
+                    break
+                elif way == "abort under way" and len(values) >= position:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(reader.lane().ask, limit)
+                        await trio.sleep(0.5)
+                        await reader.abort()
+                    break
+                else:
+                    batch = await reader.ask(limit)
+                    if batch is ps.DONE:
+                        break
+                values.extend(value for _, value in batch.values)
+        except Boom as exc:
+            outcome = exc
+        assert probe.balanced
+        assert len(opened) == len(released) == len(set(opened))
+        assert set(opened) == set(released)
+    assert outcome is (boom if "fails" in way else None)
+    if way == "error" and probe.acquired and not probe.ended:
+        assert probe.reasons == [reason]
+    if way in {"upstream fails", "key fails"}:
+        assert sorted(values) == list(range(position))
+    if way in {"group fails", "key fails"} and not probe.ended:
+        assert probe.reasons == [boom]
