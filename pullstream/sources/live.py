@@ -94,9 +94,10 @@ def live(
     >>> ps.run(ps.pipe(messages, ps.collect()))
     ['hello', 'anybody?', '-- new --', 'yes']
 
-    `new` is opened first, and asked while `old` is being read: up to `capacity` of its values are kept. When so many
-    are, it is not asked for more, so a `pushable` or a channel waits, and a callback's `overflow=` says what happens.
-    With `sync`, that batch comes between the old values and the new ones.
+    `new` is asked first, and while `old` is being read: a subscription that is made without waiting, as that of
+    `from_callback`, misses nothing that came after `old` was looked at. Up to `capacity` of its values are kept. When
+    so many are, it is not asked for more, so a `pushable` or a channel waits, and a callback's `overflow=` says what
+    happens. With `sync`, that batch comes between the old values and the new ones.
 
     Each batch keeps its time. `sync`'s is held from the first ask on; a time is complete when neither `old` nor `new`
     can give anything at it. If `new` fails, what came before of both is delivered first (R8).

@@ -176,6 +176,28 @@ def inner(n):
     return sum(ps.iterate(ps.values(range(n + 1))))
 
 
+def test_closed_in_the_streams_own_thread(counting, probe):
+    """The garbage collector may come by there, which cannot wait for its own thread: the stream ends all the same."""
+    left = threading.Event()
+
+    async def close_at_two(n):
+        if n == 2:
+            while not left.is_set():  # noqa: ASYNC110 - set by another thread
+                await trio.sleep(0.001)
+            values.close()
+        return n
+
+    source = ps.pipe(counting(probe, 99), ps.map_async(close_at_two, 1), ps.prefetch(9))
+    values = ps.iterate(source, limit=1)
+    assert next(values) == 0
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "pullstream iterate")
+    left.set()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+    assert list(values) == []
+    assert probe.balanced
+
+
 def test_in_an_asyncio_program():
     """The loop waits, as any `for` does, and asyncio goes on afterwards."""
 
