@@ -25,7 +25,7 @@ PENDING: Final = object()
 CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - to see what it yields
 """What a task yields to trio that lets others have a turn, and waits for nothing."""
 
-PASSES: Final = 64
+PASSES: Final = 128
 MOMENT: Final = 0.001
 """How many checkpoints a call may pass, and for how many seconds, before what is there is answered."""
 
