@@ -336,7 +336,8 @@ class Kernel(ABC, Generic[T]):
                 await self.release()
             return
         with self.run.grace() as grace:
-            if self.__interrupted and self.__asking:
+            # An upstream that has not let go in its time answers no ask either: what waits for it is not waited for.
+            if self.__interrupted and self.__asking and not isinstance(self.__release_failure, ReleaseTimeout):
                 self.__idle = trio.Event()
                 await self.__idle.wait()
             if self.__acquired:

@@ -79,7 +79,14 @@ async def test_nothing_passes_while_paused(edge, counting, probe, autojump_clock
         await trio.sleep(50)
         assert got == [0]
         pause.resume()
-    assert got == [0, 1]
+        await trio.sleep(0.1)
+        assert got == [0, 1]
+        pause.pause()
+        nursery.start_soon(ask)
+        await trio.sleep(50)
+        assert probe.asked == [1, 1]
+        pause.resume()
+    assert got == [0, 1, 2, 3]
     assert probe.balanced
 
 

@@ -85,7 +85,8 @@ async def test_the_earliest_value_that_fails_is_the_one_that_counts(autojump_clo
     assert got == [0, 1, 2]
 
 
-async def test_awaiting_another_loop_fails_as_the_calls_own_error():
+@pytest.mark.parametrize("limit", [1, 16])
+async def test_awaiting_another_loop_fails_as_the_calls_own_error(limit):
     """What trio says of an await that it does not understand is raised in the call, and can be caught there."""
 
     async def call(n):
@@ -98,6 +99,84 @@ async def test_awaiting_another_loop_fails_as_the_calls_own_error():
 
     got = []
     with pytest.raises(TypeError, match="no trio task|unrecognized|asyncio"):
-        async with ps.pipe(ps.values([0, 1]), ps.map_async(call, 1), ps.drain(got.append)).open(limit=1) as running:
+        async with ps.pipe(ps.values([0, 1]), ps.map_async(call, 1), ps.drain(got.append)).open(limit=limit) as running:
             await running.result()
     assert got == ["caught"]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+async def test_no_call_starts_after_one_has_failed(ordered, autojump_clock):
+    """When a call has raised, those under way may end, and no other is begun."""
+    begun = []
+
+    async def call(n):
+        begun.append(n)
+        await trio.sleep(3 if n == 0 else 1)
+        if n == 1:
+            raise ValueError(n)
+        return n
+
+    pipeline = ps.pipe(ps.values(range(16)), ps.map_async(call, 3, ordered=ordered), ps.collect())
+    with pytest.raises(ValueError, match="1"):
+        async with pipeline.open() as running:
+            await running.result()
+    assert set(begun) <= {0, 1, 2, 3}
+
+
+async def hangs(n):
+    await trio.sleep_forever()
+
+
+async def resists(n):
+    with trio.CancelScope(shield=True):
+        await trio.sleep(1000)
+
+
+MODULES = {
+    "in order": lambda f: ps.map_async(f, 2),
+    "as ready": lambda f: ps.map_async(f, 2, ordered=False),
+    "failures left out": lambda f: ps.map_async(f, 2, on_error="skip"),
+    "behind a prefetch": lambda f: ps.pipe(ps.map_async(f, 2), ps.prefetch(3)),
+    "behind a clock": lambda f: ps.pipe(ps.map_async(f, 2), ps.throttle(1.0), ps.timeout(1e9)),
+    "in a limit": lambda f: ps.limit(ps.map_async(f, 2), 1),
+    "behind a switch": lambda f: ps.pipe(ps.map_async(f, 2), ps.abortable(), ps.pausable()),
+}
+
+
+@pytest.mark.parametrize("limit", [1, 5])
+@pytest.mark.parametrize("name", MODULES)
+async def test_a_call_that_hangs_does_not_hold_an_abort_up(  # noqa: PLR0917 - fixtures
+    name, limit, edge, counting, probe, autojump_clock
+):
+    """It is cancelled, and the abort confirmed in the same moment, with the source released."""
+    async with (
+        edge(ps.pipe(counting(probe, 99), MODULES[name](hangs))) as reader,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(reader.lane().ask, limit)
+        await trio.sleep(5)
+        start = trio.current_time()
+        assert await reader.abort() is ps.DONE
+        assert trio.current_time() == start
+        assert probe.balanced
+
+
+@pytest.mark.parametrize("limit", [1, 5])
+@pytest.mark.parametrize("name", MODULES)
+async def test_a_call_that_resists_is_given_so_long(  # noqa: PLR0917 - fixtures
+    name, limit, edge, counting, probe, autojump_clock
+):
+    """One that shields itself from the cancellation gets the grace; then the abort says which module it is."""
+    with trio.move_on_after(900):
+        async with (
+            edge(ps.pipe(counting(probe, 99), MODULES[name](resists)), release_timeout=3.0) as reader,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(reader.lane().ask, limit)
+            await trio.sleep(5)
+            start = trio.current_time()
+            with pytest.raises(ps.ReleaseTimeout, match="map_async, composed at"):
+                await reader.abort()
+            # Once more for a task of a module below, which waits for the same answer.
+            assert 3 <= trio.current_time() - start <= 6
+            assert probe.balanced

@@ -3,6 +3,7 @@
 # ruff: noqa: ASYNC110 - what other threads do can only be polled
 
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -135,7 +136,8 @@ async def test_an_end_waits_for_the_threads_under_way(position, way, edge, count
 
 async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge):
     """After the grace the abort fails with ReleaseTimeout, by name, and the thread is left behind."""
-    with blocking() as (block, called, _):
+    with blocking() as (block, called, gate):
+        started = time.monotonic()
         async with (
             edge(ps.pipe(ps.count(), ps.map_thread(block, 2)), release_timeout=0.05) as reader,
             trio.open_nursery() as nursery,
@@ -144,6 +146,8 @@ async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge)
             await until(lambda: len(called) == 2)
             with trio.fail_after(2), pytest.raises(ps.ReleaseTimeout, match="map_thread, composed at"):
                 await reader.abort()
+        assert not gate.is_set()
+        assert time.monotonic() - started < 5
 
 
 async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
