@@ -49,32 +49,27 @@ class _CombineLatest(FanIn):
 
     def _gather(self, rows: list[tuple[Any, ...]], limit: int) -> Hashable:
         """Take values one from each input in turn, so that it makes no difference how many came at once."""
-        time: Hashable = None
-        while len(rows) < limit:
-            number = self._next()
-            if number is None:
-                break
+        latest, total, time, idle = self._latest, len(self.all), None, 0
+        while len(rows) < limit and idle < total:
+            number = self._turn
             each = self.all[number]
-            joined = self._join(number, each)
-            if rows and joined != time:
-                break
-            time = joined
-            self._lacking -= self._latest[number] is _NONE
-            (self._latest[number],) = each.take(1)
-            self._times[number], self._joined = each.time, joined
-            self._turn = number + 1
-            if not self._lacking:
-                rows.append(tuple(self._latest))
+            if each.used < len(each.values):
+                joined = self._joined if self._times[number] is each.time else self._join(number, each)
+                if rows and joined != time:
+                    break
+                time = self._joined = joined
+                self._times[number] = each.time
+                self._lacking -= latest[number] is _NONE
+                latest[number] = each.values[each.used]
+                each.used += 1
+                idle = -1
+                if not self._lacking:
+                    rows.append(tuple(latest))
+            idle += 1
+            self._turn = (number + 1) % total
         return time
 
-    def _next(self) -> int | None:
-        total = len(self.all)
-        turns = ((self._turn + ahead) % total for ahead in range(total))
-        return next((number for number in turns if self.all[number].left), None)
-
     def _join(self, number: int, each: Input) -> Hashable:
-        if self._times[number] is each.time:
-            return self._joined
         others = (time for other, time in enumerate(self._times) if other != number and time is not None)
         return reduce(join, others, each.time)
 

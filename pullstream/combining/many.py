@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Source
 from pullstream.combining.fan_in import Input, sources_argument
 from pullstream.combining.merge import Merge
-from pullstream.engine.inner import follow_inner, forget_inner, open_inner
+from pullstream.engine.inner import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.errors import Ended, ReuseError
 from timely import BEGINNING
 
@@ -128,7 +128,7 @@ class _Many(Merge):
         """Until it is capped, a source of any time may be added; then, whatever those that are there may give."""
         if self._added.waiting or not self._added.capped:
             return [BEGINNING]
-        return [time for each in self.all for time in each.lane.kernel.run.progress.frontier()]
+        return [time for each in self.all for time in inner_frontier(each.lane)]
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

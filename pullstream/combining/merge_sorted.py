@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Source, sync_argument
-from pullstream.combining.fan_in import FanIn, sources_argument
+from pullstream.combining.fan_in import FanIn, Input, sources_argument
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -51,6 +51,7 @@ class _MergeSorted(FanIn):
             await self.change()
 
     def _gather(self, values: list[Any], limit: int) -> None:
+        """Take values in order, as long as they are at one time and the next one of every input is known."""
         heads, missing = self._heads, self._missing
         while len(values) < limit and (not missing or self._look()) and heads:
             number = heads[0][1]
@@ -60,9 +61,27 @@ class _MergeSorted(FanIn):
             elif each.time != self._at:
                 break
             heappop(heads)
-            values.append(each.values[each.used])
-            each.used += 1
-            missing.append(number)
+            self._take_run(each, number, values, limit)
+
+    def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
+        """Take the head of an input, and what follows it there and comes before every other head."""
+        key, heads, source, used = self._key, self._heads, each.values, each.used
+        end = min(len(source), used + limit - len(values))
+        other = heads[0] if heads else None
+        try:
+            while True:
+                values.append(source[used])
+                used += 1
+                if used == end:
+                    self._missing.append(number)
+                    break
+                value = source[used]
+                head = (value if key is None else key(value), number)
+                if other is not None and other < head:
+                    heappush(heads, head)
+                    break
+        finally:
+            each.used = used
 
     def _look(self) -> bool:
         """Look at the next value of every input that has not ended; False if one is not there yet."""

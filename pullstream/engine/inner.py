@@ -15,9 +15,11 @@ from pullstream.engine.feed import Feed, Through
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import InnerRun, Run
+from pullstream.errors import without_cancelled
 from timely import Antichain
 
 if TYPE_CHECKING:
+    from pullstream.engine.assembly import Consuming
     from pullstream.engine.kernel import Kernel
     from pullstream.engine.progress import Mirroring
 
@@ -48,7 +50,7 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     if isinstance(feed, Feed):
         run.progress.fed(feed, owner.run.progress)
     for consumer in assembly.beside:
-        run.spawn(consumer.consume)
+        run.spawn(_consume, consumer, lane)
     owner.inputs.append(lane)
     return lane
 
@@ -66,6 +68,16 @@ def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
     """The times that an inner stream may still bring, with what its owner has not acknowledged."""
     return lane.port.seat.frontier
+
+
+async def _consume(consumer: "Consuming", lane: "Lane[Any]") -> None:
+    """Run a sink that is beside an inner stream."""
+    try:
+        await consumer.consume()
+    except BaseException as exc:
+        # Its failure is on its way to the owner, through the stream that it is beside, unless that had ended before.
+        if without_cancelled(exc) is None or lane.over:
+            raise
 
 
 async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseException | None = None) -> None:

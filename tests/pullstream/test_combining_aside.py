@@ -155,3 +155,27 @@ class TestAside:
         trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))
 
         assert all(set(range(1, time + 1, 2)) <= set(seen) for time, seen in told)
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+class TestAsideInside:
+    """In a stream that is opened inside another."""
+
+    def inner(self, side, failing=None):
+        return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, failing=failing)))
+
+    def test_ends_with_it(self, limit):
+        """Each inner stream has its side sink, which ends with it."""
+        side = []
+
+        assert run(ps.pipe(ps.values([6, 3]), ps.map(self.inner(side)), ps.flatten(), ps.collect()), limit) == [
+            0, 2, 4, 0, 2,
+        ]  # fmt: skip
+        assert side.count("done") == 2
+
+    def test_its_failure_is_the_streams(self, limit):
+        """As itself, with one note."""
+        with pytest.raises(Unseen) as caught:
+            run(ps.pipe(ps.values([9, 3]), ps.map(self.inner([], failing=5)), ps.flatten(), ps.collect()), limit)
+
+        assert len(caught.value.__notes__) == 1
