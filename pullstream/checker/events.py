@@ -93,13 +93,14 @@ class Record:
     @property
     def events(self) -> list[Seen]:
         """What is kept, in order."""
-        return [_seen(event) for event in (*self._first, *self._last)]
+        return [seen(event) for event in (*self._first, *self._last)]
 
 
 Noted = tuple[int, What, int, int, Any]
 
 
-def _seen(event: Noted) -> Seen:
+def seen(event: Noted) -> Seen:
+    """The event that was noted as a tuple."""
     order, what, number, lane, about = event
     if what is What.VALUE and isinstance(about, Batch):
         batch = cast("Batch[Any]", about)

@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Callable
 from functools import partial
-from reprlib import Repr
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.checker.diagram import shown
+from pullstream.checker.events import What, seen
 from pullstream.engine.kernel import Kernel
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done
@@ -17,10 +18,6 @@ from pullstream.protocol import DONE, Batch, Done
 A = TypeVar("A")
 
 _LOG: Final = logging.getLogger("pullstream.probe")
-
-_SHORT: Final = Repr()
-_SHORT.maxlist = 3
-_SHORT.maxother = 60
 
 
 @attrs.frozen
@@ -31,7 +28,7 @@ class Probed:
     request; `value`, `done`, `error` or `cancelled` of an answer. `about` is an ask's limit, a batch, or an exception.
 
     >>> print(Probed("ask", 1, 16), Probed("value", 1, Batch(0, ["a"]), answer=True))
-    D: ask1(16) U: Ans1=value('a')
+    D: ask1(Ans1 16) U: Ans1=value('a')
     """
 
     what: str
@@ -40,17 +37,18 @@ class Probed:
     answer: bool = attrs.field(default=False, kw_only=True)
 
     def __str__(self) -> str:
-        about = "" if self.about is None else f"({_SHORT.repr(self.about)})"
-        if isinstance(self.about, Batch):
-            about = _shown(cast("Batch[Any]", self.about))
-        return f"U: Ans{self.number}={self.what}{about}" if self.answer else f"D: {self.what}{self.number}{about}"
+        return shown(seen((0, _WHAT[self.what, self.answer], self.number, 0, self.about)))
 
 
-def _shown(batch: Batch[Any]) -> str:
-    time = "" if batch.time == 0 else f" at {_SHORT.repr(batch.time)}"
-    if len(batch.values) == 1:
-        return f"({_SHORT.repr(batch.values[0])}){time}"
-    return f"s({len(batch.values)}: {_SHORT.repr(list(batch.values[:4]))}){time}"
+_WHAT: Final = {
+    ("ask", False): What.ASK,
+    ("abort", False): What.ABORT,
+    ("error", False): What.ERROR,
+    ("value", True): What.VALUE,
+    ("done", True): What.DONE,
+    ("error", True): What.FAILURE,
+    ("cancelled", True): What.CANCELLED,
+}
 
 
 def probe(show: str | Callable[[Probed], object]) -> Transformer[A, A]:
@@ -58,9 +56,9 @@ def probe(show: str | Callable[[Probed], object]) -> Transformer[A, A]:
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("ab"), ps.probe(print), ps.take(1), ps.collect()))
-    D: ask1(1)
+    D: ask1(Ans1)
     U: Ans1=value('a')
-    D: abort2
+    D: abort2(Ans2)
     U: Ans2=done
     ['a']
 

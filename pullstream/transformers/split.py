@@ -27,6 +27,8 @@ class _Pieces(Part):
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         for chunk in values:
+            if not isinstance(chunk, (str, bytes, bytearray)):
+                raise TypeError(f"split takes text or bytes, in pieces, and got {chunk!r}")
             if chunk:
                 self.cut(chunk, out)
 
@@ -193,6 +195,8 @@ class _Decoded(Part):
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         for chunk in values:
+            if isinstance(chunk, str):
+                raise TypeError(f"decode takes bytes, and {chunk!r} is text already")
             text = self._decoder.decode(chunk)
             if text:
                 out.append(text)

@@ -176,6 +176,16 @@ def test_code_of_asyncio_is_sent_where_it_runs():
         ps.run(ps.pipe(ps.once(seconds), ps.map_async(ps.asyncio_call(asyncio.sleep), 2), ps.drain()))
 
 
+@pytest.mark.parametrize(
+    ("module", "value", "words"),
+    [(ps.split(), 3, "split takes text or bytes"), (ps.split(size=2), [1], "split"), (ps.decode(), "a", "text already")],
+)
+def test_what_is_neither_text_nor_bytes_is_named(module, value, words):
+    """The module says what it takes, and what it got."""
+    with pytest.raises(TypeError, match=words):
+        ps.run(ps.pipe(ps.once(value), module, ps.drain()))
+
+
 def test_a_full_pushable_says_so():
     """An exception of trio's that has no words of its own."""
     source = ps.pushable(1)
