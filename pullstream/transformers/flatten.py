@@ -73,7 +73,7 @@ class Flatten(Kernel[Any]):
         if self._failed is not None:
             raise self._failed
         while self._open and self.state is State.OPEN:
-            values = self._at_hand(limit)
+            values: Sequence[Any] = self._at_hand(limit)
             if values:
                 return Batch(self._time, values)
             if self._open:

@@ -178,7 +178,7 @@ def test_code_of_asyncio_is_sent_where_it_runs():
 
 @pytest.mark.parametrize(
     ("module", "value", "words"),
-    [(ps.split(), 3, "split takes text or bytes"), (ps.split(size=2), [1], "split"), (ps.decode(), "a", "text already")],
+    [(ps.split(), 3, "text or bytes"), (ps.split(size=2), [1], "text or bytes"), (ps.decode(), "a", "text already")],
 )
 def test_what_is_neither_text_nor_bytes_is_named(module, value, words):
     """The module says what it takes, and what it got."""
