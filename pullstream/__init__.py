@@ -11,6 +11,7 @@ from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.concat import concat
 from pullstream.combining.fork import fork
 from pullstream.combining.latest import combine_latest
+from pullstream.combining.lend import Lending, lend, lending
 from pullstream.combining.loop import Again, loop
 from pullstream.combining.many import Many, many
 from pullstream.combining.merge import merge
@@ -108,6 +109,7 @@ __all__ = [
     "Failed",
     "Fold",
     "Kernel",
+    "Lending",
     "LengthError",
     "LoopTime",
     "Many",
@@ -167,6 +169,8 @@ __all__ = [
     "iterate",
     "keys",
     "last",
+    "lend",
+    "lending",
     "limit",
     "live",
     "log",

@@ -116,6 +116,11 @@ def called_back(resource: AbstractContextManager[object]) -> ps.Source[int]:
     return ps.from_callback(register)
 
 
+def lent() -> list[ps.Transformer[Any, Any]]:
+    """Two borrowers, of which one leaves early."""
+    return [ps.map_async(calling(lambda value: value), 1), ps.take(1)]
+
+
 def resolved(kind: Any, module: Any) -> Any:
     """A place whose module is known before the run."""
     handle = cast("Any", ps.deferred(kind))
@@ -261,6 +266,9 @@ TRANSFORMERS: Final = (
     ),
     Subject("group_by", lambda f: ps.group_by(lambda n: n % 2, ps.map(f)), around=True, ordered=False),
     Subject("group_by, one at a time", lambda f: ps.group_by(f, ps.take(1), width=1), around=True, ordered=False),
+    Subject("lend", lambda f: ps.lend(ps.map_async(calling(f), 1), ps.map(f)), around=True, absorbs=True),
+    Subject("lend, as ready", lambda: ps.lend(*lent(), width=2, ordered=False), ordered=False),
+    Subject("lending", lambda: ps.lending(*lent())),
     Subject("deferred transformer", lambda function: resolved("transformer", ps.map(function)), around=True),
     Subject("catch, ends", lambda function: ps.pipe(ps.map(function), ps.catch()), around=True, absorbs=True),
     Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"])), around=True, absorbs=True),

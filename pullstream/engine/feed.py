@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, ClassVar
 
-import trio
 from typing_extensions import override
 
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.standstill import Signal
 from pullstream.protocol import DONE, Batch, Done, State
 
 
@@ -65,7 +65,7 @@ class Queue(Kernel[Any]):
         self._changed = changed
         self._row: deque[tuple[Hashable, Any]] = deque()
         self._ending: Done | BaseException | None = None
-        self._given = trio.Event()
+        self._given: Signal | None = None
         self.wanted = 0
 
     def __len__(self) -> int:
@@ -75,12 +75,16 @@ class Queue(Kernel[Any]):
         """Have a value given at `time`, after those before it."""
         self.seat.hold(time)
         self._row.append((time, value))
-        self._given.set()
+        self._wake()
 
     def end(self, ending: Done | BaseException = DONE) -> None:
         """End, or fail, after what was given; the first ending counts."""
         if self._ending is None:
             self._ending = ending
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._given is not None:
             self._given.set()
 
     @override
@@ -101,11 +105,11 @@ class Queue(Kernel[Any]):
         return Batch(time, values)
 
     async def _wait(self, limit: int) -> None:
-        self._given = trio.Event()
+        self._given = given = self.run.signal()
         self.wanted = limit
         self._changed()
         try:
-            await self._given.wait()
+            await given.wait()
         finally:
             self.wanted = 0
 
