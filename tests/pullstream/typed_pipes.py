@@ -34,6 +34,34 @@ def inferred() -> None:
     assert_type(ps.run(ps.pipe(words, both)), tuple[list[int], None])
 
 
+def transformers() -> None:
+    words = ps.values(["a", "bb"])
+    sizes: ps.Fold[str, int] = ps.Fold(int, lambda total, word: total + len(word))
+    assert_type(ps.pipe(words, ps.filter_not(lambda word: word.isspace()), ps.tap(print)), ps.Source[str])
+    assert_type(ps.pipe(words, ps.unique(len), ps.take(lambda word: len(word) < 3, last=True)), ps.Source[str])
+    assert_type(ps.pipe(words, ps.map(length), ps.scan(lambda a, b: a + b)), ps.Source[int])
+    assert_type(ps.pipe(words, ps.scan(lambda total, word: total + len(word), 0)), ps.Source[int])
+    assert_type(ps.pipe(words, ps.scan(sizes)), ps.Source[int])
+    assert_type(ps.pipe(words, ps.batch(2), ps.collect()), ps.Pipeline[list[list[str]]])
+    assert_type(ps.pipe(words, ps.window(seconds=2), ps.skip(1)), ps.Source[list[str]])
+    assert_type(ps.pipe(words, ps.split(), ps.map(str.encode), ps.decode()), ps.Source[str])
+    assert_type(ps.pipe(words, ps.map(str.encode), ps.split(b";")), ps.Source[bytes])
+
+
+def policies() -> None:
+    words = ps.values(["a", "bb"])
+    assert_type(ps.pipe(words, ps.map(int, on_error="skip")), ps.Source[int])
+    assert_type(ps.pipe(words, ps.map(length, on_error="result")), ps.Source[int | ps.Failed[str]])
+    assert_type(ps.pipe(words, ps.map_async(later, 2, on_error="result")), ps.Source[float | ps.Failed[str]])
+    assert_type(ps.pipe(words, ps.filter(lambda word: word > "a", on_error="result")), ps.Source[str | ps.Failed[str]])
+    told: ps.Sink[ps.Failed[str], None] = ps.drain(lambda failed: print(failed.value.upper(), failed.error))
+    assert_type(ps.pipe(words, ps.map(length, on_error=told), ps.collect()), ps.Pipeline[list[int]])
+
+
+async def later(text: str) -> float:
+    return len(text) / 2
+
+
 async def counted(upstream: ps.Reader[str], ctx: ps.Context, least: int) -> int:
     count = 0
     async for batch in ctx.batches(upstream):
