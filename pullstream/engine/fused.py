@@ -6,7 +6,7 @@ builtin `map`, and needs no list between stages. Batching stays invisible: when 
 it are answered now, and the failure comes with the next ask (DESIGN 3.2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from enum import Enum
 from functools import cache
 from time import monotonic
@@ -21,7 +21,7 @@ from pullstream.engine.kernel import Kernel
 from pullstream.failures import Caught, caught
 from pullstream.protocol import DONE, Batch, Done
 
-Loop = Callable[[Sequence[Callable[[Any], Any]], Sequence[Any], list[Any]], None]
+Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Sequence[Any], list[Any]]]]
 
 
 class Kind(Enum):
@@ -50,17 +50,27 @@ class Stage:
 
 @cache
 def _loop(kinds: tuple[tuple[Kind, bool], ...]) -> tuple[Loop, tuple[int, ...]]:
-    """The fused loop of a row of stages, and which stage each of its lines belongs to."""
+    """The fused loop of a row of stages, and which stage each of its lines belongs to.
+
+    It is a generator, which is sent each batch and the list for its results, and keeps neither when it waits for the
+    next: an exception that was caught, and that somebody keeps, keeps the frames it passed through.
+    """
     names = [f"function_{number}" for number in range(len(kinds))]
-    lines = ["def loop(functions, values, out):", f"    {', '.join(names)}, = functions", "    for value in values:"]
+    lines = [
+        "def loop(functions):",
+        f"    {', '.join(names)}, = functions",
+        "    while True:",
+        "        values, out = yield",
+        "        for value in values:",
+    ]
     owners = [0] * len(lines)
     for number, (kind, catches) in enumerate(kinds):
         part = [line.format(function=names[number]) for line in kind.value]
         if catches:
             part = ["try:", *(f"    {line}" for line in part), "except Exception as exc: value = caught(value, exc)"]
-        lines += [f"        {line}" for line in part]
+        lines += [f"            {line}" for line in part]
         owners += [number] * len(part)
-    lines.append("        out.append(value)")
+    lines += ["            out.append(value)", "        values = out = value = None"]
     namespace: dict[str, Any] = {"Caught": Caught, "caught": caught}
     exec(compile("\n".join(lines), "<fused stages>", "exec"), namespace)  # noqa: S102 - of nothing but the text above
     return namespace["loop"], tuple(owners)
@@ -75,9 +85,11 @@ class Segment(Kernel[Any]):
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
-        self._functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
-        self._loop, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
-        self._code: CodeType = self._loop.__code__
+        functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
+        loop, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
+        self._code: CodeType = loop.__code__
+        self._loop = loop(functions)
+        next(self._loop)
         self._failed: BaseException | None = None
 
     @override
@@ -91,7 +103,7 @@ class Segment(Kernel[Any]):
             values: list[Any] = []
             began = monotonic()
             try:
-                self._loop(self._functions, batch.values, values)
+                self._loop.send((batch.values, values))
             except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
                 self._failed = exc
             self.run.blocked += monotonic() - began

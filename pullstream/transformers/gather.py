@@ -37,7 +37,7 @@ class Part(ABC):
 
     @abstractmethod
     def finish(self, out: list[Any]) -> None:
-        """The time is complete: nothing is kept any longer."""
+        """The time is complete: give what is left. The part is not used any more."""
 
     def elapse(self, out: list[Any]) -> None:
         """The deadline has come; set the next one."""

@@ -89,11 +89,6 @@ class _Lines(_Pieces):
             self.keep(rest)
 
     @override
-    def finish(self, out: list[Any]) -> None:
-        self._half = None
-        super().finish(out)
-
-    @override
     def __len__(self) -> int:
         return super().__len__() + (self._half is not None)
 
@@ -204,7 +199,6 @@ class _Decoded(Part):
     @override
     def finish(self, out: list[Any]) -> None:
         text = self._decoder.decode(b"", final=True)
-        self._decoder.reset()
         if text:
             out.append(text)
 

@@ -43,7 +43,6 @@ class _Counted(Part):
     def finish(self, out: list[Any]) -> None:
         if self._shown < len(self._kept):
             out.append(self._kept)
-        self._kept, self._gap = [], 0
 
     @override
     def __len__(self) -> int:
@@ -97,7 +96,6 @@ class _Clocked(Part):
     def finish(self, out: list[Any]) -> None:
         if not self._shown:
             self._show(out)
-        self._kept.clear()
 
     def _show(self, out: list[Any]) -> None:
         self._forget()

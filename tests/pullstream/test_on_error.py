@@ -245,6 +245,7 @@ def test_a_result_keeps_nothing_of_its_batch_alive():
         ps.pipe(
             ps.values(range(100)),
             ps.map(made),
+            ps.take(100),  # not fused with what comes before, nor with what comes after
             ps.map(lambda value: checked(value.n), on_error="result"),
             ps.filter(lambda value: isinstance(value, ps.Failed)),
             ps.collect(),

@@ -6,6 +6,7 @@ from itertools import groupby
 import more_itertools
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,6 +133,24 @@ async def test_a_time_completes_below_once_its_last_group_is_handled(autojump_cl
         assert await running.result() == [["a"]]
 
 
+@pytest.mark.parametrize("module", [ps.batch(3), ps.window(3)])
+async def test_what_has_not_been_looked_at_is_in_flight(module, edge):
+    """To acknowledge a group is not to acknowledge the batch that is waiting behind it."""
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(1, ["a"])
+        yield ps.Batch(2, ["b"])
+        yield ps.Batch(3, ["c"])
+
+    async with edge(ps.pipe(source(), module)) as reader:
+        for time, value in ((1, "a"), (2, "b"), (3, "c")):
+            assert await reader.ask(5) == ps.Batch(time, [[value]])
+            reader.ack()
+            await trio.testing.wait_all_tasks_blocked()
+            assert [*reader.kernel.seat.frontier] == ([time + 1] if time < 3 else [])
+
+
 @pytest.mark.parametrize("limit", LIMITS)
 def test_values_before_a_failure_come_first(limit, counting, probe):
     """A batch that was begun is delivered before the failure; a window that is not whole is not."""
@@ -220,6 +239,25 @@ async def test_a_batch_without_a_count_goes_by_the_clock(edge, autojump_clock):
     ]
 
 
+async def test_what_a_full_batch_leaves_counts_anew(edge, autojump_clock):
+    """What came with the value that filled a list arrived then, and not with that list's first value."""
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(0, ["a", "b"])
+        await trio.sleep(4)
+        yield ps.Batch(0, ["c", "d"])
+        await trio.sleep(50)
+
+    assert await heard(edge, source(), ps.batch(3, seconds=5)) == [(4, 0, [["a", "b", "c"]]), (9, 0, [["d"]])]
+
+
+async def test_a_deadline_comes_before_what_arrives_with_it(edge, autojump_clock):
+    """A value that arrives in the moment in which a list is due is in the next one."""
+    source = at([(0, 0, "a"), (5, 0, "b"), (5, 0, "c")])
+    assert await heard(edge, source, ps.batch(seconds=5)) == [(5, 0, [["a"]]), (5, 0, [["b", "c"]])]
+
+
 async def test_the_clock_of_a_batch_is_that_of_its_time(edge, autojump_clock):
     """Each time has its own list, and its own deadline."""
     source = at([(0, 0, "a"), (1, 1, "b"), (2, 0, "c"), (20, 1, "d")])
@@ -246,6 +284,25 @@ async def test_sliding_windows_by_the_clock(edge, autojump_clock):
         (8, 0, [["c"]]),
         (11, 0, [["d"]]),
     ]
+
+
+async def test_windows_with_gaps_by_the_clock(edge, autojump_clock):
+    """With windows shorter than their distance, what arrives between two of them is in none."""
+    source = at([(0, 0, "a"), (3, 0, "b"), (4, 0, "c"), (9, 0, "d"), (11, 0, "e")])
+    assert await heard(edge, source, ps.window(seconds=2, every=5)) == [(5, 0, [["b", "c"]]), (10, 0, [["d"]])]
+
+
+async def test_a_window_by_the_clock_is_not_repeated_at_the_end(edge, autojump_clock):
+    """When its time is complete what a window has shown is not shown again, unless something came since."""
+    shown = [(2, 0, [["a"]]), (4, 0, [["a"]])]
+    assert await heard(edge, ending(5, ps.Batch(0, ["a"])), ps.window(seconds=9, every=2)) == shown
+
+
+@ps.source
+async def ending(ctx, seconds, batch):
+    """One batch, and the end so many seconds later."""
+    yield batch
+    await trio.sleep(seconds)
 
 
 async def test_windows_of_times_do_not_mix_on_the_clock(edge, autojump_clock):

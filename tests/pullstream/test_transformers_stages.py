@@ -188,6 +188,27 @@ async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, pro
         assert ends == [None]
 
 
+@ps.source
+class Stuck(ps.Kernel[int]):
+    """Its release fails."""
+
+    async def produce(self, limit):
+        return ps.Batch(0, [1])
+
+    async def release(self):
+        raise Boom("release")
+
+
+async def test_on_end_hears_of_a_release_that_failed(edge):
+    """What is upstream failed to let go: on_end is called with that, and the confirmation raises it."""
+    ends = []
+    async with edge(ps.pipe(Stuck(), ps.tap(lambda _: None, on_end=ends.append))) as reader:
+        await reader.ask(1)
+        with pytest.raises(Boom, match="release") as raised:
+            await reader.abort()
+    assert ends == [raised.value]
+
+
 async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, probe):
     """What on_end raises is raised to whoever ends the stream, when the source has let go (R8)."""
     async with edge(ps.pipe(counting(probe, 9), ps.tap(lambda _: None, on_end=raising))) as reader:
