@@ -109,10 +109,24 @@ async def read() -> None:
             assert_type(number, int)
 
 
+def concurrent_and_timed() -> None:
+    words = ps.values(["a", "bb"])
+    assert_type(ps.pipe(words, ps.map_thread(length, 2), ps.prefetch(3)), ps.Source[int])
+    assert_type(ps.pipe(words, ps.map_process(length, 2, ordered=False), ps.collect()), ps.Pipeline[list[int]])
+    assert_type(ps.pipe(words, ps.map_thread(length, 2, on_error="result")), ps.Source[int | ps.Failed[str]])
+    assert_type(ps.pipe(words, ps.limit(ps.map_thread(length, 4), 2), ps.collect()), ps.Pipeline[list[int]])
+    assert_type(ps.pipe(words, ps.timeout(1), ps.rate(2, per=0.5), ps.collect()), ps.Pipeline[list[str]])
+    assert_type(ps.pipe(words, ps.throttle(1), ps.debounce(1), ps.sample(1)), ps.Source[str])
+    pause: ps.Pausable[str] = ps.pausable()
+    stop: ps.Abortable[str] = ps.abortable()
+    assert_type(ps.pipe(words, pause, stop, ps.map(length), ps.collect()), ps.Pipeline[list[int]])
+    assert_type(ps.pipe(words, ps.pausable(), ps.map(length)), ps.Source[int])
+
+
 def refused() -> None:
     ps.pipe(ps.collect(), ps.map(length))  # pyright: ignore[reportCallIssue, reportArgumentType]
     ps.pipe(ps.values([1]), ps.map(length), ps.collect())  # pyright: ignore[reportArgumentType, reportCallIssue]
     ps.map(3)  # pyright: ignore[reportArgumentType]
 
 
-everything: Any = (sources_and_sinks, read, inferred, decorated, refused)
+everything: Any = (concurrent_and_timed, sources_and_sinks, read, inferred, decorated, refused)
