@@ -69,20 +69,22 @@ from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.flatten import flatten
 from pullstream.transformers.group import group_by
 from pullstream.transformers.keyed import Fold, reduce_by_key
+from pullstream.transformers.latest import debounce, sample, throttle
 from pullstream.transformers.limit import Quota, limit
-from pullstream.transformers.passing import Abortable, Pausable, abortable, pausable, timeout
 from pullstream.transformers.prefetch import prefetch
 from pullstream.transformers.probe import Probed, probe
 from pullstream.transformers.processes import map_process
-from pullstream.transformers.rate import debounce, rate, sample, throttle
+from pullstream.transformers.rate import rate
 from pullstream.transformers.recover import catch, retry
 from pullstream.transformers.scan import scan
 from pullstream.transformers.skip import skip
 from pullstream.transformers.split import decode, split
 from pullstream.transformers.stateless import filter, filter_not, map
+from pullstream.transformers.switches import Abortable, Pausable, abortable, pausable
 from pullstream.transformers.take import take, take_times
 from pullstream.transformers.tap import tap
 from pullstream.transformers.threads import map_thread
+from pullstream.transformers.timeout import timeout
 from pullstream.transformers.window import window
 from timely import LoopTime
 

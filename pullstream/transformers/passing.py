@@ -1,20 +1,12 @@
-"""`timeout`, `pausable`, `abortable`: values pass as they are, or do not pass."""
+"""The kernel of modules that let values pass as they are, and do something else meanwhile: `timeout`, switches."""
 
-from typing import Any, ClassVar, Generic, cast
+from typing import Any, ClassVar
 
-import attrs
-import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
-from pullstream.blueprint import Module, Site, Transformer, seconds_argument
 from pullstream.engine.beside import Beside
-from pullstream.engine.handle import Grip
 from pullstream.engine.lane import Lane
-from pullstream.errors import AskTimeout
-from pullstream.protocol import DONE, Batch, Done
-
-A = TypeVar("A")
-V = TypeVar("V", default=Any)
+from pullstream.protocol import Batch, Done
 
 
 class Passing(Beside[Any]):
@@ -27,7 +19,8 @@ class Passing(Beside[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        self.ask_beside(self.upstream, limit)
+        if self._answer is None:
+            self.ask_beside(self.upstream, limit)
         while self._answer is None:
             await self.change(outside=self.outside)
         answer, self._answer = self._answer, None
@@ -48,203 +41,3 @@ class Passing(Beside[Any]):
         """Have `produce` look again, if anything was asked for at all."""
         if hasattr(self, "_changed"):
             self.changed()
-
-
-class _Timeout(Passing):
-    outside: ClassVar[bool] = True
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        with trio.move_on_after(self._seconds):
-            return await super().produce(limit)
-        raise AskTimeout(
-            f"{self.seat}: upstream did not answer within {self._seconds} s. Ask for less at a time, give it longer, "
-            f"or look with progress.explain() at what it waits for",
-        )
-
-
-def timeout(seconds: float) -> Transformer[A, A]:
-    """Fail with `AskTimeout`, which is a `TimeoutError`, when upstream leaves an ask without an answer for so long.
-
-    >>> import trio, pullstream as ps
-    >>> async def stuck(n):
-    ...     await trio.sleep_forever()
-    >>> ps.run(ps.pipe(ps.once(1), ps.map_async(stuck, 1), ps.timeout(0.01), ps.collect()))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    pullstream.errors.AskTimeout: timeout, composed at ...: upstream did not answer within 0.01 s...
-
-    The clock, trio's, runs while an ask is outstanding, from the ask to its first value; it does not run while nobody
-    asks. What is upstream is told (R8), and let go.
-    """
-    seconds_argument("timeout", "seconds", seconds)
-    return Transformer((Module("timeout", _Timeout, (seconds,)),))
-
-
-# ---- pausable
-
-
-class _Pause(Grip):
-    def __init__(self, site: Site) -> None:
-        super().__init__("pausable", site)
-        self.paused = False
-
-    def pause(self, *, paused: bool) -> None:
-        self.paused = paused
-        kernel = self.alive()
-        if isinstance(kernel, _Pausing):
-            kernel.look()
-
-
-class _Pausing(Passing):
-    def __init__(self, grip: _Pause) -> None:
-        self._grip = grip
-        grip.attach(self)
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while self._grip.paused:
-            await self.change(outside=True)
-        answer = await super().produce(limit)
-        while self._grip.paused and answer is not DONE:
-            await self.change(outside=True)
-        return answer
-
-
-@attrs.frozen(repr=False)
-class Pausable(Transformer[V, V], Generic[V]):
-    """A transformer and the handle that pauses it; made by `pausable`."""
-
-    def pause(self) -> None:
-        """Let nothing pass from now on; before the run opens, from its beginning on."""
-        self._grip.pause(paused=True)
-
-    def resume(self) -> None:
-        """Let everything pass again."""
-        self._grip.pause(paused=False)
-
-    @property
-    def paused(self) -> bool:
-        """Whether it is paused."""
-        return self._grip.paused
-
-    @property
-    def _grip(self) -> _Pause:
-        return cast("_Pause", self.modules[-1].args[0])
-
-
-def pausable() -> Pausable[V]:
-    """A handle to hold a stream up for a while: `pause()` and `resume()`.
-
-    >>> import trio, pullstream as ps
-    >>> async def main():
-    ...     tap: ps.Pausable[int] = ps.pausable()
-    ...     tap.pause()
-    ...     async with ps.pipe(ps.count(), tap, ps.take(3), ps.collect()).open() as running:
-    ...         print(running.counters()[0].values_out, "values")
-    ...         tap.resume()
-    ...         return await running.result()
-    >>> trio.run(main)
-    0 values
-    [0, 1, 2]
-
-    While it is paused nothing is asked for, and a value that was asked for before waits here, in flight, so that its
-    time is not complete. Terminations pass in both directions: an abort is confirmed, the end and a failure arrive.
-
-    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used in the run's
-    own thread.
-    """
-    return Pausable((Module("pausable", _Pausing, (_Pause(Site.here()),)),))
-
-
-# ---- abortable
-
-
-class _Switch(Grip):
-    def __init__(self, site: Site) -> None:
-        super().__init__("abortable", site)
-        self.early: list[BaseException | None] = []
-
-    def abort(self, reason: BaseException | None) -> None:
-        kernel = self.alive()
-        if isinstance(kernel, _Switched):
-            kernel.switch(reason)
-        elif not self.used:
-            self.early.append(reason)
-
-
-class _Switched(Passing):
-    """Ends by itself when it is told to; it asks itself for that end, so that it need not wait for the next ask."""
-
-    outside: ClassVar[bool] = True
-
-    def __init__(self, grip: _Switch) -> None:
-        grip.attach(self)
-        self._told = bool(grip.early)
-        self._reason = grip.early[0] if grip.early else None
-        grip.early.clear()
-
-    def switch(self, reason: BaseException | None) -> None:
-        if not self._told:
-            self._told = True
-            self._reason = reason
-            self._answer = DONE
-            self.look()
-            self.run.spawn(self._end)
-
-    async def _end(self) -> None:
-        try:
-            await self.ask(self.lanes[0], 1)
-        except BaseException as exc:
-            # Whoever asks next is told; that is not this task.
-            if exc is not self.failure:
-                raise
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        answer = DONE if self._told else await super().produce(limit)
-        if self._told and self._reason is not None:
-            raise self._reason
-        return DONE if self._told else answer
-
-
-@attrs.frozen(repr=False)
-class Abortable(Transformer[V, V], Generic[V]):
-    """A transformer and the handle that ends its stream; made by `abortable`."""
-
-    def abort(self, reason: BaseException | None = None) -> None:
-        """End the stream, in both directions: what is above is aborted, and what is below gets the end.
-
-        With a reason, what is above is told, and what is below fails with it. The first call counts; before the run
-        opens, it ends at its first ask; once the stream has ended, nothing changes. Returns at once.
-        """
-        if reason is not None and not isinstance(reason, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"the reason of an abort is an exception, and not {reason!r}")
-        cast("_Switch", self.modules[-1].args[0]).abort(reason)
-
-
-def abortable() -> Abortable[V]:
-    """A handle to end a stream from outside: `abort(reason=None)`.
-
-    >>> import trio, pullstream as ps
-    >>> async def main():
-    ...     stop: ps.Abortable[int] = ps.abortable()
-    ...     ticks = ps.pipe(ps.interval(0.001), stop, ps.collect())
-    ...     async with ticks.open() as running:
-    ...         await trio.sleep(0.1)
-    ...         stop.abort()
-    ...         return await running.result()
-    >>> trio.run(main)[:3]
-    [0, 1, 2]
-
-    Below, the stream ends as below `take`: the sinks finish, and the run succeeds, where `running.abort()` abandons
-    them. What is above is let go at once, whether anybody asks or not, and before the end is answered (R7). A value
-    under way is dropped. An abort from below passes.
-
-    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used in the run's
-    own thread.
-    """
-    return Abortable((Module("abortable", _Switched, (_Switch(Site.here()),)),))
