@@ -1,0 +1,81 @@
+"""The graph algorithms of the tutorial, against networkx."""
+
+import subprocess
+import sys
+
+import networkx as nx
+import pytest
+from networkx.algorithms.link_analysis import pagerank_alg
+
+import pullstream as ps
+from tutorials.graphs.algorithms import components, core_numbers, distances, pagerank
+from tutorials.graphs.edges import adjacency, airports, both_ways, random_edges
+
+GRAPHS = {
+    "airports": (airports, "JFK"),
+    "random": (lambda: adjacency(random_edges(300, 1000, seed=3)), 0),
+    "sparse": (lambda: adjacency(random_edges(300, 200, seed=4)), 0),
+}
+
+
+def directed(graph):
+    known = nx.DiGraph()
+    known.add_nodes_from(graph)
+    known.add_edges_from((a, b) for a, successors in graph.items() for b in successors)
+    return known
+
+
+def compare(graph, start, **options):
+    """All four algorithms agree with networkx."""
+    known, neighbours = directed(graph), both_ways(graph)
+    undirected = known.to_undirected()
+
+    def result(source, algorithm):
+        pairs = ps.run(ps.pipe(source, algorithm, ps.collect()), **options)
+        assert len(pairs) == len(dict(pairs)), "a node came twice"
+        return dict(pairs)
+
+    assert result(ps.once(start), distances(graph)) == nx.single_source_shortest_path_length(known, start)
+    labels = {node: min(nodes) for nodes in nx.connected_components(undirected) for node in nodes}
+    assert result(ps.keys(neighbours), components(neighbours)) == labels
+    # networkx's own loop over nodes; the one it prefers needs another library.
+    assert result(ps.keys(graph), pagerank(graph)) == pytest.approx(pagerank_alg._pagerank_python(known), abs=1e-9)
+    assert result(ps.once(0), core_numbers(neighbours)) == nx.core_number(undirected)
+
+
+@pytest.mark.parametrize("limit", [7, 4096])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_algorithm_agrees_with_networkx(name, limit):
+    """On the real graph of the airports, on a random one, and on one of many components."""
+    make, start = GRAPHS[name]
+    compare(make(), start, limit=limit)
+
+
+def test_with_the_checker(capsys):
+    """The loops keep every rule of the protocol."""
+    compare(airports(), "JFK", check="strict")
+
+
+@pytest.mark.slow
+def test_a_million_edges(capsys):
+    """The same on a hundred thousand nodes."""
+    compare(adjacency(random_edges(100_000, 1_000_000, seed=7)), 0)
+
+
+def test_the_same_seed_gives_the_same_graph():
+    """A random graph can be made again, and has as many edges as were asked for, none twice, none to itself."""
+    edges = random_edges(50, 400, seed=1)
+    assert edges == random_edges(50, 400, seed=1) != random_edges(50, 400, seed=2)
+    assert len(set(edges)) == 400
+    assert all(a != b for a, b in edges)
+
+
+def test_the_command_prints_what_it_finds():
+    """Run as a program it tells of each algorithm."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tutorials.graphs"], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert "107 nodes, 224 edges" in ran.stdout
+    assert "71 nodes can be reached from JFK, the farthest at distance 1" in ran.stdout
+    assert "1 components" in ran.stdout
+    assert "the 3-core has" in ran.stdout

