@@ -62,13 +62,16 @@ from pullstream.sources.interval import interval
 from pullstream.sources.live import live
 from pullstream.sources.pushable import Pushable, pushable
 from pullstream.sources.values import empty, fail, keys, once, values
+from pullstream.time import agg
+from pullstream.time.aggregate import aggregate
+from pullstream.time.fold import Fold
+from pullstream.time.reduce import count_by_key, reduce_by_key, reduce_by_time
 from pullstream.transformers.batch import batch
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.flatten import flatten
 from pullstream.transformers.group import group_by
-from pullstream.transformers.keyed import Fold, reduce_by_key
 from pullstream.transformers.latest import debounce, sample, throttle
 from pullstream.transformers.limit import Quota, limit
 from pullstream.transformers.prefetch import prefetch
@@ -137,6 +140,8 @@ __all__ = [
     "Unpicklable",
     "WorkerDied",
     "abortable",
+    "agg",
+    "aggregate",
     "aiterate",
     "asyncio_call",
     "batch",
@@ -147,6 +152,7 @@ __all__ = [
     "concat",
     "concat_values",
     "count",
+    "count_by_key",
     "debounce",
     "decode",
     "deferred",
@@ -198,6 +204,7 @@ __all__ = [
     "rate",
     "reduce",
     "reduce_by_key",
+    "reduce_by_time",
     "repeat",
     "retry",
     "run",

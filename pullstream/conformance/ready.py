@@ -220,6 +220,12 @@ TRANSFORMERS: Final = (
     Subject("take_times 2", lambda: ps.take_times(2)),
     Subject("take_times 9", lambda: ps.take_times(9)),
     Subject("reduce_by_key", counted, around=True, flushes=True),
+    Subject(
+        "reduce_by_key, eager", lambda f: ps.reduce_by_key(f, ps.agg.count(), eager=True), around=True, flushes=True
+    ),
+    Subject("reduce_by_time", lambda f: ps.reduce_by_time(ps.agg.sum(f)), around=True, flushes=True),
+    Subject("count_by_key", ps.count_by_key, around=True, flushes=True),
+    Subject("aggregate", lambda f: ps.aggregate(f, n=ps.agg.count()), around=True, flushes=True),
     Subject("map, failures left out", lambda f: ps.map(f, on_error="skip"), around=True, absorbs=True),
     Subject("map, failures as results", shown_results, around=True, absorbs=True),
     Subject("map, failures diverted", lambda f: ps.map(f, on_error=ps.drain()), around=True, absorbs=True),

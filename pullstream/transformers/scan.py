@@ -9,7 +9,7 @@ from pullstream.blueprint import Module, Site, Transformer, sync_argument
 from pullstream.engine.fused import Kind, Stage
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
-from pullstream.transformers.keyed import Fold
+from pullstream.time.fold import Fold
 from pullstream.transformers.on_error import OnError, catches, with_policy
 
 A = TypeVar("A")

@@ -1,0 +1,226 @@
+"""The kernel of the modules that compute per time: told of batches and of completions, whichever comes first.
+
+It is `ctx.events` for a class instead of a generator, without a task of its own: where upstream never waits, an ask
+goes straight through, and what is complete is found before the batch that comes next.
+"""
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from functools import reduce
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import override
+
+from pullstream.engine.beside import Beside
+from pullstream.engine.lane import Lane
+from pullstream.engine.waiting import Waiter
+from pullstream.protocol import DONE, Batch, Done, State
+from timely import Tracker, less_equal
+
+
+class Notified(Beside[Any]):
+    """Gives batches to `receive` and completions to `complete`, which `give` results and ask for notifications.
+
+    Completions come before the batch that caused them, least time first; at the end all of them. When upstream fails,
+    or one of the two raises, what was given before is answered, and nothing else.
+    """
+
+    prompt: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._requests: dict[Hashable, Waiter] = {}
+        self._owed: dict[Hashable, Hashable] = {}
+        self._ready: deque[tuple[Hashable, Sequence[Any]]] = deque()
+        self._slot: Batch[Any] | Done | BaseException | None = None
+        self._end: Done | BaseException | None = None
+
+    # ---- what a module supplies
+
+    @abstractmethod
+    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+        """Take the values of one batch."""
+
+    @abstractmethod
+    def complete(self, time: Hashable) -> None:
+        """A time that was asked for is complete."""
+
+    # ---- for a module to use
+
+    def notify(self, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
+        """Ask for `complete(time)`, once; until it returns, hold the right to give results at `owed`.
+
+        With `before` it comes as soon as everything before `time` is complete, though at `time` more may come.
+        """
+        self.seat.hold(owed)
+        self._owed[time] = owed
+        self._listen(time, before=before)
+
+    def remind(self, time: Hashable) -> None:
+        """Ask for `complete(time)`, once, and hold nothing."""
+        self._listen(time, before=False)
+
+    def forget(self, time: Hashable) -> None:
+        """Take back what was asked for at `time`."""
+        del self._requests[time]
+        self._settle(time)
+
+    def give(self, time: Hashable, results: Sequence[Any]) -> None:
+        """Answer results at `time`, in the order in which they are given; those of no values are none."""
+        if results:
+            self.seat.hold(time)
+            self._ready.append((time, results))
+
+    def left_out(self) -> None:
+        """Count a value that is left out."""
+        self.seat.meter.skipped += 1
+
+    # ----
+
+    def _listen(self, time: Hashable, *, before: bool) -> None:
+        kind = _Reached if before else Waiter
+        self._requests[time] = kind(self._places, time, None, self.seat, self._changed)
+
+    def _settle(self, time: Hashable) -> None:
+        if time in self._owed:
+            self.seat.drop(self._owed.pop(time))
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._places = [port.place for port in self.seat.ports]
+        self._prompt = _is_prompt(self.upstream)
+        for place in self._places:
+            self.run.progress.tracker.observe(place)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while not self._ready:
+            if isinstance(self._end, BaseException):
+                raise self._end
+            if self._end is DONE:
+                if not self._requests:
+                    return DONE
+                self._tell(list(self._requests))
+            else:
+                await self._next(limit)
+        return self._answer(limit)
+
+    def _answer(self, limit: int) -> Batch[Any]:
+        time, results = self._ready[0]
+        if len(results) > limit:
+            self._ready[0] = (time, results[limit:])
+            return Batch(time, results[:limit])
+        self._ready.popleft()
+        self.seat.drop(time)
+        return Batch(time, results)
+
+    async def _next(self, limit: int) -> None:
+        """One step towards the next answer: a completion, or the next batch, or waiting for either."""
+        if self.state is not State.OPEN:
+            # The end came in the step in which this was to go on: nothing is asked any more (R9).
+            self._end = DONE
+            self._requests.clear()
+            return
+        if self._slot is None:
+            await self._fetch(limit)
+        if self._requests and self._slot is not DONE and self._tell_complete():
+            return
+        if self._slot is not None:
+            slot, self._slot = self._slot, None
+            if isinstance(slot, Batch):
+                self._guard(lambda: self.receive(slot.time, slot.values))
+                await self.breathe()
+            else:
+                self._end = slot
+
+    async def _fetch(self, limit: int) -> None:
+        if (self._prompt or not self._requests) and not self.asking(self.upstream):
+            try:
+                self._slot = await self.upstream.ask(limit)
+            except trio.Cancelled:
+                raise
+            except BaseException as exc:  # noqa: BLE001 - raised when what comes first has been answered
+                self._slot = exc
+            return
+        self.ask_beside(self.upstream, limit)
+        await self._wait()
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        self._slot = answer
+
+    @override
+    def acknowledged(self) -> None:
+        # What is kept is held. A batch in the slot is still in flight.
+        if self._slot is None:
+            self.upstream.ack()
+
+    def _tell_complete(self) -> bool:
+        """Tell the least time that is complete, if any is."""
+        slot, requests = self._slot, self._requests
+        if isinstance(slot, Batch) and len(requests) == 1 and slot.time in requests:
+            return False
+        progress = self.run.progress
+        progress.look()
+        done = [time for time, waiter in requests.items() if waiter.settled(progress.tracker)]
+        if done:
+            self._tell(done)
+        return bool(done)
+
+    def _tell(self, done: Sequence[Hashable]) -> None:
+        time = done[0] if len(done) == 1 else least(done)
+        del self._requests[time]
+        self._guard(lambda: self.complete(time))
+        if self._end is None or self._end is DONE:
+            self._settle(time)
+
+    def _guard(self, call: Callable[[], None]) -> None:
+        """Call a function of the module's; what it raises follows what was given before."""
+        try:
+            call()
+        except BaseException as exc:
+            if not self._ready:
+                raise
+            self._end = exc
+
+    async def _wait(self) -> None:
+        """Until the answer is there, or a time that was asked for is complete."""
+        progress = self.run.progress
+        self._changed = self.run.signal()
+        waiters = list(self._requests.values())
+        for waiter in waiters:
+            waiter.event = self._changed
+            progress.attend(waiter)
+        try:
+            progress.look()
+            await self._changed.wait()
+        finally:
+            for waiter in waiters:
+                progress.leave(waiter)
+        for waiter in waiters:
+            waiter.check()
+
+
+class _Reached(Waiter):
+    """Somebody who waits until everything before a time is complete."""
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        time = self.time
+        return not any(
+            front is not time and front != time and less_equal(front, time)
+            for place in self.places
+            for front in tracker.frontier(place)
+        )
+
+
+def least(times: Sequence[Hashable]) -> Hashable:
+    """One of the least of some times."""
+    return reduce(lambda a, b: b if less_equal(b, a) else a, times)
+
+
+def _is_prompt(lane: Lane[Any]) -> bool:
+    """Whether an ask never waits: then no completion has to be waited for beside it."""
+    return lane.kernel.prompt and all(_is_prompt(above) for above in lane.kernel.inputs)

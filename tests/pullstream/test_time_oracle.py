@@ -1,0 +1,133 @@
+"""Everything computed per time, against a plain Python computation, under random interleavings of inputs."""
+
+import collections
+import random
+from operator import attrgetter
+
+import attrs
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+import pullstream as ps
+
+values = st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc"), st.integers(0, 99)), max_size=12)
+
+
+@attrs.frozen
+class Case:
+    """Values for some sources, each in the order of its times, and how the run goes."""
+
+    rows: tuple
+    limit: int
+    seed: int
+
+    @property
+    def all(self):
+        """The values of all sources."""
+        return [row for rows in self.rows for row in rows]
+
+
+cases = st.builds(
+    Case,
+    st.lists(values.map(lambda rows: sorted(rows, key=lambda row: row[0])), min_size=1, max_size=3).map(tuple),
+    st.sampled_from([1, 2, 7, 4096]),
+    st.integers(0, 1000),
+)
+
+
+@ps.source
+async def delayed(ctx, rows, seed):
+    """Values at their times, after pauses, in batches; now and then it says sooner what will not come."""
+    rng = random.Random(seed)
+    start = 0
+    while start < len(rows):
+        time = rows[start][0]
+        stop = start
+        while stop < len(rows) and rows[stop][0] == time and rng.random() < 0.8:
+            stop += 1
+        stop = min(max(stop, start + 1), start + ctx.limit)
+        if rng.random() < 0.3:
+            ctx.advance(time)
+        if rng.random() < 0.5:
+            await trio.sleep(rng.random())
+        yield ps.Batch(time, rows[start:stop])
+        start = stop
+
+
+def merged(case):
+    """The sources of a case, merged as they come."""
+    sources = [delayed(rows, case.seed + number) for number, rows in enumerate(case.rows)]
+    return ps.merge(*sources) if len(sources) > 1 else sources[0]
+
+
+def ran(case, *parts):
+    """The (time, value) pairs that come of a case through some parts."""
+
+    async def main():
+        attrgetter("_core._run._r")(trio).seed(case.seed)
+        with trio.fail_after(1000):
+            async with ps.pipe(*parts, ps.collect(timed=True)).open(limit=case.limit) as running:
+                return await running.result()
+
+    return trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+def by_time(rows):
+    """The values of each time, times in order."""
+    table = collections.defaultdict(list)
+    for row in rows:
+        table[row[0]].append(row)
+    return dict(sorted(table.items()))
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases)
+def test_counts_per_key_and_time(case):
+    """`count_by_key` and `reduce_by_key` are a Counter per time, in the order of the times."""
+    expected = {time: collections.Counter(row[1] for row in rows) for time, rows in by_time(case.all).items()}
+    folded = ps.reduce_by_key(lambda row: row[1], ps.Fold(int, lambda n, _: n + 1))
+    for counted in (ps.count_by_key(lambda row: row[1]), folded):
+        found = ran(case, merged(case), counted)
+        assert [time for time, _ in found] == sorted(time for time, _ in found)
+        assert len(found) == len({(time, key) for time, (key, _) in found})
+        assert {time: dict(value for at, value in found if at == time) for time, _ in found} == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases)
+def test_aggregates_per_time(case):
+    """Aggregates are what plain Python gives for the values of each time."""
+    of = ps.agg
+    numbers = lambda row: row[2]  # noqa: E731
+    table = ps.aggregate(
+        n=of.count(),
+        total=of.sum(numbers),
+        least=of.min(numbers),
+        most=of.max(numbers),
+        mean=of.mean(numbers),
+        median=of.quantile(0.5, numbers),
+        top=of.top(2, numbers),
+        keys=of.distinct(lambda row: row[1]),
+    )
+    found = ran(case, merged(case), table)
+    expected = by_time(case.all)
+    assert [time for time, _ in found] == list(expected)
+    for time, row in found:
+        seen = [numbers(given_) for given_ in expected[time]]
+        middle = sorted(seen)[(len(seen) - 1) // 2 : len(seen) // 2 + 1]
+        assert (row["n"], row["total"], row["least"], row["most"]) == (len(seen), sum(seen), min(seen), max(seen))
+        assert row["mean"] == sum(seen) / len(seen)
+        assert row["median"] == sum(middle) / len(middle)
+        assert [numbers(given_) for given_ in row["top"]] == sorted(seen, reverse=True)[:2]
+        assert row["keys"] == len({given_[1] for given_ in expected[time]})
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases)
+def test_eager_results(case):
+    """With `eager`, every value is followed by the result so far, and the final one comes at completion again."""
+    found = ran(case, merged(case), ps.reduce_by_time(ps.agg.count(), eager=True))
+    for time, rows in by_time(case.all).items():
+        assert [count for at, count in found if at == time] == [*range(1, len(rows) + 1), len(rows)]

@@ -1,0 +1,158 @@
+"""`reduce_by_time`, `reduce_by_key`, `count_by_key`, `aggregate`: when results come, and what goes wrong."""
+
+import pickle
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream.time.reduce import PerTime
+
+
+class Oops(Exception):
+    """What these tests raise."""
+
+
+def refuse(value):
+    """Raises for 3."""
+    if value == 3:
+        raise Oops
+    return value % 2
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        ps.reduce_by_key(refuse, ps.agg.count()),
+        ps.count_by_key(refuse),
+        ps.aggregate(refuse, n=ps.agg.count()),
+        ps.reduce_by_time(ps.agg.sum(refuse)),
+        ps.reduce_by_time(ps.agg.sum(refuse), eager=True),
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_what_was_complete_comes_before_a_failure(module, limit):
+    """A callable that raises: results of complete times are delivered first, and none of the failed one (R8)."""
+    results = []
+    source = ps.values([0, 1, 2, 3], time=lambda n: n // 2)
+    with pytest.raises(Oops):
+        ps.run(ps.pipe(source, module, ps.map(results.append), ps.drain()), limit=limit)
+    assert results
+    shown = len(results)
+    fine = ps.run(ps.pipe(ps.values([0, 1]), module, ps.collect()), limit=limit)
+    assert results[: len(fine)] == fine
+    assert shown == len(fine) + ("eager" in repr(module))
+
+
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_values_left_out_are_counted(eager, limit):
+    """With on_error="skip" a value whose function raises leaves no trace but in the counters."""
+    source = ps.values([3, 0, 3, 1, 3, 3], time=lambda n: 0)
+    for module in (
+        ps.reduce_by_key(refuse, ps.agg.count(), eager=eager, on_error="skip"),
+        ps.reduce_by_key(lambda _: 0, ps.agg.count(), eager=eager, on_error="skip"),
+        ps.count_by_key(refuse, eager=eager, on_error="skip"),
+        ps.reduce_by_time(ps.agg.sum(refuse), eager=eager, on_error="skip"),
+    ):
+
+        async def main(module=module):
+            async with ps.pipe(source, module, ps.collect()).open(limit=limit) as running:
+                return await running.result(), running.progress.counters()[1].skipped
+
+        found, skipped = trio.run(main)
+        assert found
+        assert skipped == (0 if "lambda" in repr(module) else 4)
+
+
+def test_a_step_that_raises_leaves_no_key_behind():
+    """A key of which every value was left out has no result."""
+
+    def step(state, value):
+        raise Oops
+
+    module = ps.reduce_by_key(lambda n: n, ps.Fold(int, step), on_error="skip")
+    assert ps.run(ps.pipe(ps.values([1, 2]), module, ps.collect(timed=True))) == []
+
+
+async def test_results_come_when_a_source_only_moves_its_clock(autojump_clock):
+    """A completion wakes a module whose ask upstream is outstanding, and waits for no data."""
+    seen = []
+
+    @ps.source
+    async def slow(ctx):
+        yield ps.Batch(0, ["a"])
+        await trio.sleep(1)
+        ctx.advance(1)
+        await trio.sleep(100)
+        yield ps.Batch(2, ["b"])
+
+    start = trio.current_time()
+    note = ps.map(lambda pair: seen.append((pair, trio.current_time() - start)))
+    async with ps.pipe(slow(), ps.count_by_key(), note, ps.drain()).open() as running:
+        await running.progress.completed(0)
+        assert trio.current_time() - start == pytest.approx(1)
+    assert seen == [(("a", 1), pytest.approx(1)), (("b", 1), pytest.approx(101))]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
+    """States and holds of a time are gone once it is complete."""
+    sizes, kernels = [], []
+    given = PerTime.receive
+
+    def receive(self, time, values):
+        given(self, time, values)
+        kernels.append(self)
+        sizes.append(max(len(self.states), len(self._requests), len(self._owed), len(self.seat.held)))
+
+    monkeypatch.setattr(PerTime, "receive", receive)
+    source = ps.values(range(20_000), time=lambda n: n // 2)
+    modules = [ps.count_by_key(), ps.reduce_by_time(ps.agg.count())]
+    assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, m: n + m, 0)), limit=limit) == 20_000
+    assert max(sizes) == 1
+    for kernel in set(kernels):
+        left = (kernel.states, kernel._requests, kernel._owed, kernel._ready, kernel.seat.held)
+        assert not any(left)
+
+
+def test_bad_arguments_are_refused_when_composing():
+    """Each names the module and says what to give."""
+
+    async def later(value):
+        return value
+
+    for make, told in (
+        (lambda: ps.reduce_by_key(3, ps.agg.count()), "reduce_by_key"),
+        (lambda: ps.reduce_by_key(later, ps.agg.count()), "map_async"),
+        (lambda: ps.reduce_by_key(len, sum), "Fold"),
+        (lambda: ps.reduce_by_time(sum), "reduce_by_time"),
+        (lambda: ps.count_by_key(3), "count_by_key"),
+        (lambda: ps.count_by_key(on_error="result"), "count_by_key"),
+        (ps.aggregate, "at least one"),
+        (lambda: ps.aggregate(n=len), r"aggregate\(n=\.\.\.\)"),
+        (lambda: ps.agg.quantile(2), "from 0 to 1"),
+        (lambda: ps.agg.top(0), "at least 1"),
+        (lambda: ps.agg.sum(later), "async"),
+    ):
+        with pytest.raises(ps.CompositionError, match=told):
+            make()
+
+
+def test_blueprints_travel():
+    """What pickle makes of them does the same."""
+    table = ps.aggregate(
+        refuse,
+        n=ps.agg.count(), total=ps.agg.sum(), least=ps.agg.min(), most=ps.agg.max(), mean=ps.agg.mean(),
+        median=ps.agg.quantile(0.5), top=ps.agg.top(2), keys=ps.agg.distinct(),
+    )  # fmt: skip
+    pipeline = ps.pipe(ps.values(range(3)), table, ps.collect())
+    assert ps.run(pickle.loads(pickle.dumps(pipeline))) == ps.run(pipeline)
+
+
+def test_top_keeps_the_first_of_equals():
+    """Equal ones are told apart by when they came."""
+    words = ["aa", "b", "cc", "dd", "e"]
+    assert ps.run(ps.pipe(ps.values(words), ps.reduce_by_time(ps.agg.top(3, len)), ps.collect())) == [
+        ["aa", "cc", "dd"]
+    ]
