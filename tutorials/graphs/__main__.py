@@ -5,7 +5,7 @@
 
 import argparse
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -20,12 +20,12 @@ def main() -> None:
     parser.add_argument("--edges", type=int, metavar="N", help="a random graph of N edges and a tenth as many nodes")
     parser.add_argument("--seed", type=int, default=1, help="which random graph (1)")
     options = parser.parse_args()
-    graph: Mapping[Any, list[Any]]
+    graph: Any
     if options.edges is None:
         graph, start = airports(), "JFK"
     else:
         graph, start = adjacency(random_edges(max(2, options.edges // 10), options.edges, options.seed)), 0
-    neighbours = both_ways(graph)
+    neighbours: dict[Any, set[Any]] = both_ways(graph)
     print(f"{len(graph):,} nodes, {sum(map(len, graph.values())):,} edges")
 
     steps = measured("breadth-first search", ps.once(start), distances(graph))

@@ -36,6 +36,10 @@ def _nothing() -> Any:
     """No label yet."""
 
 
+def _label(_: object, pair: tuple[N, N]) -> N:
+    return pair[1]
+
+
 def components(neighbours: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N, N]]:
     """Connected components: (node, least node of its component), once it is final, for nodes that can be ordered.
 
@@ -64,7 +68,7 @@ def components(neighbours: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N
         return step
 
     # Labels only ever become smaller: the last one of a node is its least.
-    last = ps.Fold(_nothing, lambda _, pair: cast("tuple[N, N]", pair)[1])
+    last: ps.Fold[tuple[N, N], N] = ps.Fold(_nothing, _label)
     return ps.pipe(ps.loop(by_round(make)), ps.reduce_by_key(lambda pair: pair[0], last))
 
 
