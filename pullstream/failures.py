@@ -37,6 +37,6 @@ class Caught:
 
 
 def caught(value: Any, error: Exception, count: int = 1) -> Caught:
-    """Mark a value. Called where its error was caught: that frame, which holds a whole batch, is kept no longer."""
+    """Mark a value. Called where its error was caught: its traceback then begins in the user's code."""
     traceback = error.__traceback__
     return Caught(value, error.with_traceback(None if traceback is None else traceback.tb_next), count)

@@ -108,6 +108,13 @@ def test_an_error_in_a_result_names_its_module():
     ]
 
 
+@pytest.mark.parametrize("name", ["map", "filter", "map_async", "flat_map"])
+def test_the_traceback_of_an_error_begins_in_the_user_s_code(name):
+    """What a log shows of a failed value is where the user's function raised, and not how it was called."""
+    failed = next(answer for answer in run(MODULES[name]("result")) if isinstance(answer, ps.Failed))
+    assert failed.error.__traceback__.tb_frame.f_code.co_filename == __file__
+
+
 def failed_line():
     code = test_an_error_in_a_result_names_its_module.__code__
     return code.co_firstlineno + 2
