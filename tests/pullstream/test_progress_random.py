@@ -14,6 +14,7 @@ import pullstream as ps
 MODULES = [
     "map", "filter", "flat_map", "map_batches", "map_async", "unordered", "take", "take_times", "thrice", "held",
     "batch", "batch seconds", "window", "sliding", "window seconds", "diverted",
+    "prefetch", "limit", "rate", "throttle", "debounce", "sample", "pausable", "abortable",
 ]  # fmt: skip
 
 
@@ -76,6 +77,14 @@ def module(kind, count, seed, log):
         "window": lambda: ps.pipe(ps.window(count), ps.flat_map(list)),
         "sliding": lambda: ps.pipe(ps.window(count, 1), ps.flat_map(list)),
         "window seconds": lambda: ps.pipe(ps.window(seconds=count / 2, every=0.7), ps.flat_map(list)),
+        "prefetch": lambda: ps.prefetch(count),
+        "limit": lambda: ps.limit(ps.map_async(pause, 3), count),
+        "rate": lambda: ps.rate(count, per=0.7),
+        "throttle": lambda: ps.throttle(count / 4),
+        "debounce": lambda: ps.debounce(count / 4),
+        "sample": lambda: ps.sample(count / 4),
+        "pausable": ps.pausable,
+        "abortable": ps.abortable,
         "diverted": lambda: ps.map(failing(count), on_error=record(log, seed)),
     }[kind]()
 
