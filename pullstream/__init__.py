@@ -9,6 +9,7 @@ from pullstream import checker
 from pullstream.asyncio_bridge import asyncio_call
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.concat import concat
+from pullstream.combining.duplex import Duplex, connect, duplex_pair, pair
 from pullstream.combining.fork import fork
 from pullstream.combining.latest import combine_latest
 from pullstream.combining.lend import Lending, lend, lending
@@ -109,6 +110,7 @@ __all__ = [
     "DeferredSource",
     "DeferredTransformer",
     "Done",
+    "Duplex",
     "Emit",
     "Ended",
     "Failed",
@@ -151,12 +153,14 @@ __all__ = [
     "combine_latest",
     "concat",
     "concat_values",
+    "connect",
     "count",
     "count_by_key",
     "debounce",
     "decode",
     "deferred",
     "drain",
+    "duplex_pair",
     "empty",
     "fail",
     "filter",
@@ -195,6 +199,7 @@ __all__ = [
     "notify",
     "on_end",
     "once",
+    "pair",
     "partition",
     "pausable",
     "pipe",

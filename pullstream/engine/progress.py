@@ -113,7 +113,7 @@ class Progress:
         """Modules whose holds follow streams they opened, and are brought up to date when somebody looks."""
         self._neighbours: dict[Progress, None] = {}
         """The progress of streams inside and outside that hear of every stir here."""
-        self._fed_by: Progress | None = None
+        self._fed_by: list[Progress] = []
         self._stirring = False
         self._mirroring = False
         self._stirred = Signal(standstill)
@@ -247,8 +247,9 @@ class Progress:
     def fed(self, feed: Mirroring, outer: "Progress") -> None:
         """What `feed` may bring here follows from what happens outside."""
         self.mirrors[feed] = None
-        self._fed_by = outer
-        outer.followed_by(self)
+        if outer is not self:
+            self._fed_by.append(outer)
+            outer.followed_by(self)
 
     def unfollowed_by(self, other: "Progress") -> None:
         """What happens here does not matter there any more."""
@@ -404,8 +405,8 @@ class Progress:
         self.look()
         self._ended = True
         self._stirred.set()
-        if self._fed_by is not None:
-            self._fed_by.unfollowed_by(self)
+        for outer in self._fed_by:
+            outer.unfollowed_by(self)
 
     # ----
 

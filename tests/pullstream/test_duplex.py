@@ -1,0 +1,228 @@
+"""Duplexes: pairs within a run and between two, and connections of both directions."""
+
+import pickle
+from itertools import product
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """Raised in the middle of a conversation."""
+
+
+def through_a_pair(source, sink, *, runs=1, limit=4096):
+    """The values of a source, written into a pair and read from it, in one run or in two."""
+    reading, writing = ps.pair()
+
+    async def one():
+        async with ps.connect(ps.Duplex(source, sink), ps.Duplex(reading, writing)).open(limit=limit) as running:
+            return (await running.result())[1]
+
+    async def two():
+        async with (
+            ps.pipe(source, writing).open(limit=limit) as writer,
+            ps.pipe(reading, sink).open(limit=limit) as reader,
+        ):
+            result = await reader.result()
+            await writer.wait()
+            return result
+
+    return (one if runs == 1 else two)()
+
+
+@pytest.mark.parametrize("cell", list(product([1, 2], [1, 2, 4096])))
+async def test_what_is_written_is_read(cell, counting, probe, autojump_clock):
+    """Every value comes through, at its time; nothing is asked for but what was asked for."""
+    runs, limit = cell
+    values = await through_a_pair(counting(probe, 5, timed=True), ps.collect(timed=True), runs=runs, limit=limit)
+    assert values == [(n, n) for n in range(5)]
+    assert probe.balanced
+    probe.asked.clear()
+    assert await through_a_pair(counting(probe, 5), ps.pipe(ps.take(2), ps.collect()), runs=runs, limit=1) == [0, 1]
+    assert sum(probe.asked) <= 2
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+async def test_a_failure_of_what_is_written(runs, counting, probe, autojump_clock):
+    """It comes out of the source as it is, after the values before it."""
+    boom, given = Boom(), []
+    with pytest.raises((Boom, BaseExceptionGroup)) as caught:
+        await through_a_pair(counting(probe, 3, failure=boom), ps.drain(given.append), runs=runs)
+    assert caught.value is boom or caught.value.exceptions == (boom, boom)
+    assert given == [0, 1, 2]
+    assert probe.balanced
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+async def test_a_reader_that_fails(runs, counting, probe, autojump_clock):
+    """Its error passes through the pair to the source above, as it is."""
+    boom = Boom()
+
+    def raising(_):
+        raise boom
+
+    with pytest.raises((Boom, BaseExceptionGroup)):
+        await through_a_pair(counting(probe, 99), ps.drain(raising), runs=runs)
+    assert probe.balanced
+    assert probe.reasons == [boom]
+
+
+async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autojump_clock):
+    """The reading run fails with Abandoned, and no open time is complete there."""
+    reading, writing = ps.pair()
+    with pytest.raises(ps.Abandoned, match="writes into the pair"):
+        async with (
+            ps.pipe(counting(probe, 9, delay=1, timed=True), writing).open() as writer,
+            ps.pipe(reading, ps.collect()).open() as reader,
+        ):
+            await trio.sleep(3.5)
+            await writer.abort()
+            assert reader.progress.frontier().less_equal(2)
+            await reader.result()
+    assert probe.balanced
+
+
+@pytest.mark.parametrize("cell", list(product(["abort", "error"], range(4))))
+async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clock):
+    """A termination is confirmed when what is above the writing end has been released, and was told why."""
+    way, position = cell
+    reading, writing = ps.pair()
+    reason = Boom()
+    outcome = []
+    async with trio.open_nursery() as nursery:
+
+        async def write():
+            try:
+                async with ps.pipe(counting(probe, 9, delay=1), writing).open() as running:
+                    outcome.append(await running.result())
+            except Boom as exc:
+                outcome.append(exc)
+
+        nursery.start_soon(write)
+        await trio.sleep(1)
+        async with edge(reading) as reader:
+            for n in range(position):
+                assert (await reader.ask(1)).values == [n]
+            await (reader.abort() if way == "abort" else reader.error(reason))
+            assert probe.balanced
+    assert outcome == [None if way == "abort" else reason]
+    if position:
+        assert probe.reasons == [None if way == "abort" else reason]
+
+
+async def test_completions_pass_through(autojump_clock):
+    """A time is complete behind the pair when it is before it, also when the source knows it without a value."""
+
+    @ps.source
+    async def telling(ctx):
+        yield ps.Batch(1, ["a"])
+        await trio.sleep(1)
+        ctx.advance(5)
+        await trio.sleep(3)
+        yield ps.Batch(5, ["b"])
+
+    for runs in (1, 2):
+        seen = {}
+        reading, writing = ps.pair()
+        first = ps.pipe(telling(), writing)
+        second = ps.pipe(reading, ps.collect().named("got"))
+        if runs == 1:
+            both = ps.connect(ps.Duplex(telling(), ps.collect().named("got")), ps.Duplex(reading, writing))
+            async with both.open() as running, trio.open_nursery() as nursery:
+                start = trio.current_time()
+                await watch(running, nursery, seen, start)
+        else:
+            async with first.open(), second.open() as running, trio.open_nursery() as nursery:
+                start = trio.current_time()
+                await watch(running, nursery, seen, start)
+        assert seen == {0: 0, 1: 1, 4: 1, 5: 4}
+
+
+async def watch(running, nursery, seen, start):
+    async def wait(time):
+        await running.progress.completed(time, at="got")
+        seen[time] = trio.current_time() - start
+
+    for time in (0, 1, 4, 5):
+        nursery.start_soon(wait, time)
+    await running.result()
+
+
+def test_a_pair_is_used_once():
+    """A second opening of either end and pickling are refused by name."""
+    reading, writing = ps.pair()
+    pipeline = ps.connect(ps.Duplex(ps.values("ab"), ps.collect()), ps.Duplex(reading, writing))
+    assert ps.run(pipeline) == (None, ["a", "b"])
+    with pytest.raises(ps.ReuseError, match="sink of pair"):
+        ps.run(ps.pipe(ps.values("ab"), writing))
+    with pytest.raises(ps.ReuseError, match="source of pair"):
+        ps.run(ps.pipe(reading, ps.collect()))
+    for end in (reading, writing):
+        with pytest.raises(TypeError, match="pair, made at"):
+            pickle.dumps(end)
+
+
+# ---- connect
+
+
+async def test_half_open(counting, new_probe, autojump_clock):
+    """One direction ends before the other, which goes on."""
+    short, long = new_probe(), new_probe()
+    a = ps.Duplex(counting(short, 1), ps.collect())
+    b = ps.Duplex(counting(long, 3, delay=1), ps.collect())
+    async with ps.connect(a, b).open() as running:
+        assert await running.result() == ([0], [0, 1, 2])
+    assert short.balanced
+    assert long.balanced
+
+
+@pytest.mark.parametrize("side", [0, 1])
+async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, autojump_clock):
+    """The other's source is told why, and the run fails with the failure as it is."""
+    fails, goes_on, boom = new_probe(), new_probe(), Boom()
+    sides = [
+        ps.Duplex(counting(fails, 2, delay=1, failure=boom), ps.collect()),
+        ps.Duplex(counting(goes_on, 99, delay=1), ps.collect()),
+    ]
+    with pytest.raises(Boom) as caught:
+        async with ps.connect(sides[side], sides[1 - side]).open() as running:
+            await running.result()
+    assert caught.value is boom
+    assert fails.balanced
+    assert goes_on.balanced
+    assert goes_on.reasons == [boom]
+
+
+async def test_an_abort_ends_both(counting, new_probe, autojump_clock):
+    """Both sources are released."""
+    probes = [new_probe(), new_probe()]
+    a, b = (ps.Duplex(counting(probe, 99, delay=1), ps.collect()) for probe in probes)
+    async with ps.connect(a, b).open() as running:
+        await trio.sleep(2.5)
+        await running.abort()
+        assert all(probe.balanced and probe.acquired for probe in probes)
+
+
+async def test_a_conversation(autojump_clock):
+    """Two runs, connected by a duplex pair: questions go one way and answers the other, each waiting for the other."""
+    client, server = ps.duplex_pair()
+
+    async def answer(question):
+        await trio.sleep(1)
+        return question * 2
+
+    serving = ps.pipe(server.source, ps.map_async(answer, 1), server.sink)
+    asking = ps.connect(client, ps.Duplex(ps.values([1, 2, 3]), ps.collect()))
+    async with serving.open() as there, asking.open() as here:
+        assert await here.result() == ([2, 4, 6], None)
+        await there.result()
+
+
+def test_what_is_no_duplex_is_refused():
+    """A duplex is a source and a sink, and only duplexes are connected."""
+    for wrong in (lambda: ps.Duplex(ps.drain(), ps.count()), lambda: ps.connect(ps.count(), ps.drain())):
+        with pytest.raises(ps.CompositionError, match=r"Duplex|duplexes"):
+            wrong()
