@@ -66,7 +66,7 @@ def _subjects(name: str) -> list[Any]:
             return ready
         raise LookupError(
             f"{name!r} is no ready-made module; your own are named package.module:name. Ready-made are "
-            f"{', '.join(subject.name for subject in READY)}",
+            f"{'; '.join(subject.name for subject in READY)}",
         )
     try:
         module = importlib.import_module(module_name)

@@ -8,7 +8,7 @@ from pullstream.blueprint import Blueprint, Site, Source
 from pullstream.conformance.cells import Cell
 from pullstream.conformance.partners import CallableRaised, Ledger, SourceFailed, reference_source
 from pullstream.conformance.subject import Subject
-from pullstream.errors import PullstreamError
+from pullstream.errors import CompositionError, PullstreamError
 
 
 class Failed(Exception):
@@ -108,6 +108,8 @@ class Bench:
 
 
 def _placed(made: Blueprint, site: Site | None) -> Blueprint:
+    if not isinstance(made, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
+        raise CompositionError(f"what is tested is a source, a transformer or a sink, and this is {made!r}")
     if site is None:
         return made
     return attrs.evolve(made, modules=tuple(attrs.evolve(module, site=site) for module in made.modules))

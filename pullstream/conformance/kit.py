@@ -1,5 +1,6 @@
 """Running the grid: every cell of every subject, each compared with what comes out undisturbed."""
 
+import inspect
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -35,6 +36,7 @@ class Trial:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
+        _is_called_rightly(subject)
         made = self.made = Bench(subject, Cell()).made
         if isinstance(made, Pipeline):
             raise CompositionError(f"{subject.name} is a whole pipeline: what is tested is one of its modules")
@@ -231,6 +233,20 @@ def _subject(module: Any, site: Site, expectations: dict[str, Any]) -> Subject:
         module = cast("Callable[..., Blueprint]", module)
         return Subject(getattr(module, "__name__", repr(module)), module, site=site, **expectations)
     raise CompositionError(f"conformance() needs a blueprint, or a function that makes one, and got {module!r}")
+
+
+def _is_called_rightly(subject: Subject) -> None:
+    """Refuse a function that cannot be called with what it will be given, before it is."""
+    given = ["a function"] * subject.around + ["a resource"] * subject.resource + ["a source"] * subject.inputs
+    try:
+        inspect.signature(subject.make).bind(*given)
+    except TypeError as exc:
+        raise CompositionError(
+            f"{subject.name} would be called with ({', '.join(given)}) to make a module: {exc}. around=True (--around "
+            f"in a shell) calls it with a function of one value, resource=True with a resource",
+        ) from None
+    except ValueError:
+        pass  # it has no signature that one could look at
 
 
 def _shuffle(seed: int) -> None:

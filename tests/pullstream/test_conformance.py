@@ -244,6 +244,8 @@ def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
         ("no.such.package:name", "cannot be imported"),
         ("pullstream:nothing", "has no 'nothing'"),
         ("pullstream:__all__", "neither a blueprint"),
+        ("pullstream:map", "around=True"),
+        ("builtins:int", "this is 0"),
     ],
 )
 def test_the_command_explains_a_wrong_name(capsys, name, told):
