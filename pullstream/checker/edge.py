@@ -2,37 +2,14 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
-import attrs
-
-from pullstream.blueprint import Site
 from pullstream.checker.diagram import diagram
 from pullstream.checker.events import SAMPLE, Record, Seen, What
+from pullstream.checker.partner import Partner, Watching
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
-
-
-@attrs.frozen
-class Partner:
-    """Who is at an end of an edge."""
-
-    name: str
-    site: Site | None = None
-
-
-class Watching(Protocol):
-    """What an edge reports to; at a single edge, nobody."""
-
-    def broken(self, violation: Violation) -> None:
-        """A rule was broken; it is about to be raised."""
-
-    def began(self, edge: "Edge") -> None:
-        """The edge is asked for the first time."""
-
-    def ended(self, edge: "Edge", how: Event) -> None:
-        """The edge is over: an answer said so, or a termination was confirmed."""
 
 
 class _Unknown:

@@ -9,7 +9,8 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.checker.diagram import module_diagram
-from pullstream.checker.edge import Edge, Partner
+from pullstream.checker.edge import Edge
+from pullstream.checker.partner import Partner
 from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end

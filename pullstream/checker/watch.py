@@ -6,8 +6,9 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site
 from pullstream.checker.diagram import module_diagram
-from pullstream.checker.edge import Edge, Partner
+from pullstream.checker.edge import Edge
 from pullstream.checker.events import Seen
+from pullstream.checker.partner import Partner
 from pullstream.checker.ties import Tie
 from pullstream.protocol import Batch, Done, Reader
 

@@ -562,6 +562,27 @@ def test_a_violation_draws_both_sides_of_a_transformer():
 # ---- what it says nothing of
 
 
+def test_a_correct_pipeline_is_polite():
+    """Of a pipeline of many kinds the strictest checker says nothing; the grid asks it of every module by itself."""
+
+    async def slowly(n):
+        await trio.sleep(0)
+        return n
+
+    pipeline = ps.pipe(
+        ps.values(range(100), time=lambda n: n // 10),
+        ps.map_async(slowly, 4),
+        ps.take_times(8),
+        ps.tee(
+            ps.pipe(ps.reduce_by_key(lambda n: n % 3, ps.Fold(int, lambda n, _: n + 1)), ps.collect()),
+            ps.pipe(ps.flat_map(lambda n: [n] * 3), ps.take(20), ps.drain()),
+            ps.first(),
+        ),
+    )
+    for limit in (1, 7, 4096):
+        assert ps.run(pipeline, limit=limit, check="strict") == ps.run(pipeline, limit=limit)
+
+
 async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
     """What follows has an arrow; batches and indications are drawn as they are."""
     reader = watch(Numbers(1))
