@@ -11,6 +11,7 @@ from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.concat import concat
 from pullstream.combining.duplex import Duplex, connect, duplex_pair, pair
 from pullstream.combining.fork import fork
+from pullstream.combining.handshake import Talk, handshake
 from pullstream.combining.latest import combine_latest
 from pullstream.combining.lend import Lending, lend, lending
 from pullstream.combining.loop import Again, loop
@@ -138,6 +139,7 @@ __all__ = [
     "Sink",
     "Source",
     "StalledError",
+    "Talk",
     "Transformer",
     "Unpicklable",
     "WorkerDied",
@@ -176,6 +178,7 @@ __all__ = [
     "from_callback",
     "from_channel",
     "group_by",
+    "handshake",
     "infinite",
     "interval",
     "iterate",

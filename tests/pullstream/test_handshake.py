@@ -1,0 +1,140 @@
+"""handshake: a talk first, and then the streams."""
+
+import pickle
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """Raised by a talk."""
+
+
+async def nothing(io):
+    """Say nothing, and read nothing."""
+
+
+async def conversation(ask, tell, said=(), answered=(), **options):
+    """Both sides' results, each what the other said after the talk."""
+    client, server = ps.duplex_pair()
+    client, server = ps.handshake(client, ask, **options), ps.handshake(server, tell, **options)
+    here = ps.connect(client, ps.Duplex(ps.values(said), ps.collect()))
+    there = ps.connect(server, ps.Duplex(ps.values(answered), ps.collect()))
+    async with here.open() as one, there.open() as other:
+        return (await one.result())[0], (await other.result())[0]
+
+
+async def test_without_a_word():
+    """A talk that does nothing leaves the streams as they are."""
+    assert await conversation(nothing, nothing, "ab", "xyz") == (list("xyz"), list("ab"))
+
+
+async def test_values_bytes_and_lines(autojump_clock):
+    """What a talk reads is cut where it says, and what is left comes first in what follows."""
+    heard = []
+
+    async def ask(io):
+        await io.write("hello")
+        for chunk in (b"ab", b"cd\nli", b"ne 2\nrest", b"last"):
+            await trio.sleep(0.5)
+            await io.write(chunk)
+
+    async def tell(io):
+        heard.append(await io.read())
+        heard.append(await io.read_bytes(3))
+        heard.append(await io.read_line())
+        heard.append(await io.read_line())
+
+    assert await conversation(ask, tell, [b"more"]) == ([], [b"rest", b"last", b"more"])
+    assert heard == ["hello", b"abc", b"d", b"line 2"]
+
+
+async def test_a_talk_that_raises(counting, new_probe, autojump_clock):
+    """Both directions fail with it, and what was opened is released."""
+    boom, probes = Boom(), [new_probe(), new_probe()]
+
+    async def raising(io):
+        await io.read()
+        raise boom
+
+    peer = ps.Duplex(counting(probes[0], 9), ps.collect())
+    side = ps.handshake(peer, raising)
+    with pytest.raises(Boom) as caught:
+        async with ps.connect(side, ps.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
+            await running.result()
+    assert caught.value is boom
+    assert all(probe.balanced for probe in probes)
+    assert probes[0].reasons == [boom]
+
+
+async def test_a_talk_that_takes_too_long(autojump_clock):
+    """After its timeout the streams fail, and say so."""
+    start = trio.current_time()
+
+    async def silent(io):
+        await io.read()
+
+    with pytest.raises(ps.AskTimeout, match="within 2 s"):
+        client, _ = ps.duplex_pair()
+        side = ps.handshake(client, silent, timeout=2)
+        async with ps.connect(side, ps.Duplex(ps.empty(), ps.collect())).open() as running:
+            await running.result()
+    assert trio.current_time() - start == 2
+
+
+async def test_a_side_that_ends_in_the_talk(autojump_clock):
+    """Whoever reads is told; a talk may take that as it likes."""
+    told = []
+
+    async def reading(io):
+        try:
+            await io.read()
+        except ps.Ended as exc:
+            told.append(exc)
+
+    side = ps.handshake(ps.Duplex(ps.empty(), ps.collect()), reading)
+    async with ps.connect(side, ps.Duplex(ps.values("ab"), ps.collect())).open() as running:
+        assert await running.result() == ([], ["a", "b"])
+    assert len(told) == 1
+    with pytest.raises(ps.Ended, match="no line"):
+        peer = ps.Duplex(ps.values([b"xxxx"] * 9), ps.collect())
+        side = ps.handshake(peer, lambda io: io.read_line(most=10))
+        async with ps.connect(side, ps.Duplex(ps.empty(), ps.collect())).open() as running:
+            await running.result()
+
+
+async def test_an_abort_in_the_talk(counting, new_probe, autojump_clock):
+    """It is confirmed at once, the talk is cancelled, and both sources are released."""
+    probes = [new_probe(), new_probe()]
+    cancelled = []
+
+    async def endless(io):
+        try:
+            while True:
+                await io.read()
+        except trio.Cancelled:
+            cancelled.append(trio.current_time() - start)
+            raise
+
+    side = ps.handshake(ps.Duplex(counting(probes[0], 99, delay=1), ps.collect()), endless, timeout=99)
+    async with ps.connect(side, ps.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
+        start = trio.current_time()
+        await trio.sleep(3.5)
+        await running.abort()
+    assert cancelled == [3.5]
+    assert all(probe.balanced for probe in probes)
+
+
+def test_it_is_used_once_and_arguments_are_refused():
+    """A handshake is a handle."""
+    side = ps.handshake(ps.Duplex(ps.values("ab"), ps.drain()), nothing)
+    assert ps.run(ps.pipe(side.source, ps.collect())) == ["a", "b"]
+    with pytest.raises(ps.ReuseError, match="handshake"):
+        ps.run(ps.pipe(side.source, ps.collect()))
+    with pytest.raises(TypeError, match="handshake"):
+        pickle.dumps(side.source)
+    for wrong in ((ps.count(), nothing), (ps.Duplex(ps.count(), ps.drain()), 7)):
+        with pytest.raises(ps.CompositionError, match=r"handshake\(\)"):
+            ps.handshake(*wrong)
