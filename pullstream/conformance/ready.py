@@ -199,6 +199,7 @@ TRANSFORMERS: Final = (
     Subject("filter, none passes", lambda: ps.filter(lambda _: False)),
     Subject("flat_map, two each", lambda function: ps.flat_map(twice(function)), around=True),
     Subject("flat_map, none", lambda: ps.flat_map(lambda _: ())),
+    Subject("flat_map, sources", lambda function: ps.flat_map(streamed(function)), around=True),
     Subject("map_batches", lambda function: ps.map_batches(listing(function)), around=True, batches=True),
     Subject("map_async 1", lambda function: ps.map_async(calling(function), 1), around=True),
     Subject("map_async 3", lambda function: ps.map_async(calling(function), 3), around=True),

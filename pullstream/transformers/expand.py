@@ -4,14 +4,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from time import monotonic
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, callable_argument
+from pullstream.blueprint import Module, Source, Transformer, callable_argument
+from pullstream.engine.inner import forget_inner, open_inner
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.lane import Lane
 from pullstream.failures import Failed
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.transformers.on_error import OnError, catches, guarded_iterable, with_policy
 
 A = TypeVar("A")
@@ -120,20 +122,36 @@ def _map_batches(function: Callable[[list[Any]], Iterable[Any]], on_error: objec
 
 
 class _FlatMap(_Expand):
-    def __init__(self, function: Callable[[Any], Iterable[Any]]) -> None:
+    # A source that the function gives may keep an ask waiting.
+    prompt: ClassVar[bool] = False
+
+    def __init__(self, function: Callable[[Any], Iterable[Any] | Source[Any]]) -> None:
         super().__init__()
         self._function = function
         self._outer: Iterator[Any] = iter(())
+        self._lane: Lane[Any] | None = None
 
     @override
     async def next_inner(self, limit: int) -> Iterator[Any] | None:
+        if self._lane is not None:
+            return await self._of_source(self._lane, limit)
         for value in self._outer:
-            return iter(self._function(value))
+            return self._begin(value)
         batch = await self.upstream.ask(limit)
         if batch is DONE:
             return None
         self._time = batch.time
         self._outer = iter(batch.values)
+        return iter(())
+
+    async def _of_source(self, lane: Lane[Any], limit: int) -> Iterator[Any] | None:
+        batch = await lane.ask(limit)
+        if batch is not DONE:
+            return iter(batch.values)
+        if self.state is not State.OPEN:
+            return None
+        forget_inner(self, [lane])
+        self._lane = None
         return iter(())
 
     @override
@@ -142,12 +160,21 @@ class _FlatMap(_Expand):
         values.extend(islice(self._inner, limit))
         while len(values) < limit:
             self._inner = None
+            if self._lane is not None:
+                return
             for value in self._outer:
-                self._inner = iter(self._function(value))
+                self._inner = self._begin(value)
                 values.extend(islice(self._inner, limit - len(values)))
                 break
             else:
                 return
+
+    def _begin(self, value: Any) -> Iterator[Any]:
+        given = self._function(value)
+        if isinstance(given, Source):
+            self._lane = open_inner(self, cast("Source[Any]", given))
+            return iter(())
+        return iter(given)
 
     @override
     def acknowledged(self) -> None:
@@ -156,10 +183,16 @@ class _FlatMap(_Expand):
 
 
 @overload
-def flat_map(function: Callable[[A], Iterable[B]], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
+def flat_map(
+    function: Callable[[A], Iterable[B] | Source[B]], *, on_error: OnError[A] = "fail"
+) -> Transformer[A, B]: ...
 @overload
-def flat_map(function: Callable[[A], Iterable[B]], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
-def flat_map(function: Callable[[Any], Iterable[Any]], *, on_error: object = "fail") -> Transformer[Any, Any]:
+def flat_map(
+    function: Callable[[A], Iterable[B] | Source[B]], *, on_error: Literal["result"]
+) -> Transformer[A, B | Failed[A]]: ...
+def flat_map(
+    function: Callable[[Any], Iterable[Any] | Source[Any]], *, on_error: object = "fail"
+) -> Transformer[Any, Any]:
     """Apply a function that gives any number of values for each, and give them one after another.
 
     >>> import pullstream as ps
@@ -169,10 +202,18 @@ def flat_map(function: Callable[[Any], Iterable[Any]], *, on_error: object = "fa
     The iterables are read only as far as is asked for, so they may be endless; one that is a generator is closed if
     the stream ends in its middle. If the function raises, or an iterable does, see `map`; what came of the value
     before has come.
+
+    The function may give a source instead, which is opened, and read to its end, before the next value is taken:
+
+    >>> ps.run(ps.pipe(ps.values("ab"), ps.flat_map(lambda value: ps.repeat(value, 2)), ps.collect()))
+    ['a', 'a', 'b', 'b']
+
+    Its values are at the time of the value it was given for, and its failure is the stream's. Several side by side,
+    or nested ones, are for `flatten` after `map`.
     """
     callable_argument("flat_map", "function", function)
     return Transformer(with_policy(Module("flat_map", _flat_map, (function,)), on_error))
 
 
-def _flat_map(function: Callable[[Any], Iterable[Any]], on_error: object = "fail") -> _FlatMap:
+def _flat_map(function: Callable[[Any], Any], on_error: object = "fail") -> _FlatMap:
     return _FlatMap(guarded_iterable(function) if catches(on_error) else function)

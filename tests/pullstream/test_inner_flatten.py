@@ -42,6 +42,18 @@ def test_values_of_all_forms(form, width, limit):
             assert [value for value in values if value // 10 == n] == everything[4 * n : 4 * n + 4]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("form", ["sources", "lists", "generators"])
+def test_flat_map_takes_all_forms(form, limit):
+    """Sources and iterables give the same, one after another; an empty one gives nothing."""
+
+    def mixed(n):
+        return ps.empty() if n == 2 else nested(n)[form]
+
+    values = ps.run(ps.pipe(ps.values(range(5)), ps.flat_map(mixed), ps.collect()), limit=limit)
+    assert values == [n * 10 + m for n, m in product([0, 1, 3, 4], range(4))]
+
+
 @pytest.mark.parametrize("width", [1, 2])
 def test_depth(width):
     """Exactly as many levels as were asked for are opened; with None, all of them, and what is no stream passes."""
@@ -113,7 +125,7 @@ def test_a_hundred_thousand_empty_inner_streams():
 WAYS = ("abort", "error", "abort under way", "cancel", "inner fails", "outer fails", "end")
 
 
-@pytest.mark.parametrize("cell", list(product(WAYS, range(6), [1, 3], [1, 4])))
+@pytest.mark.parametrize("cell", list(product(WAYS, range(6), [0, 1, 3], [1, 4])))
 async def test_every_ending_at_every_position(cell, counting, new_probe, edge, autojump_clock):
     """Outer and inner streams are opened and released once each and told why; a failure goes down as it is."""
     way, position, width, limit = cell
@@ -129,8 +141,7 @@ async def test_every_ending_at_every_position(cell, counting, new_probe, edge, a
     count = position // 2 if way == "outer fails" else 3
     stream = ps.pipe(
         counting(outer, count, delay=1, failure=boom if way == "outer fails" else None),
-        ps.map(inner),
-        ps.flatten(width=width),
+        ps.pipe(ps.map(inner), ps.flatten(width=width)) if width else ps.flat_map(inner),
     )
     outcome = None
     async with edge(stream) as reader:
