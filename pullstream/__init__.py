@@ -66,8 +66,11 @@ from pullstream.sources.pushable import Pushable, pushable
 from pullstream.sources.values import empty, fail, keys, once, values
 from pullstream.time import agg
 from pullstream.time.aggregate import aggregate
+from pullstream.time.epochs import epochs
 from pullstream.time.fold import Fold
 from pullstream.time.reduce import count_by_key, reduce_by_key, reduce_by_time
+from pullstream.time.restamp import delay, restamp
+from pullstream.time.stamping import stamp
 from pullstream.transformers.batch import batch
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
@@ -161,9 +164,11 @@ __all__ = [
     "debounce",
     "decode",
     "deferred",
+    "delay",
     "drain",
     "duplex_pair",
     "empty",
+    "epochs",
     "fail",
     "filter",
     "filter_not",
@@ -214,6 +219,7 @@ __all__ = [
     "reduce_by_key",
     "reduce_by_time",
     "repeat",
+    "restamp",
     "retry",
     "run",
     "sample",
@@ -222,6 +228,7 @@ __all__ = [
     "skip",
     "source",
     "split",
+    "stamp",
     "take",
     "take_times",
     "tally",

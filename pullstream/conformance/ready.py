@@ -63,6 +63,11 @@ def counted(key: Function, on_error: Literal["fail", "skip"] = "fail") -> ps.Tra
     return ps.reduce_by_key(key, ps.Fold(int, lambda n, _: n + 1), on_error=on_error)
 
 
+def untimed(transformer: ps.Transformer[Any, Any]) -> ps.Transformer[Any, Any]:
+    """A transformer that takes an input with one time."""
+    return ps.pipe(ps.restamp(lambda _: 0), transformer)
+
+
 def rounds(function: Function, number: int) -> Function:
     """A body for a loop: every value goes round so often, and is then given to the function."""
 
@@ -227,6 +232,18 @@ TRANSFORMERS: Final = (
     Subject("reduce_by_time", lambda f: ps.reduce_by_time(ps.agg.sum(f)), around=True, flushes=True),
     Subject("count_by_key", ps.count_by_key, around=True, flushes=True),
     Subject("aggregate", lambda f: ps.aggregate(f, n=ps.agg.count()), around=True, flushes=True),
+    Subject("stamp", lambda f: ps.stamp(f, nest=True), around=True),
+    Subject(
+        "stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop")), around=True
+    ),
+    Subject("stamp, what is late aside", lambda: untimed(ps.stamp(lambda n: -n, lateness=1, late=ps.drain()))),
+    Subject("epochs of 2", lambda: untimed(ps.epochs(2))),
+    Subject("epochs of 2, within times", lambda: ps.epochs(2, nest=True)),
+    Subject("epochs by a test", lambda f: ps.epochs(begin=lambda n: f(n) % 20 == 0, nest=True), around=True),
+    Subject("epochs by key", lambda f: ps.epochs(key=lambda n: f(n) // 20, nest=True), around=True),
+    Subject("epochs by the clock", lambda: untimed(ps.epochs(seconds=1.5)), timing=True),
+    Subject("restamp", lambda: ps.restamp(lambda n: n // 2)),
+    Subject("delay", lambda: ps.delay(3)),
     Subject("map, failures left out", lambda f: ps.map(f, on_error="skip"), around=True, absorbs=True),
     Subject("map, failures as results", shown_results, around=True, absorbs=True),
     Subject("map, failures diverted", lambda f: ps.map(f, on_error=ps.drain()), around=True, absorbs=True),

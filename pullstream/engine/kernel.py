@@ -66,8 +66,11 @@ class Kernel(ABC, Generic[T]):
     sources: "Sequence[Source[object]]" = ()
     """Sources that a run opens with the module and gives it as further `inputs`."""
 
-    summaries: "Sequence[Summary]" = ()
-    """What the module does to the times of each of its inputs, where it answers at others than it receives."""
+    summaries: "Sequence[Summary | Sequence[Summary]]" = ()
+    """What the module does to the times of each of its inputs, where it answers at others than it receives.
+
+    An empty row says that nothing follows from that input's times: what may be answered then is what is held.
+    """
 
     depth: int = 0
     """How many kernels stand in a row above this one, with itself."""

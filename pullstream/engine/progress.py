@@ -214,7 +214,7 @@ class Progress:
         upstreams: Sequence[Seat],
         *,
         sink: bool = False,
-        summaries: Sequence[Summary] = (),
+        summaries: Sequence[Summary | Sequence[Summary]] = (),
     ) -> Seat:
         """A place for a module, below `upstreams`; `summaries` say what it does to the times that come from each."""
         seat = Seat(self, names, site, list(upstreams), node=len(self._seats), place=self._places)

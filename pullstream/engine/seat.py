@@ -102,7 +102,7 @@ class Seat:
         self.site = site
         self.node = node
         self.upstreams = upstreams
-        self.summaries: Sequence[Summary] = ()
+        self.summaries: Sequence[Summary | Sequence[Summary]] = ()
         """What the module does to the times of each input; nothing, if it does not say."""
         # A graph numbers its ports so: node by node, the inputs before the output.
         self.ports = [Port(self, place + number) for number in range(len(upstreams))]

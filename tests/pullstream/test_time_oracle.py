@@ -131,3 +131,45 @@ def test_eager_results(case):
     found = ran(case, merged(case), ps.reduce_by_time(ps.agg.count(), eager=True))
     for time, rows in by_time(case.all).items():
         assert [count for at, count in found if at == time] == [*range(1, len(rows) + 1), len(rows)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases, st.integers(0, 3))
+def test_event_times_out_of_order(case, bound):
+    """Stamped anew from an interleaving, what is not late is counted at its event time, and what is late is aside."""
+    late, seen = [], []
+    stamped = ps.stamp(lambda row: row[0], lateness=bound, late=ps.drain(late.append))
+    flat = ps.pipe(merged(case), ps.restamp(lambda _: 0), ps.tap(seen.append))
+    found = ran(case, flat, stamped, ps.count_by_key(lambda row: row[1]))
+    latest, expected, behind = None, collections.defaultdict(collections.Counter), []
+    for row in seen:
+        if latest is not None and row[0] < latest - bound:
+            behind.append(row)
+            continue
+        latest = row[0] if latest is None else max(latest, row[0])
+        expected[row[0]][row[1]] += 1
+    assert late == behind
+    assert [time for time, _ in found] == sorted(time for time, _ in found)
+    assert len(found) == len({(time, key) for time, (key, _) in found})
+    assert {time: dict(value for at, value in found if at == time) for time, _ in found} == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases)
+def test_times_within_times(case):
+    """Nested epochs are cut within each time above, however values of several times alternate."""
+    found = ran(case, merged(case), ps.epochs(2, nest=True), ps.reduce_by_time(ps.agg.count()))
+    expected = {}
+    for time, rows in by_time(case.all).items():
+        for number in range(0, len(rows), 2):
+            expected[time, number // 2] = len(rows[number : number + 2])
+    assert dict(found) == expected
+    assert len(found) == len(expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases, st.integers(1, 4))
+def test_coarser_times(case, size):
+    """What is counted at restamped times is what falls into each."""
+    found = ran(case, merged(case), ps.restamp(lambda n: n // size), ps.delay(3), ps.reduce_by_time(ps.agg.count()))
+    assert found == sorted(collections.Counter(row[0] // size + 3 for row in case.all).items())

@@ -1,0 +1,281 @@
+"""`stamp`, `epochs`, `restamp`, `delay`: which times, when they complete, and what goes wrong."""
+
+import datetime as dt
+
+import pytest
+import trio
+
+import pullstream as ps
+
+LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+
+
+def timed(source, *modules, limit=4096):
+    """The (time, value) pairs that come."""
+    return ps.run(ps.pipe(source, *modules, ps.collect(timed=True)), limit=limit)
+
+
+@ps.source
+async def moving(ctx, *steps):
+    """Yields what is a batch, sleeps for so many seconds, or moves its clock to a ("to", time)."""
+    for step in steps:
+        if isinstance(step, ps.Batch):
+            yield step
+        elif isinstance(step, tuple):
+            ctx.advance(step[1])
+        else:
+            await trio.sleep(step)
+
+
+async def completions(pipeline, *times):
+    """When, after the start, each time was complete."""
+    start = trio.current_time()
+    when = {}
+    async with pipeline.open() as running, trio.open_nursery() as nursery:
+
+        async def wait(time):
+            await running.progress.completed(time)
+            when[time] = trio.current_time() - start
+
+        for time in times:
+            nursery.start_soon(wait, time)
+    return when
+
+
+@LIMITS
+def test_stamp_gives_every_value_its_time(limit):
+    """Event times in order, of whatever they are made, at every limit."""
+    days = [dt.date(2013, 1, 1), dt.date(2013, 1, 1), dt.date(2013, 1, 3)]
+    assert timed(ps.values(days), ps.stamp(lambda day: day), limit=limit) == [(day, day) for day in days]
+    assert timed(ps.empty(), ps.stamp(lambda day: day), limit=limit) == []
+
+
+@LIMITS
+def test_a_value_that_goes_back_is_an_error_that_names_it(limit):
+    """The values before it are delivered, and the error says which value, which times, and what to write."""
+    seen = []
+    pipeline = ps.pipe(ps.values([1, 2, 5, 4]), ps.stamp(lambda n: n).named("clock"), ps.drain(seen.append))
+    with pytest.raises(ps.CapabilityError, match=r"clock.*4 is at 4, and 5 came before.*lateness") as caught:
+        ps.run(pipeline, limit=limit)
+    assert seen == [1, 2, 5]
+    assert "test_time_stamping.py" in str(caught.value)
+
+
+@LIMITS
+def test_a_function_that_raises_or_gives_no_time(limit):
+    """What came before is delivered first (R8), and each value is asked for its time once."""
+    seen, asked = [], []
+
+    def time(n):
+        asked.append(n)
+        return [1, 1, 2, None][n]
+
+    with pytest.raises(TypeError, match="3 has no time"):
+        ps.run(ps.pipe(ps.values(range(4)), ps.stamp(time), ps.drain(seen.append)), limit=limit)
+    assert seen == [0, 1, 2]
+    assert asked == [0, 1, 2, 3]
+
+
+def within(rows, bound):
+    """What of some numbers is late, and what is not."""
+    fine, late, latest = [], [], None
+    for n in rows:
+        (late if latest is not None and n < latest - bound else fine).append(n)
+        latest = n if latest is None else max(latest, n)
+    return fine, late
+
+
+ROWS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9]
+
+
+@LIMITS
+@pytest.mark.parametrize("bound", [0, 1, 4, 100])
+def test_what_is_late_goes_where_it_was_told_to(limit, bound):
+    """A value behind the latest by more than the bound is dropped and counted, goes aside, or is an error."""
+    fine, late = within(ROWS, bound)
+    aside = []
+
+    async def main():
+        stamped = ps.stamp(lambda n: n, lateness=bound, late="drop")
+        async with ps.pipe(ps.values(ROWS), stamped, ps.collect(timed=True)).open(limit=limit) as running:
+            return await running.result(), running.progress.counters()[1].skipped
+
+    assert trio.run(main) == ([(n, n) for n in fine], len(late))
+    to_sink = ps.stamp(lambda n: n, lateness=bound, late=ps.drain(aside.append))
+    assert timed(ps.values(ROWS), to_sink, limit=limit) == [(n, n) for n in fine]
+    assert aside == late
+    if late:
+        with pytest.raises(ps.CapabilityError, match=f"too late: {late[0]} is at {late[0]}"):
+            timed(ps.values(ROWS), ps.stamp(lambda n: n, lateness=bound), limit=limit)
+
+
+def test_lateness_of_dates():
+    """Whatever can be subtracted from the times."""
+    moments = [dt.datetime(2013, 1, 1, hour, tzinfo=dt.UTC) for hour in (3, 1, 2, 9, 8)]
+    stamped = ps.stamp(lambda moment: moment, lateness=dt.timedelta(hours=2))
+    assert timed(ps.values(moments), stamped) == [(moment, moment) for moment in moments]
+
+
+async def test_event_times_complete_as_they_are_passed(autojump_clock):
+    """A time is complete when a later one has come, and all are at the end."""
+    source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [1, 2]), 1, ps.Batch(0, [4]), 1)
+    when = await completions(ps.pipe(source, ps.stamp(lambda n: n), ps.drain()), 0, 1, 2, 3, 4, 5)
+    assert when == {0: 0, 1: 1, 2: 2, 3: 2, 4: 3, 5: 3}
+
+
+async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clock):
+    """A time is complete when one has come that is more than the lateness later."""
+    source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [3]), 1, ps.Batch(0, [2]), 1, ps.Batch(0, [5]), 1)
+    stamped = ps.stamp(lambda n: n, lateness=2)
+    assert await completions(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}
+
+
+def test_a_second_time_is_refused_with_a_way_out():
+    """Who gives times takes an input that has one; the error says what to write."""
+    source = ps.values([1, 2], time=lambda n: n)
+    for module in (ps.stamp(lambda n: n), ps.epochs(1), ps.epochs(seconds=1)):
+        with pytest.raises(ps.CapabilityError, match=r"several already: 1 and 2.*nest=True.*restamp"):
+            timed(source, module)
+
+
+@LIMITS
+def test_nested_times_are_pairs(limit):
+    """With nest=True each time above has a clock of its own."""
+    source = ps.values(["a1", "a2", "b1", "b1"], time=lambda word: word[0])
+    assert timed(source, ps.stamp(lambda word: int(word[1]), nest=True), limit=limit) == [
+        (("a", 1), "a1"),
+        (("a", 2), "a2"),
+        (("b", 1), "b1"),
+        (("b", 1), "b1"),
+    ]
+    assert [time for time, _ in timed(source, ps.epochs(1, nest=True), limit=limit)] == [
+        ("a", 0),
+        ("a", 1),
+        ("b", 0),
+        ("b", 1),
+    ]
+
+
+async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock):
+    """A source that only moves its clock completes every pair with that time, and what was before."""
+    source = moving(ps.Batch(1, [3]), 1, ps.Batch(1, [5]), 1, ("to", 2), 1, ("to", 4), 1, ps.Batch(4, [0]), 1)
+    pipeline = ps.pipe(source, ps.stamp(lambda n: n, nest=True), ps.drain())
+    times = (1, 2), (1, 4), (1, 9), (2, 9), (3, 0), (4, 0)
+    assert await completions(pipeline, *times) == {
+        (1, 2): 0,
+        (1, 4): 1,
+        (1, 9): 2,
+        (2, 9): 3,
+        (3, 0): 3,
+        (4, 0): 5,
+    }
+
+
+async def test_a_clock_that_moves_passes_restamp_and_delay(autojump_clock):
+    """Their times follow from those above, with or without data; results wake for them."""
+    seen = []
+    source = moving(ps.Batch(3, ["x"]), 1, ("to", 9), 1, ("to", 10), 1, ("to", 30), 1)
+    note = ps.map(lambda pair: seen.append((pair, trio.current_time() - start)))
+    start = trio.current_time()
+    pipeline = ps.pipe(source, ps.restamp(lambda n: n // 10), ps.delay(5), ps.count_by_key(), note, ps.drain())
+    assert await completions(pipeline, 4, 5, 6, 7) == {4: 0, 5: 2, 6: 3, 7: 3}
+    assert seen == [(("x", 1), 2)]
+
+
+@LIMITS
+def test_epochs(limit):
+    """By count, by a test, by change of key; the first value begins none."""
+    source = ps.values([1, 1, 2, 2, 2, 1])
+
+    def numbers(module):
+        return [time for time, _ in timed(source, module, limit=limit)]
+
+    assert numbers(ps.epochs(1)) == [0, 1, 2, 3, 4, 5]
+    assert numbers(ps.epochs(4)) == [0, 0, 0, 0, 1, 1]
+    assert numbers(ps.epochs(begin=lambda n: n == 1)) == [0, 1, 1, 1, 1, 2]
+    assert numbers(ps.epochs(begin=lambda n: n == 2)) == [0, 0, 1, 2, 3, 3]
+    assert numbers(ps.epochs(key=lambda n: n)) == [0, 0, 1, 1, 1, 2]
+
+
+async def test_an_epoch_is_complete_with_its_last_value(autojump_clock):
+    """That of a count needs no value of the next."""
+    source = moving(ps.Batch(0, "ab"), 1, ps.Batch(0, "c"), 1)
+    assert await completions(ps.pipe(source, ps.epochs(2), ps.drain()), 0, 1) == {0: 0, 1: 2}
+    by_key = ps.pipe(source, ps.epochs(key=lambda c: c < "c"), ps.drain())
+    assert await completions(by_key, 0, 1) == {0: 1, 1: 2}
+
+
+async def test_epochs_of_the_clock_end_without_values(autojump_clock):
+    """A period is complete when it is over, whatever arrives."""
+    source = moving(ps.Batch(0, "a"), 1.5, ps.Batch(0, "b"), 2, ps.Batch(0, "c"), 0.25)
+    pipeline = ps.pipe(source, ps.epochs(seconds=1), ps.drain())
+    assert await completions(pipeline, 0, 1, 2, 3) == {0: 1, 1: 2, 2: 3, 3: 3.75}
+    async with ps.pipe(source, ps.epochs(seconds=1), ps.collect(timed=True)).open() as running:
+        assert await running.result() == [(0, "a"), (1, "b"), (3, "c")]
+
+
+@LIMITS
+def test_ten_thousand_times_leave_nothing(limit):
+    """One hold for the time that may come next, and clocks only for what is open above."""
+    from pullstream.time.stamping import Stamping
+
+    kernels = []
+    given = Stamping._enter
+
+    def enter(self, outer):
+        given(self, outer)
+        kernels.append(self)
+        assert len(self._clocks) <= 2
+        assert len(self.seat.held) <= 3
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stamping, "_enter", enter)
+        source = ps.values(range(10_000), time=lambda n: n // 2)
+        modules = ps.stamp(lambda n: n, nest=True), ps.epochs(1, nest=True)
+        assert ps.run(ps.pipe(source, *modules, ps.tally()), limit=limit) == 10_000
+    assert len(kernels) == 15_000
+    assert not any(kernel.seat.held for kernel in set(kernels))
+
+
+def test_restamp_is_monotone_or_fails():
+    """A function that goes back where its times go on is refused, and what it raises is raised."""
+    source = ps.values([1, 2], time=lambda n: n)
+    with pytest.raises(ps.CapabilityError, match=r"made -2 of the time 2, and -1 of 1"):
+        timed(source, ps.restamp(lambda n: -n))
+    with pytest.raises(ZeroDivisionError):
+        timed(source, ps.restamp(lambda n: 1 // (n - 2)))
+    with pytest.raises(TypeError, match="None"):
+        timed(source, ps.restamp(lambda n: None))
+
+
+def test_restamp_fails_for_a_time_without_values():
+    """What the sidecar alone asked for is told at the end."""
+    with pytest.raises(ZeroDivisionError):
+        timed(moving(ps.Batch(1, "a"), ("to", 2), 0), ps.restamp(lambda n: 1 // (n - 2)), ps.count_by_key())
+
+
+def test_bad_arguments_are_refused_when_composing():
+    """Each names the module, and what it needs."""
+
+    async def later(value):
+        return value
+
+    for make, told in (
+        (lambda: ps.stamp(3), "stamp"),
+        (lambda: ps.stamp(later), "async"),
+        (lambda: ps.stamp(len, late="drop"), "lateness"),
+        (lambda: ps.stamp(len, lateness=1, late="skip"), "'skip'"),
+        (lambda: ps.stamp(len, lateness=1, late=ps.map(len)), "a sink"),
+        (ps.epochs, "needs one of"),
+        (lambda: ps.epochs(2, seconds=1), "needs one of"),
+        (lambda: ps.epochs(0), "at least 1"),
+        (lambda: ps.epochs(begin=3), "begin"),
+        (lambda: ps.epochs(key=later), "async"),
+        (lambda: ps.epochs(seconds=0), "seconds"),
+        (lambda: ps.epochs(seconds=1, nest=True), "nest"),
+        (lambda: ps.restamp(None), "restamp"),
+        (lambda: ps.delay(-1), "backwards"),
+        (lambda: ps.delay("x"), "delay"),
+    ):
+        with pytest.raises(ps.CompositionError, match=told):
+            make()
