@@ -13,7 +13,7 @@ from pullstream.engine.context import Context
 from pullstream.engine.fused import Kind, Stage
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
-from pullstream.transformers.on_error import OnError, catches, with_policy
+from pullstream.transformers.on_error import OnError, catches, skip_option, with_policy
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -95,10 +95,7 @@ def reduce(function: Callable[[R, A], R], initial: R, *, on_error: Literal["fail
     whose call raises is left out, and counted.
     """
     sync_argument("reduce", "function", function, "a fold answers at once; map_async the values first")
-    if on_error not in ("fail", "skip"):
-        raise CompositionError(f"reduce() at {Site.here()} got on_error={on_error!r}: it is 'fail' or 'skip'")
-    options = () if on_error == "fail" else (("on_error", on_error),)
-    return Sink((Module("reduce", _reduce, (function, initial), options),))
+    return Sink((Module("reduce", _reduce, (function, initial), skip_option("reduce", on_error)),))
 
 
 def _reduce(

@@ -2,27 +2,32 @@
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, count_argument, sync_argument
 from pullstream.engine.context import Context
 from pullstream.protocol import DONE, Reader
+from pullstream.transformers.on_error import skip_option
 
 A = TypeVar("A")
 D = TypeVar("D")
+
+Skip = Literal["fail", "skip"]
 
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 
 
 @overload
-def find(test: Callable[[A], object], *, limit: int = 1) -> Sink[A, A | None]: ...
+def find(test: Callable[[A], object], *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | None]: ...
 @overload
-def find(test: Callable[[A], object], default: A, *, limit: int = 1) -> Sink[A, A]: ...
+def find(test: Callable[[A], object], default: A, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A]: ...
 @overload
-def find(test: Callable[[A], object], default: D, *, limit: int = 1) -> Sink[A, A | D]: ...
-def find(test: Callable[[Any], object], default: Any = None, *, limit: int = 1) -> Sink[Any, Any]:
+def find(test: Callable[[A], object], default: D, *, limit: int = 1, on_error: Skip = "fail") -> Sink[A, A | D]: ...
+def find(
+    test: Callable[[Any], object], default: Any = None, *, limit: int = 1, on_error: Skip = "fail"
+) -> Sink[Any, Any]:
     """Give the first value for which `test` is true, and abort what is upstream; `default` if there is none.
 
     >>> import pullstream as ps
@@ -32,21 +37,28 @@ def find(test: Callable[[Any], object], default: Any = None, *, limit: int = 1) 
     '0'
 
     It asks for one value at a time, so that nothing past the match is produced. Where that does not matter, a larger
-    `limit` is faster: what is upstream may then be up to so many values ahead.
+    `limit` is faster: what is upstream may then be up to so many values ahead. With `on_error="skip"` a value whose
+    test raises is left out, and counted.
     """
     sync_argument("find", "test", test, "a test answers at once; map_async the values first")
     count_argument("find", "limit", limit, least=1)
     args = (test,) if default is None else (test, default)
-    return Sink((Module("find", _find, args, () if limit == 1 else (("limit", limit),)),))
+    options = () if limit == 1 else (("limit", limit),)
+    return Sink((Module("find", _find, args, (*options, *skip_option("find", on_error))),))
 
 
-def _find(test: Callable[[Any], object], default: Any = None, limit: int = 1) -> Body:
+def _find(test: Callable[[Any], object], default: Any = None, limit: int = 1, on_error: str = "fail") -> Body:
     async def body(upstream: Reader[Any], ctx: Context) -> Any:
         while (batch := await upstream.ask(min(limit, ctx.limit) if limit > 1 else 1)) is not DONE:
             began = monotonic()
             for value in batch.values:
-                if test(value):
-                    return value
+                try:
+                    if test(value):
+                        return value
+                except Exception:
+                    if on_error == "fail":
+                        raise
+                    ctx.skipped()
             ctx.worked(monotonic() - began)
             await ctx.breathe()
         return default

@@ -43,6 +43,13 @@ def with_policy(
     return (module, _follower(f"{module}, composed at {module.site}", on_error))
 
 
+def skip_option(name: str, on_error: object) -> tuple[tuple[str, object], ...]:
+    """The option of a module that has no place for a result: it leaves the value out itself, and counts it."""
+    if on_error not in ("fail", "skip"):
+        raise CompositionError(f"{name}() at {Site.here()} got on_error={on_error!r}: it is 'fail' or 'skip'")
+    return () if on_error == "fail" else (("on_error", on_error),)
+
+
 def _is_sink(value: object) -> bool:
     return isinstance(value, Blueprint) and value.kind == "sink"
 

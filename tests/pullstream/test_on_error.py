@@ -151,6 +151,7 @@ def test_sinks_leave_out_what_fails(policy, limit):
     source = ps.values(range(6))
     sinks = {
         "drain": (ps.drain(lambda n: seen.append(checked(n)), on_error=policy), None),
+        "find": (ps.find(lambda n: checked(n) > 3, on_error=policy), 4),
         "reduce": (ps.reduce(lambda total, n: total + checked(n), 0, on_error=policy), 6),
         "key": (ps.pipe(ps.reduce_by_key(checked, COUNTING, on_error=policy), ps.collect()), [(0, 1), (2, 1), (4, 1)]),
         "step": (ps.pipe(ps.reduce_by_key(lambda n: 0, SUMMING, on_error=policy), ps.collect()), [(0, 6)]),
@@ -187,7 +188,12 @@ async def test_what_is_left_out_is_counted(module):
 
 
 @pytest.mark.parametrize(
-    "sink", [ps.drain(checked, on_error="skip"), ps.reduce(lambda _, n: checked(n), 0, on_error="skip")]
+    "sink",
+    [
+        ps.drain(checked, on_error="skip"),
+        ps.reduce(lambda _, n: checked(n), 0, on_error="skip"),
+        ps.find(lambda n: checked(n) > 9, on_error="skip"),
+    ],
 )
 async def test_what_a_sink_leaves_out_is_counted(sink):
     """The same for sinks."""
@@ -201,6 +207,7 @@ async def test_what_a_sink_leaves_out_is_counted(sink):
     [
         lambda: ps.drain(print, on_error="result"),
         lambda: ps.reduce(max, 0, on_error="result"),
+        lambda: ps.find(max, on_error="result"),
         lambda: ps.reduce_by_key(len, COUNTING, on_error="result"),
     ],
 )
