@@ -14,7 +14,7 @@ class Unseen(Exception):
     """What these tests let fail."""
 
 
-@pytest.fixture(autouse=True, params=range(12))
+@pytest.fixture(autouse=True, params=range(6))
 def schedule(request):
     """Each seed is another order in which trio lets tasks run."""
     trio_scheduler._r.seed(request.param)
@@ -155,6 +155,49 @@ class TestAside:
         trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))
 
         assert all(set(range(1, time + 1, 2)) <= set(seen) for time, seen in told)
+
+    def test_nothing_is_complete_before_the_release(self, limit, counting, probe):
+        """What the main branch has left out looks complete to the side sink only when upstream has let go."""
+        told = []
+
+        @ps.transformer
+        class Slow(ps.Kernel):
+            async def produce(self, limit):
+                return await self.upstream.ask(limit)
+
+            async def release(self):
+                await trio.sleep(3)
+
+        async def program():
+            parts = (Slow(), aside(kept([]).named("side")), ps.take(2), ps.drain())
+            async with ps.pipe(counting(probe, 100, timed=True), *parts).open(limit=limit) as running:
+                await running.progress.completed(90, at="side")
+                told.append(trio.current_time())
+
+        began = []
+
+        async def timed():
+            began.append(trio.current_time())
+            await program()
+
+        trio.run(timed, clock=trio.testing.MockClock(autojump_threshold=0))
+
+        assert told[0] - began[0] == 3
+
+    def test_the_main_branch_waits_for_what_lies_there_alone(self, limit, counting, probe):
+        """When the side sink has taken what there was, it may work on it as long as it likes."""
+        main = []
+
+        async def program():
+            parts = (aside(kept([], pause=50), lambda n: n in (1, 30)), kept(main))
+            async with ps.pipe(counting(probe, 60, timed=True), *parts).open(limit=limit) as running:
+                await trio.sleep(49)
+                assert main[-1] >= 29
+                await running.result()
+
+        trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))
+
+        assert main == [*(n for n in range(60) if n not in (1, 30)), "done"]
 
 
 @pytest.mark.parametrize("limit", [1, 4096])

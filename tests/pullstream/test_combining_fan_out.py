@@ -18,7 +18,7 @@ class Unseen(Exception):
     """What these tests let fail."""
 
 
-@pytest.fixture(params=range(8))
+@pytest.fixture(params=range(4))
 def schedule(request):
     """Each seed is another order in which trio lets tasks run."""
     trio_scheduler._r.seed(request.param)
@@ -128,6 +128,25 @@ class TestLag:
         assert len(told[3][1]) < 12
 
 
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("lag", [0, 9])
+def test_a_failure_that_a_branch_deals_with(limit, lag, counting, probe):
+    """What a failure froze above is the branch's own once it has caught it: its times complete with its end."""
+    told = []
+
+    async def main():
+        branch = ps.pipe(ps.catch(lambda exc: ps.values([99], time=lambda _: 5)), kept([]).named("caught"))
+        sinks = ps.tee(branch, ps.pipe(ps.catch(lambda exc: ps.values([])), kept([])), lag=lag)
+        async with ps.pipe(counting(probe, 3, failure=Unseen(), timed=True), sinks).open(limit=limit) as running:
+            await running.progress.completed(4, at="caught")
+            told.append(running.progress.frontier(at="tee"))
+            await running.progress.completed(9)
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+
+    assert told
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(0, 5), max_size=20), st.sampled_from(LIMITS), st.sampled_from([0, 1, 3]), st.integers(0, 10**6)
@@ -194,6 +213,18 @@ class TestPartition:
         assert even == [*range(5)]
         assert probe.reasons == [caught.value]
         assert any("raised in partition" in note for note in caught.value.__notes__)
+
+    def test_a_key_function_that_fails_while_values_are_kept(self, limit, counting, probe):
+        """The slow sink gets what came before it, however far behind it is."""
+        slow = []
+
+        with pytest.raises(ZeroDivisionError):
+            run(
+                ps.pipe(counting(probe, 9), ps.partition(lambda n: 0 // (n - 5), {0: kept(slow, pause=1)}, lag=9)),
+                limit,
+            )
+
+        assert slow == [*range(5)]
 
     def test_an_abort_from_outside(self, limit, counting, probe):
         """Every sink is ended, and the source released."""

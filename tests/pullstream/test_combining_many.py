@@ -1,5 +1,6 @@
 """`many`: sources are added before it opens, while it runs, and not after it was capped."""
 
+import gc
 import pickle
 
 import pytest
@@ -8,6 +9,7 @@ from trio._core import _run as trio_scheduler
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
+from pullstream.engine.shared import InnerRun
 
 
 class Unseen(Exception):
@@ -89,6 +91,24 @@ def test_capped_and_empty(limit):
             return await running.result()
 
     assert run(main) == []
+
+
+def test_sources_that_have_ended_are_forgotten(limit):
+    """A thousand sources that come and go leave nothing behind while it runs."""
+
+    async def main():
+        many = ps.many()
+        # A checker would keep what it has seen.
+        async with ps.pipe(many, ps.collect()).open(limit=limit) as running:
+            for n in range(100):
+                many.add(ps.once(n))
+                await trio.sleep(1)
+            gc.collect()
+            left = sum(isinstance(thing, InnerRun) for thing in gc.get_objects())
+            many.cap()
+            return left, await running.result()
+
+    assert run(main) == (1, [*range(100)])
 
 
 @pytest.mark.parametrize("count", [1, 4])

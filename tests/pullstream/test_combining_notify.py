@@ -207,6 +207,27 @@ def test_end_and_fail(limit, waiting):
                 run(late)
 
 
+def test_end_after_a_send_that_was_cancelled(limit):
+    """A listener that waits hears of the end as soon as nothing is being sent any more."""
+    news = ps.notify(1)
+
+    async def main():
+        async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(50)).open() as slow:
+            await wait_all_tasks_blocked()
+            for n in range(2):
+                await news.send(n)
+            with trio.move_on_after(5):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(news.send, 2)
+                    await wait_all_tasks_blocked()
+                    news.end()
+            with trio.fail_after(1):
+                assert [n for _, n in await fast.result()] == [0, 1]
+            assert await slow.result() == [0, 1]
+
+    run(main)
+
+
 def test_completions(limit):
     """A time is complete when what came at it is worked off, and nothing more can; `advance` says so sooner."""
     news = ps.notify(9)
