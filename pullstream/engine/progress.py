@@ -299,13 +299,17 @@ class Progress:
         self.look()
         if self._tracker is None:
             try:
-                return Antichain(self._reaching(seat))
+                times = set(self._reaching(seat))
+                return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
             except TimelyError:
                 self.confuse()
         return self.tracker.frontier(seat.output)
 
     def _reaching(self, seat: Seat) -> Iterator[Hashable]:
         """What is held or in flight above a seat: its frontier, as long as no path changes a time."""
+        if not seat.upstreams:
+            yield from seat.held
+            return
         above = {seat.node: seat}
         todo = [seat]
         while todo:

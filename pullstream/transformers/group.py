@@ -31,6 +31,7 @@ class _Group:
     answer: Batch[Any] | None = None
     given: int = 0
     closing: bool = False
+    """Whether it was ended to make room; its key begins anew."""
 
 
 class GroupBy(Beside[Any]):
@@ -46,7 +47,6 @@ class GroupBy(Beside[Any]):
         self._width = width
         self._groups: dict[Hashable, _Group] = {}
         self._by_lane: dict[Lane[Any], _Group] = {}
-        self._over: set[Hashable] = set()
         self._to_ask: list[_Group] = []
         self._ready: deque[_Group] = deque()
         self._dealt: list[Portion] = []
@@ -62,7 +62,7 @@ class GroupBy(Beside[Any]):
                 raise self._failed
             if self._pending:
                 self._deal()
-            if self._outer_end is not None and not self._groups:
+            if self._outer_end is not None and not self._by_lane:
                 if isinstance(self._outer_end, BaseException):
                     raise self._outer_end
                 return DONE
@@ -95,15 +95,13 @@ class GroupBy(Beside[Any]):
         """Give values to their groups, until one has to wait for an older group to end."""
         try:
             while self._pending:
-                key = self._key(self._pending[0])
-                if key not in self._over:
-                    group = self._group(key)
-                    if group is None:
-                        return
-                    if group.feed.state is State.OPEN:
-                        group.feed.give(self._time, self._pending[0])
-                        self._dealt.append(group.feed)
-                self._pending.popleft()
+                group = self._group(self._key(self._pending[0]))
+                if group is None:
+                    return
+                value = self._pending.popleft()
+                if group.feed.state is State.OPEN:
+                    group.feed.give(self._time, value)
+                    self._dealt.append(group.feed)
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
             blame(exc, self.culprit())
             self._pending.clear()
@@ -114,8 +112,7 @@ class GroupBy(Beside[Any]):
         """The key's group; None while there is no room for it."""
         group = self._groups.pop(key, None)
         if group is None:
-            if self._width is not None and len(self._groups) >= self._width:
-                self._close(next(iter(self._groups.values())))
+            if self._width is not None and len(self._groups) >= self._width and not self._make_room():
                 return None
             group = self._open(key)
         # Those that have waited longest for a value come first.
@@ -135,9 +132,15 @@ class GroupBy(Beside[Any]):
         follow_inner(self, lane)
         return group
 
-    def _close(self, group: _Group) -> None:
-        group.closing = True
-        group.feed.end()
+    def _make_room(self) -> bool:
+        """Forget the group that has waited longest for a value; False if it has to end first."""
+        oldest = next(iter(self._groups.values()))
+        if oldest.lane not in self._by_lane:
+            del self._groups[oldest.key]
+            return True
+        oldest.closing = True
+        oldest.feed.end()
+        return False
 
     def _end(self, ending: Done | BaseException) -> None:
         self._outer_end = ending
@@ -157,10 +160,11 @@ class GroupBy(Beside[Any]):
             group.answer = answer
             self._ready.append(group)
         elif not isinstance(answer, BaseException) or answer is self._outer_end:
-            del self._groups[group.key], self._by_lane[lane]
+            # One that has ended by itself keeps its place, so that the values of its key are known to be left out.
+            del self._by_lane[lane]
             forget_inner(self, [lane])
-            if not group.closing and self._outer_end is None:
-                self._over.add(group.key)
+            if group.closing:
+                del self._groups[group.key]
         else:
             self._failed = self._failed or answer
 
@@ -185,8 +189,8 @@ def group_by(
 
     A group is opened at the first value of its key; a function in place of the transformer makes one for each key.
     Groups end when the stream does. One whose transformer ends sooner takes no more values: those of its key are left
-    out. With `width` at most so many are open: for another key, the one that has waited longest for a value is
-    ended, gives what it still has, and begins anew if its key comes again.
+    out. With `width` at most so many keys are known: for another one, the group that has waited longest for a value
+    is ended, gives what it still has, and is forgotten; it begins anew if its key comes again.
 
     Times are the same inside: a module that waits until a time is complete, such as `reduce_by_key`, is told in every
     group. Upstream is asked again when each group has taken its values, so one that is slow holds up the others.

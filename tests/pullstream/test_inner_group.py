@@ -47,6 +47,14 @@ def test_width_ends_the_one_that_waited_longest(limit):
     assert [n for key, n in pairs if key == "c"] == [1]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+def test_width_bounds_what_is_known_of_groups_that_have_ended(limit):
+    """A key is left out after its group has ended, until it is forgotten for another: whatever the scheduler does."""
+    grouped = ps.group_by(str, ps.take(1), width=2)
+    pairs = ps.run(ps.pipe(ps.values([1, 1, 2, 1, 3, 1, 2, 1, 3]), grouped, ps.collect()), limit=limit)
+    assert sorted(value for _, value in pairs) == [1, 2, 2, 3, 3]
+
+
 def test_a_function_makes_the_transformer():
     """It is called once for each key."""
     made = []
