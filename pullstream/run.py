@@ -125,11 +125,11 @@ class Running(Generic[R]):
 
     def abort_on_interrupt(self) -> None:
         """Have the first Ctrl-C abort in order, a second one without waiting for releases; a third raises anywhere."""
-        self._run.spawn(self._watch_interrupts)
+        self._run.spawn_watch(self._watch_interrupts)
 
     def pass_on_signals(self, wakeup_fd: int) -> None:
         """Have every signal passed on to another event loop of this thread, by its wakeup descriptor."""
-        self._run.spawn(pass_on_wakeups, wakeup_fd)
+        self._run.spawn_watch(pass_on_wakeups, wakeup_fd)
 
     async def __aenter__(self) -> Self:
         if self._entered:
@@ -157,7 +157,7 @@ class Running(Generic[R]):
                     await block.start(run.host)
                 run.spawn(self._consume, consumers, block)
                 if self._checker is not None:
-                    run.spawn(self._end_at_a_violation, self._checker)
+                    run.spawn_watch(self._end_at_a_violation, self._checker)
                 try:
                     yield
                     await (self.wait() if self._aborted or self._told else self.result())

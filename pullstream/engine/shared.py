@@ -108,6 +108,18 @@ class Run:
         """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""
         self.nursery.start_soon(task, *args)
 
+    def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
+        """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall."""
+        self.nursery.start_soon(self._watch, task, args)
+
+    async def _watch(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
+        watching = trio.lowlevel.current_task()
+        self.standstill.enter(watching)
+        try:
+            await task(*args)
+        finally:
+            self.standstill.leave(watching)
+
 
 class InnerRun(Run):
     """What the modules of a stream share that a module opens while it runs: a sidecar of their own, and else all."""

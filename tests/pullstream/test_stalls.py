@@ -228,3 +228,12 @@ async def test_handles_that_nobody_uses_for_long_are_no_stall(autojump_clock):
             nursery.start_soon(read)
         nursery.start_soon(use)
     assert results == [[0]] * 4
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_stall_is_noticed_by_run_as_well(check):
+    """What waits for Ctrl-C, or for a violation, is nothing that could move the stream."""
+
+    pool = ps.lend(ps.filter(lambda n: n % 2))
+    with pytest.raises(ps.StalledError):
+        ps.run(ps.pipe(ps.values(range(8)), pool, ps.collect()), check=check)
