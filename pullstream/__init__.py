@@ -66,8 +66,10 @@ from pullstream.sources.pushable import Pushable, pushable
 from pullstream.sources.values import empty, fail, keys, once, values
 from pullstream.time import agg
 from pullstream.time.aggregate import aggregate
+from pullstream.time.at_completion import at_completion
 from pullstream.time.epochs import epochs
 from pullstream.time.fold import Fold
+from pullstream.time.per_time import distinct, running, sort_by_time
 from pullstream.time.reduce import count_by_key, reduce_by_key, reduce_by_time
 from pullstream.time.restamp import delay, restamp
 from pullstream.time.stamping import stamp
@@ -151,6 +153,7 @@ __all__ = [
     "aggregate",
     "aiterate",
     "asyncio_call",
+    "at_completion",
     "batch",
     "catch",
     "checker",
@@ -165,6 +168,7 @@ __all__ = [
     "decode",
     "deferred",
     "delay",
+    "distinct",
     "drain",
     "duplex_pair",
     "empty",
@@ -222,10 +226,12 @@ __all__ = [
     "restamp",
     "retry",
     "run",
+    "running",
     "sample",
     "scan",
     "sink",
     "skip",
+    "sort_by_time",
     "source",
     "split",
     "stamp",

@@ -232,6 +232,10 @@ TRANSFORMERS: Final = (
     Subject("reduce_by_time", lambda f: ps.reduce_by_time(ps.agg.sum(f)), around=True, flushes=True),
     Subject("count_by_key", ps.count_by_key, around=True, flushes=True),
     Subject("aggregate", lambda f: ps.aggregate(f, n=ps.agg.count()), around=True, flushes=True),
+    Subject("distinct", ps.distinct, around=True),
+    Subject("sort_by_time", ps.sort_by_time, around=True, flushes=True),
+    Subject("running", lambda f: ps.running(ps.agg.sum(f)), around=True, flushes=True),
+    Subject("running, by key", lambda f: ps.running(ps.agg.count(), f), around=True, flushes=True),
     Subject("stamp", lambda f: ps.stamp(f, nest=True), around=True),
     Subject(
         "stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop")), around=True
@@ -360,6 +364,8 @@ SINKS: Final = (
     Subject("to_channel", sent),
     Subject("on_end", lambda: ps.on_end(lambda _: None)),
     Subject("deferred sink", lambda function: resolved("sink", ps.drain(function)), around=True),
+    Subject("at_completion", lambda f: ps.at_completion(lambda _, values: [f(n) for n in values]), around=True),
+    Subject("at_completion, async", lambda: ps.at_completion(lambda _, values: calling(len)(values))),
     Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
     Subject("tee, with a lag", lambda function: ps.tee(ps.collect(), ps.drain(function), lag=2), around=True),
     Subject("partition", parted, around=True),

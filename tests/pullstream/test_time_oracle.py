@@ -173,3 +173,58 @@ def test_coarser_times(case, size):
     """What is counted at restamped times is what falls into each."""
     found = ran(case, merged(case), ps.restamp(lambda n: n // size), ps.delay(3), ps.reduce_by_time(ps.agg.count()))
     assert found == sorted(collections.Counter(row[0] // size + 3 for row in case.all).items())
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases)
+def test_distinct_per_time(case):
+    """Of each time and key the first that came."""
+    seen = []
+    found = ran(case, merged(case), ps.tap(seen.append), ps.distinct(lambda row: row[1]))
+    expected = {}
+    for row in seen:
+        expected.setdefault(row[:2], row)
+    assert [row for _, row in found] == list(expected.values())
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases)
+def test_sorted_by_time(case):
+    """All values, in the order of times and keys."""
+    found = ran(case, merged(case), ps.sort_by_time(lambda row: row[1:]))
+    assert found == [(row[0], row) for row in sorted(case.all)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases)
+def test_running_state(case):
+    """The state after each time, in order, whatever came first; with a key, for the keys of the time."""
+    total, expected = 0, []
+    sums, by_key = collections.Counter(), {}
+    for time, rows in by_time(case.all).items():
+        total += sum(row[2] for row in rows)
+        expected.append((time, total))
+        for row in rows:
+            sums[row[1]] += row[2]
+        by_key.update({(time, row[1]): sums[row[1]] for row in rows})
+    number = ps.agg.sum(lambda row: row[2])
+    assert ran(case, merged(case), ps.running(number)) == expected
+    found = ran(case, merged(case), ps.running(number, lambda row: row[1]))
+    assert {(time, key): value for time, (key, value) in found} == by_key
+    assert len(found) == len(by_key)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases)
+def test_effects_at_completion(case):
+    """One call for each time, in order, with all its values."""
+    calls = []
+
+    async def main():
+        attrgetter("_core._run._r")(trio).seed(case.seed)
+        done = ps.at_completion(lambda time, rows: calls.append((time, sorted(rows))))
+        async with ps.pipe(merged(case), done).open(limit=case.limit) as running:
+            await running.result()
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert calls == [(time, sorted(rows)) for time, rows in by_time(case.all).items()]

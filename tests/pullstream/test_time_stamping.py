@@ -214,7 +214,7 @@ async def test_epochs_of_the_clock_end_without_values(autojump_clock):
         assert await running.result() == [(0, "a"), (1, "b"), (3, "c")]
 
 
-@LIMITS
+@pytest.mark.parametrize("limit", [1, 4096])
 def test_ten_thousand_times_leave_nothing(limit):
     """One hold for the time that may come next, and clocks only for what is open above."""
     from pullstream.time.stamping import Stamping

@@ -1,0 +1,152 @@
+"""`distinct`, `sort_by_time`, `running`, `at_completion`: when, how often, and what goes wrong."""
+
+import pytest
+import trio
+
+import pullstream as ps
+from timely import Product
+
+LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+
+
+class Oops(Exception):
+    """What these tests raise."""
+
+
+@ps.source
+async def slow(ctx, *given):
+    for batch in given:
+        yield batch
+        await trio.sleep(1)
+
+
+async def test_distinct_values_come_at_once(autojump_clock):
+    """Nobody waits for a completion."""
+    start, seen = trio.current_time(), []
+    source = slow(ps.Batch(0, "ab"), ps.Batch(0, "ac"), ps.Batch(1, "a"))
+    note = ps.tap(lambda value: seen.append((value, trio.current_time() - start)))
+    async with ps.pipe(source, ps.distinct(), note, ps.collect()).open() as running:
+        assert await running.result() == ["a", "b", "c", "a"]
+    assert seen == [("a", 0), ("b", 0), ("c", 1), ("a", 2)]
+
+
+async def test_distinct_holds_nothing(autojump_clock):
+    """A time is complete below when it is above: nobody has to ask for that."""
+    start = trio.current_time()
+
+    @ps.source
+    async def moving(ctx):
+        yield ps.Batch(0, "a")
+        ctx.advance(1)
+        await trio.sleep(5)
+
+    async with ps.pipe(moving(), ps.distinct(), ps.drain()).open() as running:
+        await running.progress.completed(0)
+        assert trio.current_time() == start
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_keys_and_states_are_given_up(limit):
+    """What is kept of ten thousand times is that of one, and nothing in the end."""
+    from pullstream.time.notified import Notified
+
+    sizes, kernels = [], set()
+    given = Notified._tell_complete
+
+    def tell_complete(self):
+        told = given(self)
+        kept = getattr(self, "_seen", None) or getattr(self, "states", ())
+        kernels.add(self)
+        sizes.append(max(len(kept), len(self._requests), len(self.seat.held)))
+        return told
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Notified, "_tell_complete", tell_complete)
+        source = ps.values(range(20_000), time=lambda n: n // 2)
+        modules = ps.distinct(lambda _: 0), ps.sort_by_time(), ps.running(ps.agg.count())
+        assert ps.run(ps.pipe(source, *modules, ps.last()), limit=limit) == 10_000
+    assert max(sizes) <= 2
+    assert len(kernels) == 3
+    for kernel in kernels:
+        assert not any((getattr(kernel, "_seen", ()), getattr(kernel, "states", ()), kernel._requests, kernel._owed))
+
+
+@LIMITS
+def test_what_distinct_found_before_a_failure_is_delivered(limit):
+    """A key that raises: the values before it come (R8)."""
+    seen = []
+
+    def key(n):
+        if n == 3:
+            raise Oops
+        return n % 2
+
+    with pytest.raises(Oops):
+        ps.run(ps.pipe(ps.values(range(5)), ps.distinct(key), ps.drain(seen.append)), limit=limit)
+    assert seen == [0, 1]
+
+
+def test_running_refuses_times_in_no_order():
+    """A state is carried to the next time: there must be one."""
+
+    @ps.source
+    async def partial(ctx):
+        with ctx.hold(Product(0, 1)), ctx.hold(Product(1, 0)):
+            yield ps.Batch(Product(0, 1), "a")
+            yield ps.Batch(Product(1, 0), "b")
+
+    with pytest.raises(ps.CapabilityError, match=r"running.*Product\(.*in no order.*restamp"):
+        ps.run(ps.pipe(partial(), ps.running(ps.agg.count()), ps.collect()))
+
+
+async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
+    """An async effect takes a while, and the time is complete after it."""
+    start, calls = trio.current_time(), []
+
+    async def store(time, values):
+        await trio.sleep(3)
+        calls.append((time, values, trio.current_time() - start))
+
+    source = ps.values([0, 1, 2], time=lambda n: n // 2)
+    async with ps.pipe(source, ps.at_completion(store)).open() as running:
+        await running.progress.completed(0)
+        assert trio.current_time() - start == 3
+        assert await running.result() is None
+    assert calls == [(0, [0, 1], 3), (1, [2], 6)]
+
+
+@LIMITS
+async def test_an_effect_that_fails_is_no_completion(limit):
+    """The time of a call that raises is never complete, and no later one is called."""
+    calls = []
+
+    def store(time, values):
+        calls.append(time)
+        if time == 1:
+            raise Oops
+
+    source = ps.values([0, 1, 2], time=lambda n: n)
+    with pytest.raises(Oops):
+        async with ps.pipe(source, ps.at_completion(store)).open(limit=limit) as running:
+            await running.progress.completed(0)
+            with pytest.raises(Oops):
+                await running.progress.completed(1)
+    assert calls == [0, 1]
+
+
+def test_bad_arguments_are_refused_when_composing():
+    """Each names the module, and what it needs."""
+
+    async def later(value):
+        return value
+
+    for make, told in (
+        (lambda: ps.distinct(3), "distinct"),
+        (lambda: ps.distinct(later), "async"),
+        (lambda: ps.sort_by_time(later), "async"),
+        (lambda: ps.running(sum), "Fold"),
+        (lambda: ps.running(ps.agg.count(), 3), "running"),
+        (lambda: ps.at_completion(3), "at_completion"),
+    ):
+        with pytest.raises(ps.CompositionError, match=told):
+            make()
