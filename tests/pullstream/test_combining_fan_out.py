@@ -131,20 +131,23 @@ class TestLag:
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("lag", [0, 9])
 def test_a_failure_that_a_branch_deals_with(limit, lag, counting, probe):
-    """What a failure froze above is the branch's own once it has caught it: its times complete with its end."""
-    told = []
+    """What a failure froze above is the branch's own once it has caught it, and completes when it has passed it."""
+    told = {}
 
     async def main():
-        branch = ps.pipe(ps.catch(lambda exc: ps.values([99], time=lambda _: 5)), kept([]).named("caught"))
-        sinks = ps.tee(branch, ps.pipe(ps.catch(lambda exc: ps.values([])), kept([])), lag=lag)
-        async with ps.pipe(counting(probe, 3, failure=Unseen(), timed=True), sinks).open(limit=limit) as running:
-            await running.progress.completed(4, at="caught")
-            told.append(running.progress.frontier(at="tee"))
-            await running.progress.completed(9)
+        instead = lambda _: ps.values([99], time=lambda _: 5)  # noqa: E731
+        branches = [ps.pipe(ps.catch(instead), kept([], pause=10).named(name)) for name in ("one", "two")]
+        pipeline = ps.pipe(counting(probe, 3, failure=Unseen(), timed=True), ps.tee(*branches, lag=lag))
+        async with pipeline.open(limit=limit) as running:
+            for name in ("one", "two"):
+                await running.progress.completed(4, at=name)
+                told[name] = trio.current_time()
+            await running.progress.completed(5)
+            told["end"] = trio.current_time()
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
 
-    assert told
+    assert told["one"] == told["two"] == told["end"] - 10
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -216,15 +219,13 @@ class TestPartition:
 
     def test_a_key_function_that_fails_while_values_are_kept(self, limit, counting, probe):
         """The slow sink gets what came before it, however far behind it is."""
-        slow = []
+        slow, fast = [], []
+        sinks = {0: kept(slow, pause=1), 1: kept(fast)}
 
         with pytest.raises(ZeroDivisionError):
-            run(
-                ps.pipe(counting(probe, 9), ps.partition(lambda n: 0 // (n - 5), {0: kept(slow, pause=1)}, lag=9)),
-                limit,
-            )
+            run(ps.pipe(counting(probe, 9), ps.partition(lambda n: 0 // (n - 5) + n % 2, sinks, lag=9)), limit)
 
-        assert slow == [*range(5)]
+        assert (slow, fast) == ([0, 2, 4], [1, 3])
 
     def test_an_abort_from_outside(self, limit, counting, probe):
         """Every sink is ended, and the source released."""
