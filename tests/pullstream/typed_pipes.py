@@ -103,6 +103,22 @@ def sources_and_sinks() -> None:
     assert_type([word for word in ps.iterate(words)], list[str])  # noqa: C416 - what a loop gives
 
 
+def combined() -> None:
+    numbers, words = ps.values([1, 2]), ps.values(["a", "bb"])
+    assert_type(ps.merge(numbers, words), ps.Source[int | str])
+    assert_type(ps.concat(words, words), ps.Source[str])
+    assert_type(ps.merge_sorted(words, words, key=len), ps.Source[str])
+    assert_type(ps.zip(numbers, words), ps.Source[tuple[int, str]])
+    assert_type(ps.combine_latest(numbers, words, words), ps.Source[tuple[int, str, str]])
+    assert_type(ps.run(ps.pipe(words, ps.fork(ps.map(len), ps.map(len)), ps.collect())), list[int])
+    by_key: ps.Sink[str, dict[int, list[str]]] = ps.partition(len, {1: ps.collect()})
+    assert_type(ps.run(ps.pipe(words, by_key)), dict[int, list[str]])
+    many: ps.Many[str] = ps.many()
+    many.add(numbers)  # pyright: ignore[reportArgumentType]
+    news: ps.Notify[str] = ps.notify(3)
+    assert_type(ps.run(ps.pipe(news.listen(), ps.map(len), ps.collect())), list[int])
+
+
 async def read() -> None:
     async with ps.aiterate(ps.values([1])) as numbers:
         async for number in numbers:
