@@ -261,6 +261,14 @@ class Kernel(ABC, Generic[T]):
             await self.acquire()
             self.__acquired = True
 
+    def acknowledge(self) -> None:
+        """A lane acknowledged without asking.
+
+        While an ask is served here, what came from upstream may be in flight for its sake: acknowledged later.
+        """
+        if not self.__asking:
+            self.acknowledged()
+
     def acknowledged(self) -> None:
         """A lane acknowledged without asking; a module that keeps nothing back passes it on."""
 

@@ -116,7 +116,7 @@ class Lane(Stamp, Reader[T_co]):
     @override
     def ack(self) -> None:
         self.live = False
-        self.kernel.acknowledged()
+        self.kernel.acknowledge()
         self._progress.stir()
 
     def arriving(self) -> Antichain[Any]:
