@@ -49,6 +49,7 @@ class Running(Generic[R]):
         self._waiting = 0
         self._entered = False
         self._aborted = False
+        self._abandoned = False
         self.interrupted = False
 
     @property
@@ -174,7 +175,7 @@ class Running(Generic[R]):
         self._report(outcome)
         # A cancellation from outside goes on from here; the run's own, of a block whose stream failed, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()
-        if self._failure is not None and not self._told and not isinstance(self._failure, Abandoned):
+        if self._failure is not None and not self._told and not self._abandoned:
             raise self._failure.with_traceback(self._traceback)
 
     async def _consume(self, consumers: Sequence[Consuming], block: trio.Nursery) -> None:
@@ -193,7 +194,7 @@ class Running(Generic[R]):
             abandoned, self._failure = False, self._stalled
         self.progress.end(self._failure, abandoned=abandoned)
         if abandoned:
-            self._failure = Abandoned("the run was aborted before its end")
+            self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
         self._finished.set()
         if self._failure is not None and not abandoned and not self._waiting:
             # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
