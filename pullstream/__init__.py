@@ -76,6 +76,7 @@ from pullstream.time.stamping import stamp
 from pullstream.transformers.batch import batch
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
+from pullstream.transformers.event_windows import Window, sliding, tumbling
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.flatten import flatten
 from pullstream.transformers.group import group_by
@@ -147,6 +148,7 @@ __all__ = [
     "Talk",
     "Transformer",
     "Unpicklable",
+    "Window",
     "WorkerDied",
     "abortable",
     "agg",
@@ -231,6 +233,7 @@ __all__ = [
     "scan",
     "sink",
     "skip",
+    "sliding",
     "sort_by_time",
     "source",
     "split",
@@ -244,6 +247,7 @@ __all__ = [
     "timeout",
     "to_channel",
     "transformer",
+    "tumbling",
     "unfold",
     "unique",
     "values",

@@ -17,7 +17,7 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.lane import Lane
 from pullstream.engine.waiting import Waiter
 from pullstream.protocol import DONE, Batch, Done, State
-from timely import Tracker, less_equal
+from timely import Tracker, less_equal, less_than
 
 
 class Notified(Beside[Any]):
@@ -30,7 +30,7 @@ class Notified(Beside[Any]):
     prompt: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._requests: dict[Hashable, Waiter] = {}
+        self._requests: dict[Hashable, _Complete] = {}
         self._owed: dict[Hashable, Hashable] = {}
         self._ready: deque[tuple[Hashable, Sequence[Any]]] = deque()
         self._slot: Batch[Any] | Done | BaseException | None = None
@@ -57,9 +57,9 @@ class Notified(Beside[Any]):
         self._owed[time] = owed
         self._listen(time, before=before)
 
-    def remind(self, time: Hashable) -> None:
-        """Ask for `complete(time)`, once, and hold nothing."""
-        self._listen(time, before=False)
+    def remind(self, time: Hashable, *, before: bool = False) -> None:
+        """Ask for `complete(time)`, once, and hold nothing; `before` as in `notify`."""
+        self._listen(time, before=before)
 
     def forget(self, time: Hashable) -> None:
         """Take back what was asked for at `time`."""
@@ -79,7 +79,7 @@ class Notified(Beside[Any]):
     # ----
 
     def _listen(self, time: Hashable, *, before: bool) -> None:
-        kind = _Reached if before else Waiter
+        kind = _Reached if before else _Complete
         self._requests[time] = kind(self._places, time, None, self.seat, self._changed)
 
     def _settle(self, time: Hashable) -> None:
@@ -160,8 +160,11 @@ class Notified(Beside[Any]):
     def _tell_complete(self) -> bool:
         """Tell the least time that is complete, if any is."""
         slot, requests = self._slot, self._requests
-        if isinstance(slot, Batch) and len(requests) == 1 and slot.time in requests:
-            return False
+        if isinstance(slot, Batch) and len(requests) == 1:
+            (waiter,) = requests.values()
+            if waiter.blocked_by(slot.time):
+                # It is in flight, and shows without a look that nothing has been completed.
+                return False
         progress = self.run.progress
         progress.look()
         done = [time for time, waiter in requests.items() if waiter.settled(progress.tracker)]
@@ -203,8 +206,20 @@ class Notified(Beside[Any]):
             waiter.check()
 
 
-class _Reached(Waiter):
+class _Complete(Waiter):
+    """Somebody who waits until a time is complete."""
+
+    def blocked_by(self, time: Hashable) -> bool:
+        """Whether it is in vain while there is a batch at `time`."""
+        return time is self.time or less_equal(time, self.time)
+
+
+class _Reached(_Complete):
     """Somebody who waits until everything before a time is complete."""
+
+    @override
+    def blocked_by(self, time: Hashable) -> bool:
+        return time is not self.time and less_than(time, self.time)
 
     @override
     def settled(self, tracker: Tracker) -> bool:
