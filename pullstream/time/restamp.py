@@ -36,14 +36,17 @@ class Restamping(Kernel[Any]):
             self._failed = exc
             raise SummaryError(f"{self.seat} cannot tell what becomes of the time {time!r}") from exc
 
+    def end(self) -> Done:
+        """The end of what is above, unless the function has failed, at a time that no value had."""
+        if self._failed is not None:
+            raise self._failed
+        return DONE
+
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         batch = await self.upstream.ask(limit)
         if batch is DONE:
-            if self._failed is not None:
-                # At a time that no value had.
-                raise self._failed
-            return DONE
+            return self.end()
         if batch.time != self._time:
             made = self._function(batch.time)
             if made is None:

@@ -228,3 +228,48 @@ def test_effects_at_completion(case):
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
     assert calls == [(time, sorted(rows)) for time, rows in by_time(case.all).items()]
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases, st.integers(1, 5), st.integers(1, 5))
+def test_windows(case, size, every):
+    """Every value in every window [start, start + size) that its time is in, and no other."""
+    expected = collections.Counter()
+    for time, _, _ in case.all:
+        expected.update(start + size for start in range(-60, 60) if start % every == 0 and start <= time < start + size)
+    counted = ps.reduce_by_time(ps.agg.count())
+    if every <= size:
+        assert ran(case, merged(case), ps.sliding(size, every), counted) == sorted(expected.items())
+    tumbled = collections.Counter((row[0] // size + 1) * size for row in case.all)
+    assert ran(case, merged(case), ps.tumbling(size), counted) == sorted(tumbled.items())
+
+
+def sessions_of(rows, gap):
+    """The (end, values) of one key, of values in the order of their times."""
+    found = []
+    for row in rows:
+        if found and row[0] < found[-1][0]:
+            found[-1] = (row[0] + gap, [*found[-1][1], row])
+        else:
+            found.append((row[0] + gap, [row]))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases, st.integers(1, 4))
+def test_sessions(case, gap):
+    """Values of a key with less than the gap between them, at the end of their session."""
+    whole = ps.Fold(list, lambda kept, row: [*kept, row])
+    key = lambda row: row[1]  # noqa: E731
+    flat = ps.pipe(merged(case), ps.restamp(lambda _: 0), ps.stamp(lambda row: row[0], lateness=9))
+    for source in (merged(case), flat):
+        found = ran(case, source, ps.sessions(gap, key), ps.reduce_by_key(key, whole))
+        expected = [
+            (end, name, sorted(rows))
+            for name in "abc"
+            for end, rows in sessions_of(sorted(row for row in case.all if row[1] == name), gap)
+        ]
+        assert sorted((end, name, sorted(rows)) for end, (name, rows) in found) == sorted(expected)
+        assert [end for end, _ in found] == sorted(end for end, _ in found)
+        for _, (_, rows) in found:
+            assert [row[0] for row in rows] == sorted(row[0] for row in rows)
