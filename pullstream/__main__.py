@@ -2,11 +2,12 @@
 
 import argparse
 import importlib
+import inspect
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
-from pullstream.blueprint import Blueprint
+from pullstream.blueprint import Blueprint, Site
 from pullstream.conformance import READY, Report, Subject, conformance
 from pullstream.errors import PullstreamError
 
@@ -75,9 +76,21 @@ def _subjects(name: str) -> list[Any]:
     found = getattr(module, attribute, None)
     if found is None:
         raise LookupError(f"{module_name!r} has no {attribute!r}")
-    if isinstance(found, (Blueprint, Subject)) or callable(found):
+    if isinstance(found, (Blueprint, Subject)):
         return [found]
+    if callable(found):
+        return [Subject(attribute, cast("Callable[..., Blueprint]", found), site=_defined(found))]
     raise LookupError(f"{name} is {found!r}: neither a blueprint, nor a function that makes one, nor a Subject")
+
+
+def _defined(function: Any) -> Site | None:
+    """Where a function is defined, for it is composed here, which tells nobody anything."""
+    function = inspect.unwrap(function)
+    try:
+        filename, (_, line) = inspect.getsourcefile(function), inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        return None
+    return None if filename is None else Site(filename, line)
 
 
 def _tell(name: str) -> None:

@@ -84,7 +84,8 @@ class Trial:
         if trouble is None:
             return outcome, None
         if "\n" not in trouble[1]:
-            trouble = trouble[0], f"{trouble[0]}: {trouble[1]}\n{driver.checker.last_diagram()}"
+            rule, told = trouble
+            trouble = rule, f"{rule}: {told.removeprefix(f'{rule}: ')}\n{driver.checker.last_diagram()}"
         return None, Finding(self.subject.name, trouble[0], cell, trouble[1])
 
     async def _reference(self, cell: Cell) -> Outcome | None:

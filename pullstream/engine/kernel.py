@@ -421,7 +421,8 @@ class Kernel(ABC, Generic[T]):
         if answer.time is None:
             raise ProtocolError(f"R2: {self.seat}, answered a batch whose time is None, which is no time")
         if not 1 <= len(answer.values) <= limit:
-            raise ProtocolError(f"R2: {self.seat}, answered {len(answer.values)} values to an ask for 1 to {limit}")
+            wanted = "one" if limit == 1 else f"1 to {limit}"
+            raise ProtocolError(f"R2: {self.seat}, answered {len(answer.values)} values to an ask for {wanted}")
         if not self.origin and not self.may_speak(answer.time):
             raise CapabilityError(
                 f"{self.seat}, answered at {answer.time!r}, but may not: it holds {self.seat.held or 'nothing'} and "

@@ -232,6 +232,7 @@ def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
     assert main(["check", "--cells", "20", "own:Loud"]) == 1
     out = capsys.readouterr().out
     assert "R2" in out
+    assert f"composed at {tmp_path / 'own.py'}:2" in out
     assert "Cell(way=" in out
     assert "D: ask1(Ans1" in out
     assert main(["check", "--cells", "20", "--around", "own:rename"]) == 0
