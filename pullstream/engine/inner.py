@@ -15,11 +15,9 @@ from pullstream.engine.feed import Feed, Through
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import InnerRun, Run
-from pullstream.errors import without_cancelled
 from timely import Antichain
 
 if TYPE_CHECKING:
-    from pullstream.engine.assembly import Consuming
     from pullstream.engine.kernel import Kernel
     from pullstream.engine.progress import Mirroring
 
@@ -38,19 +36,23 @@ def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
 def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | None") -> "Lane[Any]":
     """The same for a transformer, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
     from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
+    from pullstream.engine.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
 
     run = InnerRun(owner.run)
     run.depth = owner.depth
     assembly = Assembly(run)
     upstream = None if feed is None else assembly.connect(feed, [f"into {owner.seat.names[-1]}"], owner.seat.site, [])
     kernel = assembly.stream(blueprint.modules, upstream)
+    sides = Sides(len(assembly.beside))
+    if assembly.beside:
+        kernel = assembly.connect(sides, owner.seat.names, owner.seat.site, [kernel])
     seat = run.progress.seat(owner.seat.names, owner.seat.site, [kernel.seat], sink=True)
     lane = kernel.reader(seat.ports[0])
     run.progress.start()
     if isinstance(feed, Feed):
         run.progress.fed(feed, owner.run.progress)
     for consumer in assembly.beside:
-        run.spawn(_consume, consumer, lane)
+        run.spawn(sides.consume, consumer)
     owner.inputs.append(lane)
     return lane
 
@@ -68,16 +70,6 @@ def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
     """The times that an inner stream may still bring, with what its owner has not acknowledged."""
     return lane.port.seat.frontier
-
-
-async def _consume(consumer: "Consuming", lane: "Lane[Any]") -> None:
-    """Run a sink that is beside an inner stream."""
-    try:
-        await consumer.consume()
-    except BaseException as exc:
-        # Its failure is on its way to the owner, through the stream that it is beside, unless that had ended before.
-        if without_cancelled(exc) is None or lane.over:
-            raise
 
 
 async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseException | None = None) -> None:

@@ -244,3 +244,15 @@ class TestAsideInside:
             run(ps.pipe(ps.values([9, 3]), ps.map(self.inner([], failing=5)), ps.flatten(), ps.collect()), limit)
 
         assert len(caught.value.__notes__) == 1
+
+    def test_it_is_waited_for(self, limit):
+        """What it still does when the inner stream has nothing left belongs to that stream, and so does its failure."""
+        side = []
+
+        def inner(failing):
+            return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, pause=1, failing=failing)))
+
+        run(ps.pipe(ps.values([9]), ps.map(inner(None)), ps.flatten(), ps.collect()), limit)
+        assert side == [1, 3, 5, 7, "done"]
+        with pytest.raises(Unseen):
+            run(ps.pipe(ps.values([9, 3]), ps.map(inner(5)), ps.flatten(), ps.collect()), limit)
