@@ -176,14 +176,14 @@ class MapAsync(Beside[Any]):
         while True:
             while waiting and self._serving and not self._stopped:
                 group = waiting[0]
-                number = group.begun
+                number, values = group.begun, group.values
                 group.begun = number + 1
                 self._unbegun -= 1
-                if group.begun == len(group.values):
+                if number + 1 == len(values):
                     waiting.popleft()
                 awaitable: Any = PENDING
                 try:
-                    awaitable = function(group.values[number])
+                    awaitable = function(values[number])
                     result = await awaitable
                 except BaseException as exc:
                     rest = without_cancelled(exc)
@@ -213,21 +213,21 @@ class MapAsync(Beside[Any]):
         While calls only pass checkpoints, results gather for a moment: answering each by itself would cost more than
         such calls do.
         """
-        send = task.send
+        step = send = task.send
         value: Any = None
         passed, since = 0, perf_counter()
         while True:
-            trap = send(value)
+            trap = step(value)
             passed += 1
-            if trap is not CHECKPOINT or (passed % 16 == 0 and (passed == PASSES or perf_counter() - since > MOMENT)):
+            if trap is not CHECKPOINT or (passed & 15 == 0 and (passed >= PASSES or perf_counter() - since > MOMENT)):
                 passed, since = 0, perf_counter()
                 if self._groups and (not self._ordered or self._groups[0].ready):
                     self.changed()
+            step = send
             try:
                 value = yield trap
-                send = task.send
             except BaseException as exc:  # noqa: BLE001 - trio's complaint about what was awaited: the call's to raise
-                value, send = exc, task.throw
+                value, step = exc, task.throw
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
