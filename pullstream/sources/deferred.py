@@ -17,7 +17,6 @@ from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.protocol import DONE, Batch, Done, Reader, State
-from timely import BEGINNING
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -88,10 +87,8 @@ class Deferred(Kernel[Any]):
         return await self._lane.ask(limit)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """What the module that was opened may still bring; before, whatever comes from upstream is known without."""
-        if self._lane is not None:
-            return inner_frontier(self._lane)
-        return (BEGINNING,) if self._source else ()
+        """What the module that was opened may still bring."""
+        return () if self._lane is None else inner_frontier(self._lane)
 
     @override
     def acknowledged(self) -> None:

@@ -113,6 +113,29 @@ async def test_groups_are_told_of_completions(limit, width, autojump_clock):
     assert seen == {day: (at, 2 * (day + 1)) for day, at in enumerate([2, 3, 4, 5])}
 
 
+@pytest.mark.parametrize("way", ["group_by", "deferred"])
+async def test_inside_is_told_though_nobody_waits_outside(way, autojump_clock):
+    """What the source says of its times without a value reaches a module inside, at once."""
+
+    @ps.source
+    async def telling(ctx):
+        yield ps.Batch(0, [1, 2])
+        await trio.sleep(1)
+        ctx.advance(5)
+        await trio.sleep(9)
+
+    arrived = []
+    module = ps.deferred("transformer")
+    module.resolve(summed())
+    if way == "group_by":
+        module = ps.group_by(lambda _: 0, summed())
+    pipeline = ps.pipe(telling(), module, ps.drain(lambda _: arrived.append(trio.current_time() - start)))
+    async with pipeline.open() as running:
+        start = trio.current_time()
+        await running.wait()
+    assert arrived == [1]
+
+
 @pytest.mark.parametrize("seed", range(15))
 async def test_random_groups_against_an_oracle(seed, autojump_clock):
     """Per key and time, any pauses and limits: the sums are those of a loop, none after its time is complete."""
