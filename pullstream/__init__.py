@@ -68,7 +68,6 @@ from pullstream.time import agg
 from pullstream.time.aggregate import aggregate
 from pullstream.time.at_completion import at_completion
 from pullstream.time.epochs import epochs
-from pullstream.time.event_windows import sessions, sliding, tumbling
 from pullstream.time.fold import Fold
 from pullstream.time.per_time import distinct, running, sort_by_time
 from pullstream.time.reduce import count_by_key, reduce_by_key, reduce_by_time
@@ -232,7 +231,6 @@ __all__ = [
     "running",
     "sample",
     "scan",
-    "sessions",
     "sink",
     "skip",
     "sliding",

@@ -236,9 +236,6 @@ TRANSFORMERS: Final = (
     Subject("sort_by_time", ps.sort_by_time, around=True, flushes=True),
     Subject("running", lambda f: ps.running(ps.agg.sum(f)), around=True, flushes=True),
     Subject("running, by key", lambda f: ps.running(ps.agg.count(), f), around=True, flushes=True),
-    Subject("tumbling", lambda: ps.tumbling(2)),
-    Subject("sliding", lambda: ps.sliding(3, 2), ordered=False),
-    Subject("sessions", lambda f: ps.sessions(2, f), around=True, flushes=True),
     Subject("stamp", lambda f: ps.stamp(f, nest=True), around=True),
     Subject(
         "stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop")), around=True

@@ -136,7 +136,7 @@ class Notified(Beside[Any]):
                 self._end = slot
 
     async def _fetch(self, limit: int) -> None:
-        if (self._prompt or not self._owed) and not self.asking(self.upstream):
+        if (self._prompt or not self._requests) and not self.asking(self.upstream):
             try:
                 self._slot = await self.upstream.ask(limit)
             except trio.Cancelled:
