@@ -1,0 +1,446 @@
+"""Refinement: recorded runs of random pipelines, replayed in the model of 000.
+
+The record is taken beside the sidecar, not from it: a batch is on an edge from the step in which it is answered until
+its lane acknowledges it, whatever the sidecar has made of that yet. The model then works out by itself, from the
+definitions, which completions that allows.
+"""
+
+import random
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+import trio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+import pullstream as ps
+from pullstream.engine.progress import Progress
+from pullstream.engine.seat import Seat, Stamp
+from pullstream.engine.waiting import Waiter
+from timely import BEGINNING, IDENTITY, Source, Tracker
+from timely.model import Plan, Pointstamp, replay
+from timely.model.record import Awaited, Completed, Dismissed, Held, Released, Sent, Settled, Taken, Together, same
+
+
+class Recorder(trio.abc.Instrument):
+    """Writes down what one run does, as the model wants to read it."""
+
+    def __init__(self):
+        self.progress = None
+        self.record = []
+        self.changes = []
+        self.places = {}
+        self.edges = {}
+        self.outputs = set()
+        self.awaited = Counter()
+
+    # ---- the graph
+
+    def begin(self, progress):
+        """The first sidecar that starts is the run's; those of streams inside its modules belong to those."""
+        if self.progress is not None:
+            return
+        self.progress = progress
+        steps, initial = [], []
+        for seat in progress._seats:
+            name = f"{seat.node} {'+'.join(seat.names)}"
+            self.places[seat.output] = f"{name} out"
+            self.outputs.add(seat.output)
+            for port in seat.ports:
+                self.places[port.place] = f"{name} in {port.place}"
+        for seat in progress._seats:
+            out = self.places[seat.output]
+            if not seat.upstreams:
+                initial.append((out, BEGINNING))
+            for number, (port, upstream) in enumerate(zip(seat.ports, seat.upstreams, strict=True)):
+                summary = seat.summaries[number] if seat.summaries else IDENTITY
+                self.edges[port.place] = len(steps)
+                steps.append((self.places[upstream.output], self.places[port.place], same))
+                steps.append((self.places[port.place], out, sends_of(summary)))
+        self.plan = Plan.of_steps(steps, initial)
+        self.edges = {place: self.plan.edges[number].name for place, number in self.edges.items()}
+        update = progress.update
+
+        def noted(place, time, delta):
+            if place in self.outputs:
+                self.changes += [(Held if delta > 0 else Released)(self.places[place], time)] * abs(delta)
+            update(place, time, delta)
+
+        progress.update = noted
+
+    # ---- what happens
+
+    def sent(self, stamp, time):
+        if stamp._progress is self.progress:
+            self.changes.append(Sent(self.edges[stamp.port.place], time))
+
+    def taken(self, stamp):
+        if stamp._progress is self.progress:
+            self.changes.append(Taken(self.edges[stamp.port.place], stamp.stamped))
+
+    def flush(self):
+        """What was changed since somebody looked is one change: nothing between was to be seen."""
+        if self.changes:
+            self.record.append(Together(self.changes))
+            self.changes = []
+
+    def wait(self, progress, waiter, event):
+        if progress is self.progress and waiter.time is not None:
+            self.flush()
+            for place in waiter.places:
+                stamp = Pointstamp(self.places[place], waiter.time)
+                if event is Dismissed and not self.awaited[stamp]:
+                    continue
+                self.awaited[stamp] += 1 if event is Awaited else -1
+                self.record.append(event(*stamp_of(stamp)))
+
+    def settled(self, waiter, tracker):
+        if self.progress is None or tracker is not self.progress._tracker or waiter.time is None:
+            return
+        self.flush()
+        for place in waiter.places:
+            if not tracker.frontier(place).less_equal(waiter.time):
+                stamp = Pointstamp(self.places[place], waiter.time)
+                self.awaited[stamp] = 0
+                self.record.append(Completed(*stamp_of(stamp)))
+
+    def looked(self, progress):
+        if progress is self.progress:
+            self.flush()
+
+    def before_io_wait(self, timeout):
+        """No task can go on: whatever is complete must have been announced."""
+        if self.progress is not None and timeout > 0:
+            self.flush()
+            self.record.append(Settled())
+
+
+def stamp_of(stamp):
+    return stamp.location, stamp.time
+
+
+def sends_of(summary):
+    def sends(time):
+        later = summary.results_in(time)
+        return () if later is None else (later,)
+
+    return sends
+
+
+@contextmanager
+def recorded():
+    """Record the first run that is opened inside."""
+    recorder = Recorder()
+    live = Stamp.__dict__["live"]
+    kept = {
+        (Stamp, "live"): live,
+        (Stamp, "stamp"): Stamp.stamp,
+        (Waiter, "settled"): Waiter.settled,
+        **{(Progress, name): Progress.__dict__[name] for name in ("start", "look", "attend", "leave")},
+    }
+
+    def set_live(stamp, value):
+        was = getattr_slot(live, stamp)
+        if was and not value:
+            recorder.taken(stamp)
+        live.__set__(stamp, value)
+
+    def stamp_at(stamp, time):
+        recorder.sent(stamp, time)
+        kept[Stamp, "stamp"](stamp, time)
+
+    def settled(waiter, tracker):
+        result = kept[Waiter, "settled"](waiter, tracker)
+        if result:
+            recorder.settled(waiter, tracker)
+        return result
+
+    def start(progress):
+        kept[Progress, "start"](progress)
+        recorder.begin(progress)
+
+    def look(progress, *args):
+        kept[Progress, "look"](progress, *args)
+        recorder.looked(progress)
+
+    def attend(progress, waiter):
+        recorder.wait(progress, waiter, Awaited)
+        kept[Progress, "attend"](progress, waiter)
+
+    def leave(progress, waiter):
+        recorder.wait(progress, waiter, Dismissed)
+        kept[Progress, "leave"](progress, waiter)
+
+    Stamp.live = property(lambda stamp: getattr_slot(live, stamp), set_live)
+    Stamp.stamp = stamp_at
+    Waiter.settled = settled
+    Progress.start, Progress.look, Progress.attend, Progress.leave = start, look, attend, leave
+    try:
+        yield recorder
+    finally:
+        for (owner, name), value in kept.items():
+            setattr(owner, name, value)
+
+
+def getattr_slot(slot, instance):
+    try:
+        return slot.__get__(instance)
+    except AttributeError:
+        return False
+
+
+# ---- random pipelines
+
+
+@ps.source
+async def ordered(ctx, times, seed):
+    """Values at these times, sorted, after pauses; now and then it says sooner what will not come."""
+    rng = random.Random(seed)
+    for time in sorted(times):
+        if rng.random() < 0.4:
+            ctx.advance(time)
+        if rng.random() < 0.5:
+            await trio.sleep(rng.random())
+        yield ps.Batch(time, [(time, 0)])
+
+
+@ps.source
+async def unordered(ctx, times, seed):
+    """Values in no order of their times, which it holds from the start."""
+    rng = random.Random(seed)
+    holds = [(time, ctx.hold(time)) for time in times]
+    for _, hold in holds:
+        hold.__enter__()
+    ctx.advance(10)
+    for time, hold in holds:
+        await trio.sleep(rng.random())
+        yield ps.Batch(time, [(time, 0)])
+        hold.__exit__(None, None, None)
+
+
+@ps.source
+async def clock_only(ctx, times, seed):
+    """No value at all, but a clock that moves."""
+    for time in sorted(times):
+        await trio.sleep(1)
+        ctx.advance(time)
+    if False:
+        yield
+
+
+@ps.transformer
+async def per_time(upstream, ctx):
+    """Answers for each time when it is complete."""
+    kept = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                kept.setdefault(time, []).extend(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, kept.pop(time))
+
+
+def call(seed):
+    rng = random.Random(seed)
+
+    async def pause(value):
+        await trio.sleep(rng.random())
+        return value
+
+    return pause
+
+
+def down(value):
+    time, rounds = value
+    return ps.Again((time, rounds + 1)) if rounds % 3 != 2 else (time, rounds + 1)
+
+
+SOURCES = [ordered, unordered, clock_only]
+STEPS = {
+    "map": lambda n: ps.map(lambda value: value),
+    "filter": lambda n: ps.filter(lambda value: (value[0] + value[1]) % 3),
+    "flat_map": lambda n: ps.flat_map(lambda value: [value] * (value[0] % 3)),
+    "take": lambda n: ps.take(n + 2),
+    "take_times": lambda n: ps.take_times(n + 1),
+    "map_async": lambda n: ps.map_async(call(n), 3),
+    "as ready": lambda n: ps.map_async(call(n), 3, ordered=False),
+    "prefetch": lambda n: ps.prefetch(n + 1),
+    "per time": lambda n: per_time(),
+    "reduce_by_key": lambda n: ps.pipe(
+        ps.reduce_by_key(lambda value: value, ps.Fold(int, lambda k, _: k + 1)), ps.map(lambda pair: pair[0])
+    ),
+    "batch": lambda n: ps.pipe(ps.batch(n + 1), ps.flat_map(list)),
+    "debounce": lambda n: ps.debounce(0.3),
+    "loop": lambda n: ps.loop(ps.map(down)),
+    "loop of calls": lambda n: ps.loop(ps.pipe(ps.map_async(call(n), 2), ps.map(down))),
+    "loop by round": lambda n: ps.loop(ps.pipe(per_time(), ps.map(down))),
+    "loop in a loop": lambda n: ps.loop(ps.pipe(ps.loop(ps.map(down)), ps.map(down))),
+    "fork": lambda n: ps.fork(ps.map(lambda value: value), ps.map_async(call(n), 2), per_time()),
+    "flatten": lambda n: ps.pipe(ps.map(lambda value: ps.values([value] * 2)), ps.flatten(width=n % 2 + 1)),
+    "failing": lambda n: ps.map(lambda value: 1 / (value[0] - n) and value),
+    "skipping": lambda n: ps.map(lambda value: 1 / (value[0] - n) and value, on_error="skip"),
+    "diverted": lambda n: ps.map(lambda value: 1 / (value[0] - n) and value, on_error=slow_sink(n)),
+    "catch": lambda n: ps.pipe(ps.map(lambda value: 1 / (value[0] - n) and value), ps.catch(lambda exc: [(9, 9)])),
+}
+
+
+@ps.sink
+async def slow_sink(upstream, ctx, seed):
+    """Takes its time, and owes something at every time until that is complete."""
+    rng = random.Random(seed)
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, _):
+                ctx.notify_at(time)
+                if rng.random() < 0.5:
+                    await trio.sleep(rng.random())
+            case ps.Completed(_):
+                await trio.sleep(rng.random() / 2)
+
+
+sources = st.tuples(st.sampled_from(range(len(SOURCES))), st.lists(st.integers(0, 5), max_size=6), st.integers(0, 99))
+steps = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 3)), max_size=4)
+programs = st.fixed_dictionaries(
+    {
+        "inputs": st.lists(st.tuples(sources, steps), min_size=1, max_size=3),
+        "join": st.sampled_from(["merge", "concat"]),
+        "steps": steps,
+        "sinks": st.integers(1, 2),
+        "limit": st.sampled_from([1, 2, 4096]),
+        "ending": st.sampled_from(["end", "end", "end", "abort", "finish"]),
+        "seed": st.integers(0, 2**32),
+    },
+)
+
+
+def pipeline_of(program):
+    def chained(first, rows):
+        return ps.pipe(first, *[STEPS[name](n) for name, n in rows]) if rows else first
+
+    inputs = [chained(SOURCES[kind](times, seed), rows) for (kind, times, seed), rows in program["inputs"]]
+    source = inputs[0] if len(inputs) == 1 else {"merge": ps.merge, "concat": ps.concat}[program["join"]](*inputs)
+    sinks = [slow_sink(n) for n in range(program["sinks"])]
+    return ps.pipe(chained(source, program["steps"]), sinks[0] if len(sinks) == 1 else ps.tee(*sinks))
+
+
+async def observed(program):
+    """Run a program while some of its times are waited for."""
+    trio._core._run._r.seed(program["seed"])
+
+    async def wait(progress, time):
+        try:
+            await progress.completed(time)
+        except (ZeroDivisionError, ps.Abandoned, ps.CapabilityError):
+            return
+
+    try:
+        with trio.fail_after(10_000):
+            pipeline = pipeline_of(program)
+            async with pipeline.open(limit=program["limit"]) as running, trio.open_nursery() as nursery:
+                for time in (0, 2, 5):
+                    nursery.start_soon(wait, running.progress, time)
+                if program["ending"] != "end":
+                    await trio.sleep(1.2)
+                    await (running.abort() if program["ending"] == "abort" else running.finish())
+    except* (ZeroDivisionError, ps.CapabilityError):
+        pass  # a run may fail: what it announced before must be true all the same
+
+
+def refine(program):
+    """Record a run and replay it; the model must allow all of it."""
+    with recorded() as recorder:
+        trio.run(observed, program, clock=MockClock(autojump_threshold=0), instruments=[recorder])
+    replayed = replay(recorder.plan, recorder.record)
+    if not replayed.ok:
+        first = replayed.violations[0]
+        story = "\n".join(f"{number:4} {event}" for number, event in enumerate(recorder.record[: first.index + 1]))
+        pytest.fail(f"{program}\n{story}\n{first.rule}: {first.because}")
+    return replayed
+
+
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(programs)
+def test_random_runs_are_runs_of_the_model(program):
+    """Every completion was allowed, none that the model allows is withheld, no batch comes at a complete time."""
+    refine(program)
+
+
+@pytest.mark.slow
+def test_thousands_of_runs_are_runs_of_the_model(capsys):
+    """The same for thousands of random programs."""
+    total = Counter()
+
+    @settings(max_examples=2000, deadline=None, suppress_health_check=QUIET, database=None)
+    @given(programs)
+    def run(program):
+        replayed = refine(program)
+        total.update(runs=1, events=replayed.events, completions=replayed.completions, settled=replayed.settled)
+
+    run()
+    with capsys.disabled():
+        print(dict(total))
+
+
+def forget_to_hold(monkeypatch):
+    """Concurrent calls are not held."""
+    for name in ("hold", "drop"):
+        kept = getattr(Seat, name)
+        monkeypatch.setattr(Seat, name, lambda seat, time, kept=kept: "map_async" in seat.names or kept(seat, time))
+
+
+def forget_batches(monkeypatch):
+    """Batches in flight are not counted."""
+    update = Tracker.update
+
+    def forgetful(tracker, place, time, delta):
+        if isinstance(tracker.graph.location(place), Source):
+            update(tracker, place, time, delta)
+
+    monkeypatch.setattr(Tracker, "update", forgetful)
+
+
+def look_seldom(monkeypatch):
+    """Nobody looks when something was emptied."""
+    monkeypatch.setattr(Progress, "stir", lambda progress: None)
+
+
+def forget_rounds(monkeypatch):
+    """What goes round in a loop is not held."""
+    for name in ("hold", "drop"):
+        kept = getattr(Seat, name)
+        monkeypatch.setattr(Seat, name, lambda seat, time, kept=kept: "feedback" in str(seat) or kept(seat, time))
+
+
+@pytest.mark.parametrize("break_it", [forget_to_hold, forget_batches, look_seldom, forget_rounds])
+def test_what_is_wrong_is_found_out(break_it, monkeypatch):
+    """A sidecar that forgets something is caught within a few runs that are allowed while it does not."""
+    programs = [
+        {
+            "inputs": [((0, [0, 1, 2, 2, 3, 5], seed), [])],
+            "join": "merge",
+            "steps": [("map_async", seed), (step, 0)],
+            "sinks": 1,
+            "limit": 1 + seed % 3,
+            "ending": "end",
+            "seed": seed,
+        }
+        for seed in range(10)
+        for step in ("per time", "loop of calls")
+    ]
+    for program in programs:
+        refine(program)
+    break_it(monkeypatch)
+    with pytest.raises((pytest.fail.Exception, ExceptionGroup)) as caught:
+        for program in programs:
+            refine(program)
+    if isinstance(caught.value, ExceptionGroup):
+        # What was forgotten keeps something from ever completing, and the run itself says so.
+        assert caught.group_contains(ps.StalledError)
+    else:
+        assert any(rule in str(caught.value) for rule in ("too early", "from nothing", "after completion"))
