@@ -35,6 +35,8 @@ def _refusal(value: object) -> TypeError:
             f"flatten got {value!r}, which would fall into its characters or bytes: if that is meant, map(list) before "
             f"it; if it is a value among streams, depth=None flattens what can be and passes the rest",
         )
+    if hasattr(value, "__aiter__"):
+        return TypeError(f"flatten got {value!r}, which is asynchronous: map(from_async_iterable) makes a source of it")
     return TypeError(
         f"flatten got {value!r} ({type(value).__name__}), which is neither a source nor an iterable: map it to one, or "
         f"say depth=None, which flattens what can be and passes the rest",

@@ -1,5 +1,6 @@
 """flatten: streams inside a stream, one after another or side by side, in every ending."""
 
+import pickle
 import random
 import tracemalloc
 from itertools import product
@@ -90,6 +91,31 @@ def test_what_is_no_stream_is_refused(value, says, width, counting, probe):
         )
     assert given == [1, 2]
     assert probe.balanced
+
+
+def test_what_is_asynchronous_is_told_its_way():
+    """An async generator is no stream yet, and the message says how it becomes one."""
+
+    async def ticks():
+        yield 1
+
+    with pytest.raises(TypeError, match=r"map\(from_async_iterable\)"):
+        ps.run(ps.pipe(ps.values([ticks()]), ps.flatten(), ps.collect()))
+    stream = ps.pipe(ps.values([1]), ps.map(lambda _: ps.from_async_iterable(ticks())), ps.flatten())
+    assert ps.run(ps.pipe(stream, ps.collect())) == [1]
+
+
+def test_blueprints_travel():
+    """What opens streams is pickled with what it opens."""
+    stream = ps.pipe(
+        ps.retry(ps.values([[1], ps.values([2, 3])])),
+        ps.flatten(width=2),
+        ps.catch(repr),
+        ps.group_by(bool, ps.map(str)),
+        ps.lend(ps.map(repr), ps.take(1)),
+    )
+    there = pickle.loads(pickle.dumps(ps.pipe(stream, ps.map(str), ps.collect())))
+    assert sorted(ps.run(there)) == ["(True, '1')", "(True, '2')", "(True, '3')"]
 
 
 def test_arguments_are_refused_when_composing():
