@@ -12,6 +12,7 @@ from pullstream.combining.concat import concat
 from pullstream.combining.duplex import Duplex, connect, duplex_pair, pair
 from pullstream.combining.fork import fork
 from pullstream.combining.handshake import Talk, handshake
+from pullstream.combining.join import join
 from pullstream.combining.latest import combine_latest
 from pullstream.combining.lend import Lending, lend, lending
 from pullstream.combining.loop import Again, loop
@@ -193,6 +194,7 @@ __all__ = [
     "infinite",
     "interval",
     "iterate",
+    "join",
     "keys",
     "last",
     "lend",

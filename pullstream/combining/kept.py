@@ -1,0 +1,121 @@
+"""What a join keeps of one of its sources: values by time and key, until none can match them any more."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Hashable, Iterator, Sequence
+from heapq import heappop, heappush
+from operator import attrgetter
+from typing import Any, Final
+
+import attrs
+from typing_extensions import override
+
+from timely import Antichain
+from timely.order import is_total
+
+_TIME: Final = attrgetter("time")
+_REACH: Final = attrgetter("reach")
+
+
+@attrs.define(eq=False)
+class Entry:
+    """A value that is kept; `reach` is the last time of a value that may match it."""
+
+    time: Any
+    reach: Any
+    value: Any
+    matched: bool = False
+
+
+class Kept:
+    """Values that match those at the same time."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        """How many values are kept."""
+        self._times: dict[Hashable, dict[Hashable, list[Entry]]] = {}
+        self._reaches: dict[Hashable, Any] = {}
+        self._heap: list[tuple[Any, Any]] | None = []
+
+    def add(self, key: Hashable, entry: Entry) -> bool:
+        """Keep a value; whether it is the first one at its time."""
+        self.size += 1
+        first = entry.time not in self._times
+        if first:
+            self._times[entry.time] = {}
+            self._reaches[entry.time] = entry.reach
+            if self._heap is not None and is_total(entry.time):
+                heappush(self._heap, (entry.reach, entry.time))
+            else:
+                self._heap = None
+        self._times[entry.time].setdefault(key, []).append(entry)
+        return first
+
+    def find(self, key: Hashable, time: Any, reach: Any) -> Iterator[tuple[Any, Sequence[Entry]]]:
+        """The values that match one at `time`, each group with the time of what comes of it."""
+        del reach
+        found = self._times.get(time)
+        if found and key in found:
+            yield time, found[key]
+
+    def waiting(self) -> list[Any]:
+        """The last times that are waited for: of those that are in one order, the first."""
+        if self._heap is None:
+            return list(self._reaches.values())
+        return [self._heap[0][0]] if self._heap else []
+
+    def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Entry]]]:
+        """Drop the times that nothing can match any more which may still be `arriving`."""
+        return [(time, self._drop(time)) for time in self._over(arriving)]
+
+    def _over(self, arriving: Antichain[Any]) -> list[Any]:
+        if self._heap is None:
+            return [time for time, reach in self._reaches.items() if not arriving.less_equal(reach)]
+        over: list[Any] = []
+        while self._heap and not arriving.less_equal(self._heap[0][0]):
+            over.append(heappop(self._heap)[1])
+        return over
+
+    def _drop(self, time: Any) -> list[Entry]:
+        del self._reaches[time]
+        entries = [entry for group in self._times.pop(time).values() for entry in group]
+        self.size -= len(entries)
+        return entries
+
+
+class Near(Kept):
+    """Values that match those at times not too far away; times are in one order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: dict[Hashable, list[Entry]] = {}
+
+    @override
+    def add(self, key: Hashable, entry: Entry) -> bool:
+        row = self._keys.setdefault(key, [])
+        if row and entry.time < row[-1].time:
+            insort(row, entry, key=_TIME)
+        else:
+            row.append(entry)
+        return super().add(key, entry)
+
+    @override
+    def find(self, key: Hashable, time: Any, reach: Any) -> Iterator[tuple[Any, Sequence[Entry]]]:
+        row = self._keys.get(key)
+        if row is None:
+            return
+        start = bisect_left(row, time, key=_REACH)
+        now = bisect_right(row, time, lo=start, key=_TIME)
+        if start < now:
+            yield time, row[start:now]
+        end = bisect_right(row, reach, lo=now, key=_TIME)
+        for entry in row[now:end]:
+            yield entry.time, [entry]
+
+    @override
+    def _drop(self, time: Any) -> list[Entry]:
+        for key in self._times[time]:
+            row = self._keys[key]
+            del row[: bisect_right(row, time, key=_TIME)]
+            if not row:
+                del self._keys[key]
+        return super()._drop(time)
