@@ -106,7 +106,7 @@ def unlike(a: object, b: object) -> TimeDomainError:
     """The error for two times without a common order, naming both."""
     return TimeDomainError(
         f"times of two domains cannot be compared: {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}); "
-        "keep one domain per edge, or convert with map_times before they meet",
+        "keep one domain per edge, or convert one before they meet",
     )
 
 
