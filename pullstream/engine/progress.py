@@ -362,14 +362,12 @@ class Progress:
             # A look outside looks inside, and that one at what comes in from outside.
             return
         self._mirroring = True
-        for owner in list(self.mirrors):
-            if owner.seat is but:
-                continue
-            if owner.seat.ending is Ending.RUNNING:
-                owner.seat.mirror(owner.mirrored())
-            else:
-                del self.mirrors[owner]
-        self._mirroring = False
+        try:
+            self._mirror_all(but)
+        except TimelyError:
+            self.confuse()
+        finally:
+            self._mirroring = False
         if self._tracker is None and not self.waiters:
             return
         try:
@@ -385,6 +383,15 @@ class Progress:
             if settled:
                 self.leave(waiter)
                 waiter.event.set()
+
+    def _mirror_all(self, but: Seat | None) -> None:
+        for owner in list(self.mirrors):
+            if owner.seat is but:
+                continue
+            if owner.seat.ending is Ending.RUNNING:
+                owner.seat.mirror(owner.mirrored())
+            else:
+                del self.mirrors[owner]
 
     def confuse(self) -> None:
         """Times of two domains have met: nothing is complete any more. The module where they met fails."""
