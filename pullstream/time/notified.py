@@ -14,7 +14,10 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.beside import Beside
+from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.seat import Seat
+from pullstream.engine.shared import Run
 from pullstream.engine.waiting import Waiter
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import Tracker, less_equal, less_than
@@ -87,12 +90,31 @@ class Notified(Beside[Any]):
             self.seat.drop(self._owed.pop(time))
 
     @override
-    async def acquire(self) -> None:
-        await super().acquire()
-        self._places = [port.place for port in self.seat.ports]
+    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, seat, upstreams)
         self._prompt = _is_prompt(self.upstream)
+        if self._prompt:
+            # Then nothing here does either: no task beside, no scope to cancel it by, which is most of a time's cost.
+            vars(self)["waits"] = False
+
+    @override
+    async def acquire(self) -> None:
+        self._changed = self.run.signal()
+        if not self._prompt:
+            await super().acquire()
+        self._places = [port.place for port in self.seat.ports]
         for place in self._places:
             self.run.progress.tracker.observe(place)
+
+    @override
+    def halt(self) -> None:
+        if not self._prompt:
+            super().halt()
+
+    @override
+    async def release(self) -> None:
+        if not self._prompt:
+            await super().release()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -136,7 +158,7 @@ class Notified(Beside[Any]):
                 self._end = slot
 
     async def _fetch(self, limit: int) -> None:
-        if (self._prompt or not self._requests) and not self.asking(self.upstream):
+        if self._prompt or not (self._requests or self.asking(self.upstream)):
             try:
                 self._slot = await self.upstream.ask(limit)
             except trio.Cancelled:
