@@ -6,7 +6,8 @@ task of the run waits inside, none will ever be woken: the run is stalled, and i
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -40,7 +41,9 @@ class Standstill:
         self._inside.discard(task)
 
     def _nothing_moves(self, nursery: trio.Nursery) -> bool:
-        return all(task in self._inside or _waits_for_its_own(task) for task in _tasks(nursery))
+        tasks = list(_tasks(nursery))
+        waiting = all(task in self._inside or _waits_for_its_own(task) for task in tasks)
+        return waiting and not any(_is_or_will_be_cancelled(task) for task in tasks)
 
 
 def _tasks(nursery: trio.Nursery) -> Iterator[trio.lowlevel.Task]:
@@ -57,6 +60,20 @@ def _waits_for_its_own(task: trio.lowlevel.Task) -> bool:
         getattr(nursery, "_parent_waiting_in_aexit", False) and bool(nursery.child_tasks)
         for nursery in task.child_nurseries
     )
+
+
+def _is_or_will_be_cancelled(task: trio.lowlevel.Task) -> bool:
+    """Whether a cancellation is on its way to a task, or a deadline, of a user's perhaps, will send one."""
+    # For another task than the current one trio has no public way to ask; nor is its own fit for deep pipelines.
+    status: Any = getattr(task, "_cancel_status", None)
+    if status is not None and status.effectively_cancelled:
+        return True
+    while status is not None:
+        scope: trio.CancelScope = status._scope  # noqa: SLF001 - see above
+        if scope.deadline < inf:
+            return True
+        status = None if scope.shield else status._parent  # noqa: SLF001 - see above
+    return False
 
 
 class Signal:

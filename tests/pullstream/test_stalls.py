@@ -237,3 +237,37 @@ def test_a_stall_is_noticed_by_run_as_well(check):
     pool = ps.lend(ps.filter(lambda n: n % 2))
     with pytest.raises(ps.StalledError):
         ps.run(ps.pipe(ps.values(range(8)), pool, ps.collect()), check=check)
+
+
+@pytest.mark.parametrize("hops", range(0, 30, 3))
+async def test_what_is_being_aborted_is_not_stalled(hops, autojump_clock):
+    """A task that a cancellation is on its way to will move, though it has not been woken yet."""
+
+    @ps.source
+    async def slowly(ctx):
+        for n in range(9):
+            await trio.sleep(0.1)
+            yield n
+
+    stages = ps.pipe(ps.throttle(0.2), ps.prefetch(2), ps.flatten(width=2))
+    pipeline = ps.pipe(slowly(), ps.map(lambda n: ps.values([n])), stages, ps.drain())
+    async with pipeline.open() as running:
+        for _ in range(hops):
+            await trio.lowlevel.checkpoint()
+        await running.abort()
+        with pytest.raises(ps.Abandoned):
+            await running.result()
+
+
+async def test_who_waits_with_a_deadline_is_not_stalled(autojump_clock):
+    """A sink that gives up asking after a while will move, whatever is stuck above it."""
+
+    @ps.sink
+    async def impatient(upstream, ctx):
+        with trio.move_on_after(3):
+            await upstream.ask()
+        return "gave up"
+
+    stuck = ps.limit(ps.filter(lambda n: n > 1), 1)
+    pipeline = ps.pipe(ps.values(range(3)), stuck, impatient())
+    assert await fate(pipeline, Box()) == "gave up"
