@@ -74,10 +74,11 @@ from pullstream.time.per_time import distinct, running, sort_by_time
 from pullstream.time.reduce import count_by_key, reduce_by_key, reduce_by_time
 from pullstream.time.restamp import delay, restamp
 from pullstream.time.stamping import stamp
+from pullstream.time.windowed import Window
 from pullstream.transformers.batch import batch
 from pullstream.transformers.concurrent import map_async
 from pullstream.transformers.distinct import non_unique, unique
-from pullstream.transformers.event_windows import Window, sliding, tumbling
+from pullstream.transformers.event_windows import sliding, tumbling
 from pullstream.transformers.expand import flat_map, map_batches
 from pullstream.transformers.flatten import flatten
 from pullstream.transformers.group import group_by
@@ -89,6 +90,7 @@ from pullstream.transformers.processes import map_process
 from pullstream.transformers.rate import rate
 from pullstream.transformers.recover import catch, retry
 from pullstream.transformers.scan import scan
+from pullstream.transformers.sessions import sessions
 from pullstream.transformers.skip import skip
 from pullstream.transformers.split import decode, split
 from pullstream.transformers.stateless import filter, filter_not, map
@@ -233,6 +235,7 @@ __all__ = [
     "running",
     "sample",
     "scan",
+    "sessions",
     "sink",
     "skip",
     "sliding",

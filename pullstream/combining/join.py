@@ -13,7 +13,8 @@ from pullstream.engine.lane import Lane
 from pullstream.engine.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
 from pullstream.protocol import DONE, Batch, Done
-from pullstream.transformers.event_windows import KEYS_AT_ONCE, duration_argument, refusal
+from pullstream.time.grid import duration_argument, refusal
+from pullstream.time.windowed import KEYS_AT_ONCE
 from timely import Antichain, Tracker
 from timely.order import is_total
 

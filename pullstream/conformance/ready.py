@@ -283,6 +283,15 @@ TRANSFORMERS: Final = (
     Subject("window 3, sliding", lambda: ps.window(3, 1), flushes=True),
     Subject("window by the clock", lambda: ps.window(seconds=1.5), timing=True, flushes=True),
     Subject("window by the clock, sliding", lambda: ps.window(seconds=3, every=1), timing=True, flushes=True),
+    Subject("tumbling", lambda: ps.tumbling(2), flushes=True),
+    Subject("tumbling, by key", lambda key: ps.tumbling(2, ps.agg.count(), key=key), around=True, flushes=True),
+    Subject("tumbling, eager", lambda f: ps.tumbling(2, ps.agg.sum(f), eager=True), around=True, flushes=True),
+    Subject("sliding", lambda f: ps.sliding(2, 1, ps.agg.sum(f)), around=True, flushes=True),
+    Subject("sliding, by key", lambda key: ps.sliding(2, 1, key=key), around=True, flushes=True),
+    Subject("sliding, eager", lambda f: ps.sliding(2, 1, ps.agg.sum(f), eager=True), around=True, flushes=True),
+    Subject("sessions", lambda f: ps.sessions(2, ps.agg.sum(f)), around=True, flushes=True),
+    Subject("sessions, by key", lambda key: ps.sessions(1, key=key), around=True, flushes=True),
+    Subject("sessions, eager", lambda f: ps.sessions(1, ps.agg.sum(f), eager=True), around=True, flushes=True),
     Subject("split, lines", lambda: ps.pipe(ps.map(two_lines), ps.split()), flushes=True),
     Subject("split, at a separator", lambda: ps.pipe(ps.map(two_lines), ps.split("\n\n")), flushes=True),
     Subject("split, blocks", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=4)), flushes=True),
@@ -337,6 +346,11 @@ def parted(function: Function, lag: int = 0) -> ps.Sink[Any, Any]:
     return ps.partition(lambda n: function(n) % 20, {0: ps.collect()}, other=ps.collect(), lag=lag)
 
 
+def joined(key: Function, left: ps.Source[Any], right: ps.Source[Any], **options: Any) -> ps.Source[Any]:
+    """Every other value of one source, and what matches it of the other."""
+    return ps.join(left, ps.pipe(right, ps.filter(lambda n: n % 2)), on=key, **options)
+
+
 COMBINING: Final = (
     Subject("concat", ps.concat, inputs=2),
     Subject("merge", ps.merge, inputs=3, ordered=False),
@@ -345,6 +359,9 @@ COMBINING: Final = (
     Subject("zip", ps.zip, inputs=2),
     Subject("zip, strict", lambda *sources: ps.zip(*sources, mode="strict"), inputs=2),
     Subject("zip, padded", lambda *sources: ps.zip(*sources, mode="padded"), inputs=2),
+    Subject("join", lambda key, *both: ps.join(*both, on=key), around=True, inputs=2, ordered=False),
+    Subject("join, left", lambda key, *both: joined(key, *both, how="left"), around=True, inputs=2, ordered=False),
+    Subject("join, near", lambda key, *both: joined(key, *both, within=1), around=True, inputs=2, ordered=False),
     Subject("combine_latest", ps.combine_latest, inputs=2, timing=True),
     Subject("many", added, inputs=2, ordered=False),
     Subject("fork", lambda f: ps.fork(ps.map(f), ps.filter(lambda _: False)), around=True, ordered=False),

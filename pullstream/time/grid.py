@@ -1,0 +1,96 @@
+"""A grid of windows over times that durations are added to: which windows a time is in, and which ends first."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+from typing import Any, Final
+
+from pullstream.blueprint import Site
+from pullstream.errors import CompositionError
+from timely import TimeDomainError
+
+NUMBERS: Final = (int, float, Fraction, Decimal)
+
+
+class Grid:
+    """Windows of one size that start at equal steps from an origin; the origin of numbers is 0, of dates 1970."""
+
+    def __init__(self, module: str, size: Any, every: Any, origin: Any) -> None:
+        self._module = module
+        self._size = size
+        self._every = every
+        self._origin = origin
+
+    def first_end(self, time: Any) -> Any:
+        """The least end of a window after a time."""
+        return self._end(self._first(time))
+
+    def around(self, time: Any) -> list[tuple[Any, Any]]:
+        """The start and end of every window that a time is in, the first one first."""
+        number = self._first(time)
+        found: list[tuple[Any, Any]] = []
+        while (start := self._start(number)) <= time:
+            found.append((start, self._end(number)))
+            number += 1
+        return found
+
+    def _start(self, number: Any) -> Any:
+        return self._origin + number * self._every
+
+    def _end(self, number: Any) -> Any:
+        # Of windows side by side one's end is the next one's start, to the last bit.
+        return self._start(number + 1) if self._every == self._size else self._start(number) + self._size
+
+    def _first(self, time: Any) -> Any:
+        """The number of the first window that ends after a time."""
+        try:
+            if self._origin is None:
+                self._origin = _origin(time)
+            number = (time - self._origin - self._size) // self._every + 1
+            # Division rounds, towards zero or to the next float.
+            if self._end(number - 1) > time:
+                number -= 1
+            elif self._end(number) <= time:
+                number += 1
+            if self._end(number) > time:
+                return number
+        except (TypeError, ValueError, OverflowError) as exc:
+            raise self.refusal(time) from exc
+        raise self.refusal(time)
+
+    def refusal(self, time: Any) -> TimeDomainError:
+        """The error for a time that has no place on the grid."""
+        return refusal(self._module, time, self._size)
+
+
+def refusal(module: str, time: object, size: object) -> TimeDomainError:
+    """The error for a time to which a duration cannot be added."""
+    return TimeDomainError(
+        f"{module} cannot tell how much later {size!r} is than the time {time!r} ({type(time).__name__}): it needs "
+        f"times in one order that durations are added to, numbers for numbers, a timedelta for datetimes, or one of "
+        f"whole days for dates; restamp(...) above it makes such times of others"
+    )
+
+
+def _origin(time: object) -> Any:
+    if isinstance(time, NUMBERS):
+        return 0
+    if isinstance(time, datetime):
+        return datetime(1970, 1, 1, tzinfo=None if time.tzinfo is None else UTC)
+    if isinstance(time, date):
+        return date(1970, 1, 1)
+    raise TypeError("neither a number nor a date")
+
+
+def duration_argument(module: str, name: str, value: Any) -> None:
+    """Refuse, when composing, what is not a positive duration."""
+    if isinstance(value, timedelta):
+        positive = value > timedelta()
+    else:
+        positive = isinstance(value, NUMBERS) and not isinstance(value, bool) and isfinite(value) and value > 0
+    if not positive:
+        raise CompositionError(
+            f"{module}() at {Site.here()} needs a positive number, or a positive timedelta, as its {name}, and got "
+            f"{value!r}"
+        )
