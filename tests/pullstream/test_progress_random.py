@@ -15,6 +15,7 @@ MODULES = [
     "map", "filter", "flat_map", "map_batches", "map_async", "unordered", "take", "take_times", "thrice", "held",
     "batch", "batch seconds", "window", "sliding", "window seconds", "diverted",
     "prefetch", "limit", "rate", "throttle", "debounce", "sample", "pausable", "abortable",
+    "kept", "sorted", "distinct", "stamped", "stamped late", "restamped", "delayed", "nested", "nested stamps",
 ]  # fmt: skip
 
 
@@ -85,6 +86,18 @@ def module(kind, count, seed, log):
         "sample": lambda: ps.sample(count / 4),
         "pausable": ps.pausable,
         "abortable": ps.abortable,
+        "kept": lambda: ps.pipe(ps.reduce_by_time(ps.Fold(list, lambda kept, v: [*kept, v])), ps.flat_map(list)),
+        "sorted": lambda: ps.sort_by_time(lambda value: -value[1]),
+        "distinct": lambda: ps.distinct(lambda value: value[1] % 3),
+        # Time is given up, and given anew; the values still say what it was.
+        "stamped": lambda: ps.pipe(ps.sort_by_time(), ps.restamp(lambda _: 0), ps.stamp(lambda value: value[0])),
+        "stamped late": lambda: ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda value: value[0], lateness=5)),
+        "restamped": lambda: ps.pipe(ps.restamp(str), ps.restamp(int)),
+        "delayed": lambda: ps.pipe(ps.delay(count), ps.restamp(lambda time: time - count)),
+        "nested": lambda: ps.pipe(ps.epochs(count, nest=True), ps.restamp(lambda time: time[0])),
+        "nested stamps": lambda: ps.pipe(
+            ps.stamp(lambda value: value[0], nest=True), ps.sort_by_time(), ps.restamp(lambda time: time[0])
+        ),
         "diverted": lambda: ps.map(failing(count), on_error=record(log, seed)),
     }[kind]()
 
