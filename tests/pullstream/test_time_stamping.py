@@ -171,6 +171,18 @@ async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock
     }
 
 
+async def test_nested_event_times_may_be_anything(autojump_clock):
+    """Nothing is said of the first time within one: it may be before zero."""
+    source = moving(("to", 1), 1, ("to", 2), 1, ps.Batch(2, [-3]), 1, ps.Batch(2, [-1]), 1, ("to", 3), 1)
+    pipeline = ps.pipe(source, ps.stamp(lambda n: n, nest=True), ps.sort_by_time(), ps.drain())
+    assert await completions(pipeline, (1, 5), (2, -3), (2, -1), (2, 9)) == {
+        (1, 5): 1,
+        (2, -3): 3,
+        (2, -1): 4,
+        (2, 9): 4,
+    }
+
+
 async def test_a_clock_that_moves_passes_restamp_and_delay(autojump_clock):
     """Their times follow from those above, with or without data; results wake for them."""
     seen = []
