@@ -139,10 +139,33 @@ def concurrent_and_timed() -> None:
     assert_type(ps.pipe(words, ps.pausable(), ps.map(length)), ps.Source[int])
 
 
+def per_time() -> None:
+    words = ps.values(["a", "bb"])
+    stamped = ps.pipe(words, ps.stamp(len, lateness=1, late=ps.drain(print)), ps.restamp(lambda n: n // 2), ps.delay(1))
+    assert_type(stamped, ps.Source[str])
+    assert_type(ps.pipe(words, ps.stamp(lambda word: word.upper()), ps.epochs(3, nest=True)), ps.Source[str])
+    assert_type(ps.pipe(words, ps.epochs(key=lambda word: word[0])), ps.Source[str])
+    assert_type(ps.pipe(words, ps.count_by_key()), ps.Source[tuple[Any, int]])
+    assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.count())), ps.Source[int])
+    assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.max(length))), ps.Source[int])
+    assert_type(ps.pipe(words, ps.reduce_by_key(length, ps.agg.top(2, length))), ps.Source[tuple[int, list[str]]])
+    assert_type(ps.pipe(words, ps.running(ps.agg.sum(length))), ps.Source[int])
+    assert_type(ps.pipe(words, ps.running(ps.agg.distinct(length), length)), ps.Source[tuple[int, int]])
+    assert_type(ps.pipe(words, ps.aggregate(n=ps.agg.count(), most=ps.agg.max(length))), ps.Source[dict[str, Any]])
+    assert_type(
+        ps.pipe(words, ps.aggregate(length, n=ps.agg.count()), ps.collect()),
+        ps.Pipeline[list[tuple[int, dict[str, Any]]]],
+    )
+    assert_type(
+        ps.pipe(words, ps.distinct(lambda word: word[0]), ps.sort_by_time(lambda word: -len(word))), ps.Source[str]
+    )
+    assert_type(ps.pipe(words, ps.at_completion(print)), ps.Pipeline[None])
+
+
 def refused() -> None:
     ps.pipe(ps.collect(), ps.map(length))  # pyright: ignore[reportCallIssue, reportArgumentType]
     ps.pipe(ps.values([1]), ps.map(length), ps.collect())  # pyright: ignore[reportArgumentType, reportCallIssue]
     ps.map(3)  # pyright: ignore[reportArgumentType]
 
 
-everything: Any = (concurrent_and_timed, sources_and_sinks, read, inferred, decorated, refused)
+everything: Any = (per_time, concurrent_and_timed, sources_and_sinks, read, inferred, decorated, refused)
