@@ -53,11 +53,6 @@ def streamed(function: Function) -> Callable[[Any], ps.Source[Any]]:
     return lambda value: ps.values([function(value)])
 
 
-def tally() -> ps.Fold[Any, int]:
-    """How many."""
-    return ps.Fold(int, lambda n, _: n + 1)
-
-
 def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
     """A function of lists that calls the function with every value."""
     return lambda values: [function(value) for value in values]
@@ -253,10 +248,6 @@ TRANSFORMERS: Final = (
     Subject("epochs by the clock", lambda: untimed(ps.epochs(seconds=1.5)), timing=True),
     Subject("restamp", lambda: ps.restamp(lambda n: n // 2)),
     Subject("delay", lambda: ps.delay(3)),
-    Subject("tumbling", lambda: ps.tumbling(2), flushes=True),
-    Subject("tumbling, by key", lambda key: ps.tumbling(2, tally(), key=key), around=True, flushes=True),
-    Subject("tumbling, eager", lambda: ps.tumbling(2, tally(), eager=True), flushes=True),
-    Subject("sliding", lambda: ps.sliding(3, 2), flushes=True),
     Subject("map, failures left out", lambda f: ps.map(f, on_error="skip"), around=True, absorbs=True),
     Subject("map, failures as results", shown_results, around=True, absorbs=True),
     Subject("map, failures diverted", lambda f: ps.map(f, on_error=ps.drain()), around=True, absorbs=True),
