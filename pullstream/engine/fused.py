@@ -91,6 +91,7 @@ class Segment(Kernel[Any]):
         self._loop = loop(functions)
         next(self._loop)
         self._failed: BaseException | None = None
+        self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -111,6 +112,10 @@ class Segment(Kernel[Any]):
                 return Batch(batch.time, values)
             if not await self.breathe():
                 return DONE
+
+    @override
+    def answers_promptly(self) -> bool:
+        return self._passes_all and super().answers_promptly()
 
     def _left_out(self, caught: Caught) -> None:
         self.seat.meter.skipped += caught.count

@@ -58,7 +58,10 @@ class Kernel(ABC, Generic[T]):
     """
 
     prompt: ClassVar[bool] = False
-    """Whether an ask is answered without waiting, if those of its `inputs` are."""
+    """Whether an ask is answered without waiting and after one ask of an input, if those of its `inputs` are.
+
+    What may take in much before it answers is not: a module below would hear of completions no earlier than that.
+    """
 
     trusted: ClassVar[bool] = False
     """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
@@ -188,6 +191,10 @@ class Kernel(ABC, Generic[T]):
             self.__breath = monotonic()
             self.run.turn = (thread_time(), self.run.blocked)
         return self.__state is State.OPEN
+
+    def answers_promptly(self) -> bool:
+        """Whether nothing has to be waited for beside an ask, neither a completion nor the clock."""
+        return self.prompt and all(lane.kernel.answers_promptly() for lane in self.inputs)
 
     # ---- requests
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import trio
 from typing_extensions import override
@@ -29,8 +29,6 @@ class Notified(Beside[Any]):
     Completions come before the batch that caused them, least time first; at the end all of them. When upstream fails,
     or one of the two raises, what was given before is answered, and nothing else.
     """
-
-    prompt: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._requests: dict[Hashable, _Complete] = {}
@@ -92,7 +90,7 @@ class Notified(Beside[Any]):
     @override
     def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
         super().connect(run, seat, upstreams)
-        self._prompt = _is_prompt(self.upstream)
+        self._prompt = self.upstream.kernel.answers_promptly()
         if self._prompt:
             # Then nothing here does either: no task beside, no scope to cancel it by, which is most of a time's cost.
             vars(self)["waits"] = False
@@ -256,8 +254,3 @@ class _Reached(_Complete):
 def least(times: Sequence[Hashable]) -> Hashable:
     """One of the least of some times."""
     return reduce(lambda a, b: b if less_equal(b, a) else a, times)
-
-
-def _is_prompt(lane: Lane[Any]) -> bool:
-    """Whether an ask never waits: then no completion has to be waited for beside it."""
-    return lane.kernel.prompt and all(_is_prompt(above) for above in lane.kernel.inputs)

@@ -24,7 +24,6 @@ class _Expand(Kernel[Any]):
     """Gives the values of one iterator after another, as many at a time as are asked for."""
 
     waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -122,9 +121,6 @@ def _map_batches(function: Callable[[list[Any]], Iterable[Any]], on_error: objec
 
 
 class _FlatMap(_Expand):
-    # A source that the function gives may keep an ask waiting.
-    prompt: ClassVar[bool] = False
-
     def __init__(self, function: Callable[[Any], Iterable[Any] | Source[Any]]) -> None:
         super().__init__()
         self._function = function

@@ -63,7 +63,7 @@ class Gather(Beside[Any]):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        self._prompt = _is_prompt(self.upstream)
+        self._prompt = self.upstream.kernel.answers_promptly()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -226,11 +226,6 @@ class Gather(Beside[Any]):
                 progress.leave(waiter)
         for waiter in waiters:
             waiter.check()
-
-
-def _is_prompt(lane: Lane[Any]) -> bool:
-    """Whether an ask never waits: then neither a completion nor the clock has to be waited for beside it."""
-    return lane.kernel.prompt and all(_is_prompt(above) for above in lane.kernel.inputs)
 
 
 def _least(times: Sequence[Hashable]) -> Hashable:

@@ -18,7 +18,6 @@ A = TypeVar("A")
 
 class _Skip(Kernel[Any]):
     waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, count: int) -> None:
@@ -44,7 +43,6 @@ class _Skip(Kernel[Any]):
 
 class _SkipWhile(Kernel[Any]):
     waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, test: Callable[[Any], object], on_error: object = "fail") -> None:

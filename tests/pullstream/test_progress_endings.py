@@ -286,3 +286,34 @@ async def test_an_abort_while_the_sink_works_completes_nothing(owes, autojump_cl
 async def same(value):
     await trio.lowlevel.checkpoint()
     return value
+
+
+@pytest.mark.parametrize("between", ["filter", "skip", "flat_map", "reduce_by_key", "sort_by_time", "batch"])
+def test_a_completion_is_not_kept_waiting_by_what_absorbs_a_lot(between):
+    """While a module above takes in value after value and answers none, what is complete below is told all the same."""
+    absorbing = {
+        "filter": ps.filter(lambda day: day == 1),
+        "skip": ps.pipe(ps.filter(lambda day: day == 1), ps.skip(0)),
+        "flat_map": ps.flat_map(lambda day: [day] if day == 1 else []),
+        "reduce_by_key": ps.pipe(
+            ps.reduce_by_key(str, ps.Fold(list, lambda _, day: day)), ps.map(lambda pair: pair[1])
+        ),
+        "sort_by_time": ps.sort_by_time(),
+        "batch": ps.pipe(ps.batch(10**9), ps.flat_map(list)),
+    }[between]
+    done = []
+
+    def days():
+        yield from [1, 1, 1]
+        for _ in range(10**6):
+            yield 2
+            if done:
+                return
+
+    largest = ps.reduce_by_key(lambda day: "largest", ps.Fold(int, max))
+    results = ps.pipe(largest, ps.filter(lambda pair: pair[1] == 1), ps.drain(done.append))
+    read = []
+    source = ps.pipe(ps.values(days(), time=lambda day: day), ps.tap(read.append))
+    ps.run(ps.pipe(source, absorbing, results), limit=1)
+    assert done == [("largest", 1)]
+    assert len(read) < 10**6
