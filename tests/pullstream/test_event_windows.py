@@ -1,0 +1,511 @@
+"""Windows in event time: what is in them, when they come, what is complete meanwhile, and what is refused."""
+
+import collections
+import contextlib
+import functools
+import math
+import pickle
+import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import attrs
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trio._core import _run as trio_scheduler
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+import pullstream as ps
+from pullstream.time.windowed import Windowed
+from timely import BEGINNING, Product, TimeDomainError
+
+SIZE, EVERY, GAP = 4, 3, 3
+COUNT = ps.agg.count()
+
+
+class Oops(Exception):
+    """What these tests raise."""
+
+
+def second(row):
+    """The key of a row (time, key, number)."""
+    return row[1]
+
+
+# ---- plain Python
+
+
+def grid(time, size, every):
+    """The windows that a time is in."""
+    first = -(-(time - size + 1) // every)
+    return [(k * every, k * every + size) for k in range(first, time // every + 1)]
+
+
+def on_grid(rows, size, every):
+    """The rows of each window."""
+    table = collections.defaultdict(list)
+    for row in rows:
+        for window in grid(row[0], size, every):
+            table[window].append(row)
+    return table
+
+
+def in_sessions(rows, gap):
+    """The rows of each session, of rows that belong together."""
+    found = []
+    for row in sorted(rows, key=lambda row: row[0]):
+        if found and row[0] < found[-1][1]:
+            found[-1][1] = row[0] + gap
+            found[-1][2].append(row)
+        else:
+            found.append([row[0], row[0] + gap, [row]])
+    return [((start, end), rows) for start, end, rows in found]
+
+
+def by_key(rows, key=second):
+    """The rows of each key, in the order in which keys come first."""
+    table = {}
+    for row in rows:
+        table.setdefault(key(row), []).append(row)
+    return table
+
+
+def windows(kind, rows):
+    """The (start, end) of each window and its rows, in plain Python."""
+    if kind == "sessions":
+        return in_sessions(rows, GAP)
+    size, every = {"tumbling": (SIZE, SIZE), "sliding": (SIZE, EVERY), "gaps": (EVERY, SIZE)}[kind]
+    return list(on_grid(rows, size, every).items())
+
+
+MODULES = {
+    "tumbling": functools.partial(ps.tumbling, SIZE),
+    "sliding": functools.partial(ps.sliding, SIZE, EVERY),
+    "gaps": functools.partial(ps.sliding, EVERY, SIZE),
+    "sessions": functools.partial(ps.sessions, GAP),
+}
+
+
+# ---- sources, delays and schedules at random
+
+
+@attrs.frozen
+class Case:
+    """Rows for some sources, each in the order of its times, and how the run goes."""
+
+    rows: tuple
+    limit: int
+    seed: int
+
+    @property
+    def all(self):
+        """The rows of all sources."""
+        return [row for rows in self.rows for row in rows]
+
+
+rows_of_one = st.lists(st.tuples(st.integers(-5, 12), st.sampled_from("abc"), st.integers(0, 99)), max_size=12)
+cases = st.builds(
+    Case,
+    st.lists(rows_of_one.map(lambda rows: sorted(rows, key=lambda row: row[0])), min_size=1, max_size=3).map(tuple),
+    st.sampled_from([1, 2, 7, 4096]),
+    st.integers(0, 1000),
+)
+
+
+@ps.source
+async def delayed(ctx, rows, seed):
+    """Rows at their times, after pauses, in batches; now and then it says sooner what will not come."""
+    rng = random.Random(seed)
+    start = 0
+    while start < len(rows):
+        time = rows[start][0]
+        stop = start + 1
+        while stop < len(rows) and rows[stop][0] == time and rng.random() < 0.8:
+            stop += 1
+        stop = min(stop, start + ctx.limit)
+        if rng.random() < 0.3:
+            ctx.advance(time)
+        if rng.random() < 0.5:
+            await trio.sleep(rng.random())
+        yield ps.Batch(time, rows[start:stop])
+        start = stop
+
+
+def ran(case, module):
+    """The (time, value) pairs that come of a case through a module."""
+
+    async def main():
+        sources = [delayed(rows, case.seed + number) for number, rows in enumerate(case.rows)]
+        with trio.fail_after(1000):
+            merged = ps.merge(*sources)
+            async with ps.pipe(merged, module, ps.collect(timed=True)).open(limit=case.limit, check="strict") as run:
+                return await run.result()
+
+    trio_scheduler._r.seed(case.seed)
+    return trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@settings(max_examples=60, deadline=None)
+@given(case=cases)
+def test_what_is_in_windows(kind, case):
+    """The rows of each window, at its end, ends in order; those of one source in the order in which they came."""
+    found = ran(case, MODULES[kind]())
+    assert [time for time, _ in found] == sorted(time for time, _ in found)
+    assert all(time == window.end for time, window in found)
+    expected = sorted(((*bounds, sorted(rows)) for bounds, rows in windows(kind, case.all)), key=lambda each: each[1])
+    assert [(window.start, window.end, sorted(window.value)) for _, window in found] == expected
+    if len(case.rows) == 1:
+        assert [(window.start, window.end, window.value) for _, window in found] == [
+            (*bounds, rows) for bounds, rows in windows(kind, case.all)
+        ]
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@settings(max_examples=60, deadline=None)
+@given(case=cases)
+def test_folds_and_keys(kind, case):
+    """A fold's result of every window, and of every key and window; with a key, sessions are its own."""
+    found = ran(case, MODULES[kind](ps.agg.sum(lambda row: row[2])))
+    expected = [(bounds, sum(row[2] for row in rows)) for bounds, rows in windows(kind, case.all)]
+    assert {(window.start, window.end): window.value for _, window in found} == dict(expected)
+    assert len(found) == len(expected)
+
+    for module, of in ((MODULES[kind](key=second), sorted), (MODULES[kind](COUNT, key=second), len)):
+        found = ran(case, module)
+        expected = {
+            (*bounds, key): of(some) for key, rows in by_key(case.all).items() for bounds, some in windows(kind, rows)
+        }
+        results = {(window.start, window.end, window.value[0]): window.value[1] for _, window in found}
+        assert {key: sorted(value) if of is sorted else value for key, value in results.items()} == expected
+        assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@settings(max_examples=60, deadline=None)
+@given(case=cases)
+def test_eager_results(kind, case):
+    """With `eager` each row is followed by the result so far, of every window it is in, and the final one comes too."""
+    found = ran(case, MODULES[kind](COUNT, eager=True))
+    seen = collections.Counter((window.start, window.value) for _, window in found)
+    expected = collections.Counter()
+    for (start, _), rows in windows(kind, case.all):
+        expected.update((start, number + 1) for number in range(len(rows)))
+        expected[start, len(rows)] += 1
+    assert seen == expected
+    assert all(time == window.end for time, window in found)
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@pytest.mark.parametrize("fold", [None, COUNT])
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("eager", [False, True])
+def test_batching_is_invisible(kind, fold, keyed, eager):
+    """The same results in the same order at every limit, and callables see the same values in the same order."""
+    rows = [(n // 3, "ab"[n % 5 == 0], n) for n in range(60)]
+    seen = []
+    for limit in (1, 2, 7, 4096):
+        calls = []
+        options = {"fold": fold} if fold else {}
+        if keyed:
+            options["key"] = lambda row, calls=calls: calls.append(row) or row[1]
+        pipeline = ps.pipe(
+            ps.values(rows, time=lambda row: row[0]), MODULES[kind](**options, eager=eager), ps.collect(timed=True)
+        )
+        seen.append((ps.run(pipeline, limit=limit), calls))
+    assert all(each == seen[0] for each in seen)
+    assert seen[0][1] == [row for row in rows if keyed and windows(kind, [row])]
+
+
+# ---- what is complete
+
+
+@ps.source
+async def driven(ctx, orders):
+    """Does what it is told: a value, or only what will not come any more."""
+    async for time, values in orders:
+        if values:
+            yield ps.Batch(time, values)
+        else:
+            ctx.advance(time)
+
+
+def least(kind, clocks, rows):
+    """The least time at which a window may still come, and the windows that have come."""
+    now = min(clocks) if clocks else math.inf
+    size, every = {"tumbling": (SIZE, SIZE), "sliding": (SIZE, EVERY), "gaps": (EVERY, SIZE), "sessions": (0, 0)}[kind]
+    if kind == "sessions":
+        # What has come too early has no session yet, and is held at the end that it would have by itself.
+        known = in_sessions([row for row in rows if row[0] <= now], GAP)
+        held = [end for (_, end), _ in known] + [row[0] + GAP for row in rows if row[0] > now]
+        return min([end for end in held if end > now] + [now + GAP]), sorted(end for (_, end), _ in known if end <= now)
+    ends = {end for row in rows for _, end in grid(row[0], size, every)}
+    after = math.inf if now == math.inf else -(-(now + 1 - size) // every) * every + size
+    return min([end for end in ends if end > now] + [after]), sorted(end for end in ends if end <= now)
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["value", "clock"]), st.integers(0, 3)), max_size=15),
+    limit=st.sampled_from([1, 4096]),
+)
+def test_completions_are_exact(kind, steps, limit):
+    """After each step what is over has come, and what may still come is what plain Python says; a clock is enough."""
+
+    async def main():
+        sends, receives = zip(*(trio.open_memory_channel(100) for _ in range(2)), strict=True)
+        results = []
+        pipeline = ps.pipe(
+            ps.merge(*[driven(each) for each in receives]),
+            MODULES[kind]().named("windows"),
+            ps.tap(results.append),
+            ps.drain(),
+        )
+        async with pipeline.open(limit=limit, check="strict") as running:
+            clocks, rows = [BEGINNING, BEGINNING], []
+            for number, what, step in [*steps, (0, "end", 0), (1, "end", 0)]:
+                if what == "end":
+                    sends[number].close()
+                    clocks[number] = math.inf
+                else:
+                    time = step if clocks[number] is BEGINNING else clocks[number] + step
+                    clocks[number] = time
+                    rows += [(time, "a", len(rows))] * (what == "value")
+                    await sends[number].send((time, rows[-1:] if what == "value" else []))
+                await wait_all_tasks_blocked()
+                frontier = list(running.progress.frontier(at="windows"))
+                if BEGINNING in clocks:
+                    assert frontier == [BEGINNING]
+                    assert not results
+                    continue
+                first, over = least(kind, clocks, rows)
+                assert frontier == ([] if first == math.inf else [first])
+                assert [window.end for window in results] == over
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("kind", MODULES)
+async def test_a_clock_closes_windows(kind, autojump_clock):
+    """A source that only says what will not come any more wakes the module, and its results reach the sink."""
+    del autojump_clock
+    log = []
+
+    @ps.source
+    async def quiet(ctx):
+        yield ps.Batch(1, ["a"])
+        for time in range(2, 30):
+            await trio.sleep(1)
+            ctx.advance(time)
+        await trio.sleep_forever()
+
+    module = MODULES[kind](COUNT)
+    async with ps.pipe(quiet(), module, ps.drain(log.append)).open(check="strict") as running:
+        await running.progress.completed(20)
+        assert trio.current_time() < 25
+        assert log == [ps.Window(*bounds, 1) for bounds, _ in windows(kind, [(1, "a", 0)])]
+        await running.abort()
+
+
+def test_nothing_is_left_of_ten_thousand_times(monkeypatch):
+    """Windows that are over, their holds and what was expected of them, are gone."""
+    sizes, kernels = [], set()
+    given_ = Windowed.listen
+
+    def listen(self):
+        given_(self)
+        kernels.add(self)
+        sizes.append(max(len(state) for state in held(self)))
+
+    def held(kernel):
+        states = [kernel.moments, kernel._requests, kernel.seat.held]
+        return states + [
+            getattr(kernel, name) for name in ("_open", "_sessions", "_closing", "_early") if hasattr(kernel, name)
+        ]
+
+    monkeypatch.setattr(Windowed, "listen", listen)
+    rows = [(n // 2, "ab"[n % 4 == 0], n) for n in range(20_000)]
+    for module in (ps.tumbling(1), ps.sliding(4, 2), ps.sessions(1), ps.sessions(2, key=second)):
+        assert ps.run(ps.pipe(ps.values(rows, time=lambda row: row[0]), module, ps.tally())) > 5_000 - 1
+    lasting = ps.pipe(ps.values(rows, time=lambda row: row[0]), ps.sessions(9), ps.collect())
+    assert [len(window.value) for window in ps.run(lasting)] == [20_000]
+    assert max(sizes) <= 12
+    assert len(kernels) == 5
+    assert not any(state for kernel in kernels for state in [*held(kernel), kernel._ready])
+
+
+# ---- times
+
+
+AWARE = datetime(2026, 3, 1, 10, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("time", "size", "start", "end"),
+    [
+        (7, 5, 5, 10),
+        (-1, 5, -5, 0),
+        (0.3, 0.1, 0.2, 0.3),
+        (7, 2.5, 5.0, 7.5),
+        (Fraction(7, 2), 1, 3, 4),
+        (Decimal("-7.5"), Decimal(2), -8, -6),
+        (date(2026, 3, 1), timedelta(days=1), date(2026, 3, 1), date(2026, 3, 2)),
+        (AWARE, timedelta(hours=1), AWARE.replace(minute=0), AWARE.replace(hour=11, minute=0)),
+        (
+            AWARE.replace(tzinfo=None, hour=0),
+            timedelta(hours=2),
+            datetime(2026, 3, 1),  # noqa: DTZ001 - naive on purpose
+            datetime(2026, 3, 1, 2),  # noqa: DTZ001 - naive on purpose
+        ),
+    ],
+)
+def test_times_and_durations(time, size, start, end):
+    """Numbers of all kinds, dates and datetimes; windows start at multiples of the size."""
+    source = ps.values(["x"], time=lambda _: time)
+    (window,) = ps.run(ps.pipe(source, ps.tumbling(size), ps.collect()))
+    assert window.value == ["x"]
+    assert window.start <= time < window.end
+    assert (window.start, window.end) == (pytest.approx((start, end)) if isinstance(time, float) else (start, end))
+    (window,) = ps.run(ps.pipe(source, ps.sliding(size, size), ps.collect()))
+    assert window.start <= time < window.end
+    (window,) = ps.run(ps.pipe(source, ps.sessions(size), ps.collect()))
+    assert (window.start, window.end) == (time, time + size)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_floats_are_in_their_windows(time, size, every):
+    """However division rounds: a time is in every window that comes of it, and windows side by side have no gap."""
+    source = ps.values(["x"], time=lambda _: time)
+    (window,) = ps.run(ps.pipe(source, ps.tumbling(size), ps.collect()))
+    assert window.start <= time < window.end
+    if size / every < 50:
+        found = ps.run(ps.pipe(source, ps.sliding(size, every), ps.collect()))
+        assert all(window.start <= time < window.end for window in found)
+        assert abs(len(found) - size / every) < 1 + 1e-6
+
+
+def test_an_origin_moves_the_grid():
+    """Weeks that start on Mondays; hours that start at half past."""
+    days = [date(2026, 3, 1) + timedelta(days=n) for n in range(8)]  # the first is a Sunday
+    weeks = ps.tumbling(timedelta(days=7), COUNT, origin=date(2026, 1, 5))
+    found = ps.run(ps.pipe(ps.values(days, time=lambda day: day), weeks, ps.collect()))
+    assert found == [
+        ps.Window(date(2026, 2, 23), date(2026, 3, 2), 1),
+        ps.Window(date(2026, 3, 2), date(2026, 3, 9), 7),
+    ]
+    (window,) = ps.run(ps.pipe(ps.values([7], time=lambda n: n), ps.tumbling(10, origin=5), ps.collect()))
+    assert (window.start, window.end) == (5, 15)
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@pytest.mark.parametrize(
+    "time", [Product(1, 2), "monday", (1, 2), math.inf, frozenset([1]), AWARE, date(2026, 3, 1), 1e300]
+)
+@pytest.mark.parametrize("waits", [False, True])
+def test_times_without_a_place_are_refused(kind, time, waits):
+    """Partially ordered, not to be added to, or too far away: by name, whether anybody waits or not."""
+    told = []
+
+    async def main():
+        pipeline = ps.pipe(ps.values(["x", "y"], time=lambda _: time), MODULES[kind](), ps.collect())
+
+        async def wait(progress):
+            try:
+                await progress.completed(time)
+            except TimeDomainError as exc:
+                told.append(exc)
+
+        async with pipeline.open(check="strict") as running, trio.open_nursery() as nursery:
+            if waits:
+                nursery.start_soon(wait, running.progress)
+            await running.result()
+
+    name = "sliding" if kind == "gaps" else kind
+    with pytest.raises(TimeDomainError, match=rf"{name}.*restamp") as caught:
+        try:
+            trio.run(main)
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+    assert told in ([], [caught.value])
+
+
+# ---- endings
+
+
+def refuse(row):
+    """A key that raises for 10."""
+    if row == 10:
+        raise Oops
+    return row % 2
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_what_was_over_comes_before_a_failure(kind, eager, limit):
+    """A callable that raises: the windows that were over are delivered, no others, and the source is told (R8)."""
+    results = []
+    rows = list(range(40))
+    module = MODULES[kind](key=refuse, eager=eager)
+    source = ps.values(rows, time=lambda n: n)
+    with pytest.raises(Oops):
+        ps.run(ps.pipe(source, module, ps.drain(results.append)), limit=limit)
+    before = ps.pipe(ps.values(rows[:10], time=lambda n: n), MODULES[kind](key=refuse, eager=eager), ps.collect())
+    expected = [window for window in ps.run(before) if window.end <= 10 or eager]
+    if eager:
+        assert results
+        assert all(window in expected for window in results)
+    else:
+        assert results == expected
+
+
+@pytest.mark.parametrize("kind", MODULES)
+async def test_resources_are_balanced_in_every_ending(kind, probe, counting, autojump_clock):
+    """Aborted, failed from above, ended: the source is released once, and its reason reaches it."""
+    del autojump_clock
+    for sink, failure in ((ps.first(), None), (ps.collect(), Oops()), (ps.collect(), None)):
+        each = type(probe)()
+        pipeline = ps.pipe(counting(each, 30, delay=0.1, failure=failure, timed=True), MODULES[kind](), sink)
+        expected = contextlib.nullcontext() if failure is None else pytest.raises(Oops)
+        with expected:
+            async with pipeline.open(check="strict") as running:
+                await running.result()
+        assert each.acquired == 1
+        assert each.balanced
+
+
+def test_blueprints_are_reusable():
+    """The same at every run, and after pickling."""
+    for make in MODULES.values():
+        pipeline = ps.pipe(ps.values(range(9), time=int), make(COUNT, key=str), ps.collect())
+        expected = ps.run(pipeline)
+        assert ps.run(pipeline) == expected
+        assert ps.run(pickle.loads(pickle.dumps(pipeline))) == expected
+
+
+def test_bad_arguments_are_refused_when_composing():
+    """Each names the module and says what to give."""
+
+    async def later(value):
+        return value
+
+    for make, told in (
+        (lambda: ps.tumbling(0), "tumbling.*positive number.*size"),
+        (lambda: ps.tumbling(timedelta()), "tumbling.*size"),
+        (lambda: ps.tumbling("1h"), "timedelta"),
+        (lambda: ps.tumbling(True), "tumbling.*size"),
+        (lambda: ps.tumbling(math.inf), "tumbling.*size"),
+        (lambda: ps.sliding(5, -1), "sliding.*every"),
+        (lambda: ps.sliding(None, 1), "sliding.*size"),
+        (lambda: ps.sessions(math.nan), "sessions.*gap"),
+        (lambda: ps.sessions(3, sum), "sessions.*Fold"),
+        (lambda: ps.sessions(3, key=later), "sessions.*map_async"),
+        (lambda: ps.tumbling(3, key=3), "tumbling.*key"),
+    ):
+        with pytest.raises(ps.CompositionError, match=told):
+            make()
