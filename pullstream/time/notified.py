@@ -7,6 +7,7 @@ goes straight through, and what is complete is found before the batch that comes
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any
 
@@ -20,6 +21,7 @@ from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
 from pullstream.engine.waiting import Waiter
 from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.time.above import Above
 from timely import Tracker, less_equal, less_than
 
 
@@ -101,6 +103,7 @@ class Notified(Beside[Any]):
         if not self._prompt:
             await super().acquire()
         self._places = [port.place for port in self.seat.ports]
+        self._above = Above(self.run.progress, self.seat)
         for place in self._places:
             self.run.progress.tracker.observe(place)
 
@@ -185,12 +188,20 @@ class Notified(Beside[Any]):
             if waiter.blocked_by(slot.time):
                 # It is in flight, and shows without a look that nothing has been completed.
                 return False
-        progress = self.run.progress
-        progress.look()
-        done = [time for time, waiter in requests.items() if waiter.settled(progress.tracker)]
+        done = self._complete_ones()
         if done:
             self._tell(done)
         return bool(done)
+
+    def _complete_ones(self) -> list[Hashable]:
+        requests = self._requests
+        if self._above.tells and not any(waiter.before for waiter in requests.values()):
+            with suppress(TypeError):
+                # Else times of two domains have met: the sidecar is to be told.
+                return [time for time in requests if not self._above.may_lead_to(time)]
+        progress = self.run.progress
+        progress.look()
+        return [time for time, waiter in requests.items() if waiter.settled(progress.tracker)]
 
     def _tell(self, done: Sequence[Hashable]) -> None:
         time = done[0] if len(done) == 1 else least(done)
@@ -229,6 +240,9 @@ class Notified(Beside[Any]):
 class _Complete(Waiter):
     """Somebody who waits until a time is complete."""
 
+    before: ClassVar[bool] = False
+    """Whether it is until everything before that is."""
+
     def blocked_by(self, time: Hashable) -> bool:
         """Whether it is in vain while there is a batch at `time`."""
         return time is self.time or less_equal(time, self.time)
@@ -236,6 +250,8 @@ class _Complete(Waiter):
 
 class _Reached(_Complete):
     """Somebody who waits until everything before a time is complete."""
+
+    before: ClassVar[bool] = True
 
     @override
     def blocked_by(self, time: Hashable) -> bool:
