@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import trio
 from typing_extensions import override

@@ -148,9 +148,10 @@ class Stamping(Kernel[Any]):
     trusted: ClassVar[bool] = True
     summaries = ((),)
 
-    def __init__(self, clock: Callable[[Seat], Clock], *, nest: bool = False) -> None:
+    def __init__(self, clock: Callable[[Seat], Clock], *, nest: bool = False, drops: bool = False) -> None:
         self._new = clock
         self._nest = nest
+        self._drops = drops
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING
         self._held: Hashable = BEGINNING
@@ -195,6 +196,10 @@ class Stamping(Kernel[Any]):
                 return Batch((self._outer, clock.time) if self._nest else clock.time, taken)
             if not await self.breathe():
                 return DONE
+
+    @override
+    def answers_promptly(self) -> bool:
+        return not self._drops and super().answers_promptly()
 
     def _enter(self, outer: Hashable) -> None:
         if self._nest:
@@ -283,7 +288,7 @@ def _stamp(
 ) -> Stamping:
     if lateness is None:
         return Stamping(partial(_InOrder, time), nest=nest)
-    return Stamping(partial(_WithLateness, time, lateness=lateness, late=late), nest=nest)
+    return Stamping(partial(_WithLateness, time, lateness=lateness, late=late), nest=nest, drops=late == "drop")
 
 
 def _aside(sink: Blueprint) -> SideBranch:

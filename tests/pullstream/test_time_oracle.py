@@ -5,6 +5,7 @@ import random
 from operator import attrgetter
 
 import attrs
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -228,3 +229,22 @@ def test_effects_at_completion(case):
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
     assert calls == [(time, sorted(rows)) for time, rows in by_time(case.all).items()]
+
+
+ORACLES = [
+    test_counts_per_key_and_time,
+    test_aggregates_per_time,
+    test_eager_results,
+    test_times_within_times,
+    test_distinct_per_time,
+    test_sorted_by_time,
+    test_running_state,
+    test_effects_at_completion,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle.__name__)
+def test_many_more_interleavings(oracle):
+    """The same, of many more interleavings."""
+    settings(max_examples=3000, deadline=None)(given(cases)(oracle.hypothesis.inner_test))()
