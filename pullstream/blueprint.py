@@ -5,12 +5,12 @@ drawn, fused and pickled, and opened any number of times. Nothing is acquired he
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
 import attrs
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from pullstream.errors import CompositionError, ReuseError
 
@@ -123,10 +123,10 @@ class Blueprint:
         return shown[0] if len(shown) == 1 else f"pipe({', '.join(shown)})"
 
     def __iter__(self) -> Iterator[NoReturn]:
-        raise TypeError(
-            f"a blueprint is not iterated, it is run: ps.run(ps.pipe({self!r}, ps.collect())); and a source's values "
-            f"are read one by one with `for value in ps.iterate({self!r})`",
-        )
+        raise TypeError(f"a blueprint is not iterated, it is run: {self._how_to_run()}")
+
+    def _how_to_run(self) -> str:
+        return f"{self!r} is a {self.kind}, and ps.run takes a pipeline, from a source to a sink"
 
 
 @attrs.frozen(repr=False)
@@ -134,6 +134,13 @@ class Source(Blueprint, Generic[T_co]):
     """A blueprint that produces values of type `T_co`."""
 
     kind = "source"
+
+    @override
+    def _how_to_run(self) -> str:
+        return (
+            f"ps.run(ps.pipe({self!r}, ps.collect())); and a source's values are read one by one with "
+            f"`for value in ps.iterate({self!r})`"
+        )
 
 
 @attrs.frozen(repr=False)
@@ -156,6 +163,10 @@ class Pipeline(Blueprint, Generic[R_co]):
 
     kind = "pipeline"
 
+    @override
+    def _how_to_run(self) -> str:
+        return f"ps.run({self!r}), and what its sink makes of the values is the result"
+
     def open(self, *, limit: int = 4096, release_timeout: float = 5.0, check: "Check" = False) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
@@ -176,6 +187,21 @@ class Pipeline(Blueprint, Generic[R_co]):
         from pullstream.run import Running  # noqa: PLC0415 - a blueprint is data; only opening needs the runtime
 
         return Running(self, limit=limit, release_timeout=release_timeout, check=check)
+
+
+def advice(module: str, value: object, *, source: bool = False) -> str:
+    """What whoever gave `value`, which is no module, may have meant; with `source`, where a source was wanted."""
+    if isinstance(value, Blueprint):
+        return ""
+    if callable(value):
+        return f"; a module is called, {getattr(value, '__name__', repr(value))}()"
+    if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
+        return f"; give the parts one by one: {module}(*parts)"
+    if source and isinstance(value, AsyncIterable):
+        return "; from_async_iterable(...) makes a source of it"
+    if source and isinstance(value, Iterable):
+        return "; values(...) makes a source of it"
+    return ""
 
 
 def callable_argument(module: str, name: str, value: object) -> None:

@@ -161,6 +161,11 @@ def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
             f"@{kind} at {Site.here()} decorates a function that is called with ({wanted}), and maybe more, and "
             f"{made.__name__}{inspect.signature(made)} does not take these",
         )
+    if given > 1 and (positional[0].name in {"ctx", "context"} or positional[1].name == "upstream"):
+        raise CompositionError(
+            f"@{kind} at {Site.here()} decorates a function that is called with (upstream, ctx), in this order, and "
+            f"{made.__name__}{inspect.signature(made)} has them the other way round",
+        )
 
 
 def _accepts(made: Callable[..., Any], given: int, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:

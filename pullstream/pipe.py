@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Pipeline, Sink, Site, Source, Transformer
+from pullstream.blueprint import Blueprint, Pipeline, Sink, Site, Source, Transformer, advice
 from pullstream.errors import CompositionError
 
 A = TypeVar("A")
@@ -341,12 +341,9 @@ def pipe(*parts: Blueprint) -> Any:
 def _fits(part: object, number: int, count: int, site: Site) -> None:
     place = f"part {number + 1} of pipe() at {site}"
     if not isinstance(part, Blueprint):
-        hint = ""
-        if isinstance(part, (list, tuple)):
-            hint = "; give the parts one by one: pipe(*parts)"
-        elif callable(part):
-            name = getattr(part, "__name__", repr(part))
-            hint = f"; a module is called, {name}(), and a plain function goes into map({name})"
+        hint = advice("pipe", part, source=number == 0)
+        if callable(part):
+            hint += f", and a plain function goes into map({getattr(part, '__name__', repr(part))})"
         raise CompositionError(f"{place} is {part!r}, which is not a module{hint}")
     if isinstance(part, Pipeline):
         raise CompositionError(f"{place} is a whole pipeline, {part!r}: it is run, and composes with nothing")

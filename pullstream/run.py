@@ -133,6 +133,11 @@ class Running(Generic[R]):
         self._run.spawn_watch(pass_on_wakeups, wakeup_fd)
 
     async def __aenter__(self) -> Self:
+        if not trio.lowlevel.in_trio_run():
+            raise PullstreamError(
+                "open() and aiterate() belong into a trio program, and this is none: run(pipeline) and, for a plain "
+                "for loop, iterate(source) work in a script, and where asyncio runs",
+            )
         if self._entered:
             raise ReuseError(f"{self._pipeline!r} is open already: call open() again for another run of it")
         self._entered = True

@@ -4,7 +4,7 @@ from typing import Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_argument
+from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
 from pullstream.combining.hub import Copies
 from pullstream.combining.merge import Merge
 from pullstream.engine.assembly import Assembly, Wiring, named
@@ -47,7 +47,8 @@ def fork(*transformers: Transformer[A, B], lag: int = 0) -> Transformer[A, B]:
     """
     for transformer in transformers:
         if not isinstance(transformer, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"fork() at {Site.here()} takes transformers, and got {transformer!r}")
+            hint = advice("fork", transformer)
+            raise CompositionError(f"fork() at {Site.here()} takes transformers, and got {transformer!r}{hint}")
     if not transformers:
         raise CompositionError(f"fork() at {Site.here()} needs at least one transformer")
     count_argument("fork", "lag", lag)

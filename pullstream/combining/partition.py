@@ -5,7 +5,7 @@ from typing import Any, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink, Site, count_argument, sync_argument
+from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument, sync_argument
 from pullstream.combining.hub import Branch, Dealt, Hub
 from pullstream.combining.tee import Several
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
@@ -134,7 +134,8 @@ def partition(
         raise CompositionError(f"partition() at {Site.here()} needs a dict of a sink for each key, and got {sinks!r}")
     for sink in (*sinks.values(), *(() if other is None else (other,))):
         if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"partition() at {Site.here()} takes sinks, and got {sink!r}")
+            hint = advice("partition", sink)
+            raise CompositionError(f"partition() at {Site.here()} takes sinks, and got {sink!r}{hint}")
     if not sinks and other is None:
         raise CompositionError(f"partition() at {Site.here()} needs at least one sink")
     count_argument("partition", "lag", lag)

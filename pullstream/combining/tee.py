@@ -5,7 +5,7 @@ from typing import Any, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink, Site, count_argument
+from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument
 from pullstream.combining.hub import Copies
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.kernel import Kernel
@@ -72,7 +72,8 @@ def tee(*sinks: Sink[Any, Any], lag: int = 0) -> Sink[Any, tuple[Any, ...]]:
     """
     for sink in sinks:
         if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-            raise CompositionError(f"tee() at {Site.here()} takes sinks, and got {sink!r}")
+            hint = advice("tee", sink)
+            raise CompositionError(f"tee() at {Site.here()} takes sinks, and got {sink!r}{hint}")
     if not sinks:
         raise CompositionError(f"tee() at {Site.here()} needs at least one sink")
     count_argument("tee", "lag", lag)

@@ -1,7 +1,11 @@
 """Handles: what a program keeps in its hand to steer a module of a run that is open (DESIGN 3.1)."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 from weakref import ReferenceType, ref
+
+import trio
 
 from pullstream.blueprint import Site
 from pullstream.engine.kernel import Kernel
@@ -16,6 +20,7 @@ class Grip:
         self.name = name
         self.site = site
         self._kernel: ReferenceType[Kernel[Any]] | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
 
     def __repr__(self) -> str:
         return "..."
@@ -35,6 +40,7 @@ class Grip:
                 f"at a time, make another one",
             )
         self._kernel = ref(kernel)
+        self._token = trio.lowlevel.current_trio_token() if trio.lowlevel.in_trio_run() else None
 
     @property
     def used(self) -> bool:
@@ -48,3 +54,20 @@ class Grip:
         if kernel is None or (hasattr(kernel, "run") and kernel.state not in (State.OPEN, State.CLOSING)):
             return None
         return kernel
+
+    def elsewhere(self) -> "trio.lowlevel.TrioToken | None":
+        """The program of the run that is open, if this is not its thread."""
+        if self._token is None or self.alive() is None:
+            return None
+        here = trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is self._token
+        return None if here else self._token
+
+    def steer(self, function: Callable[[], None]) -> None:
+        """Call a function in the run's own thread: at once if this is it, and otherwise soon."""
+        token = self.elsewhere()
+        if token is None:
+            function()
+        else:
+            # A program that has finished has no run that could be steered.
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(function)

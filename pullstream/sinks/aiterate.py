@@ -7,7 +7,7 @@ from typing import Any, Generic
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Sink, Site, Source
+from pullstream.blueprint import Module, Pipeline, Sink, Site, Source, advice
 from pullstream.engine.context import Context
 from pullstream.errors import CompositionError
 from pullstream.pipe import pipe
@@ -89,7 +89,10 @@ async def reading(
 def source_argument(name: str, source: object) -> None:
     """Refuse what is not a source."""
     if not isinstance(source, Source):
-        raise CompositionError(f"{name}() at {Site.here()} reads a source, and got {source!r}")
+        hint = advice(name, source, source=True)
+        if isinstance(source, Pipeline):
+            hint = ", a whole pipeline; leave its sink out"
+        raise CompositionError(f"{name}() at {Site.here()} reads a source, and got {source!r}{hint}")
 
 
 def aiterate(

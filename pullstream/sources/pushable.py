@@ -11,7 +11,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Source, count_argument
 from pullstream.engine.handle import Grip
 from pullstream.engine.kernel import Kernel
-from pullstream.errors import CapabilityError, Ended, ReuseError
+from pullstream.errors import CapabilityError, Ended, PullstreamError, ReuseError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
 
@@ -31,6 +31,7 @@ class Pushable(Source[T]):
             Ended: the stream has ended: its reader aborted it, or `end` or `fail` was called before.
             CapabilityError: `time` goes back behind what was pushed before, or said with `advance`.
         """
+        self._entries.in_its_thread()
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._entries.push(time, value)
         await trio.lowlevel.cancel_shielded_checkpoint()
@@ -40,6 +41,7 @@ class Pushable(Source[T]):
 
         A checkpoint. Values taken before it was cancelled, or raised, stay pushed.
         """
+        self._entries.in_its_thread()
         await trio.lowlevel.checkpoint_if_cancelled()
         for value in values:
             await self._entries.push(time, value)
@@ -50,6 +52,7 @@ class Pushable(Source[T]):
 
         Raises what `push` raises, too.
         """
+        self._entries.in_its_thread()
         if not self._entries.offer(time, value):
             raise trio.WouldBlock("no room: what was pushed before has not been asked for yet; await push()")
 
@@ -93,8 +96,8 @@ def pushable(capacity: int) -> Pushable[Any]:
     ['TEA', 'RICE', 'SALT']
 
     `push` waits while it is full, so a fast producer goes at the reader's pace; once the reader has aborted, it
-    raises `Ended`. A thread of trio's pushes with `trio.from_thread.run(orders.push, "tea")`. What is pushed before the
-    run opens waits in it. Times must not go back.
+    raises `Ended`. A thread that trio started pushes with `trio.from_thread.run(orders.push, "tea")`; for any other
+    there is `from_callback`. What is pushed before the run opens waits in it. Times must not go back.
 
     It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
     """
@@ -161,6 +164,7 @@ class Entries(Grip):
 
     def advance(self, time: Hashable) -> None:
         """Nothing before `time` will come."""
+        self.in_its_thread()
         self._check()
         self._may_follow(time)
         self._advanced = time
@@ -168,6 +172,7 @@ class Entries(Grip):
 
     def end(self, ending: Done | BaseException) -> None:
         """End, after everything that was stored or waits; the first ending counts (R3)."""
+        self.in_its_thread()
         if self._ending is None and not self._over.is_set():
             self._ending = ending
             self._changed.set()
@@ -176,6 +181,15 @@ class Entries(Grip):
         """Wait until the stream is over; whether its reader left before the end."""
         await self._over.wait()
         return self._left
+
+    def in_its_thread(self) -> None:
+        """Refuse a call that another thread makes, or another event loop."""
+        if self.elsewhere() is not None:
+            raise PullstreamError(
+                f"pushable, made at {self.site}, is steered in the thread of its run, by trio's tasks: a thread that "
+                f"trio started calls it with trio.from_thread.run(pushable.push, value), or from_thread.run_sync; "
+                f"who calls back from another thread goes into from_callback(register)",
+            )
 
     def _check(self) -> None:
         if self._over.is_set():

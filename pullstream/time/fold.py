@@ -50,4 +50,8 @@ class Fold(Generic[A, R]):
 def fold_argument(module: str, fold: object) -> None:
     """Refuse, when composing, what is not a fold."""
     if not isinstance(fold, Fold):
-        raise CompositionError(f"{module}() at {Site.here()} needs a Fold(initial, step, finish), and got {fold!r}")
+        place = module if module.endswith(")") else f"{module}()"
+        raise CompositionError(
+            f"{place} at {Site.here()} needs a Fold(initial, step, finish), or what a function of ps.agg returns, as "
+            f"agg.count() does, and got {fold!r}",
+        )

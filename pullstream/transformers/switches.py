@@ -1,5 +1,6 @@
 """`pausable`, `abortable`: handles that hold a stream up, or end it, from outside."""
 
+from functools import partial
 from typing import Any, ClassVar, Generic, cast
 
 import attrs
@@ -20,6 +21,9 @@ class _Pause(Grip):
 
     def pause(self, *, paused: bool) -> None:
         self.paused = paused
+        self.steer(self._look)
+
+    def _look(self) -> None:
         kernel = self.alive()
         if isinstance(kernel, _Pausing):
             kernel.look()
@@ -80,8 +84,8 @@ def pausable() -> Pausable[V]:
     While it is paused nothing is asked for, and a value that was asked for before waits here, in flight, so that its
     time is not complete. Terminations pass in both directions: an abort is confirmed, the end and a failure arrive.
 
-    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used in the run's
-    own thread.
+    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used from whatever
+    thread.
     """
     return Pausable((Module("pausable", _Pausing, (_Pause(Site.here()),)),))
 
@@ -95,6 +99,9 @@ class _Switch(Grip):
         self.early: list[BaseException | None] = []
 
     def abort(self, reason: BaseException | None) -> None:
+        self.steer(partial(self._abort, reason))
+
+    def _abort(self, reason: BaseException | None) -> None:
         kernel = self.alive()
         if isinstance(kernel, _Switched):
             kernel.switch(reason)
@@ -170,7 +177,7 @@ def abortable() -> Abortable[V]:
     them. What is above is let go at once, whether anybody asks or not, and before the end is answered (R7). A value
     under way is dropped. An abort from below passes.
 
-    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used in the run's
-    own thread.
+    It belongs to one run at a time: a second is refused with `ReuseError`, and so is pickling. To be used from whatever
+    thread.
     """
     return Abortable((Module("abortable", _Switched, (_Switch(Site.here()),)),))

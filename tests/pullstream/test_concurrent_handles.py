@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 import trio
+import trio.testing
 
 import pullstream as ps
 
@@ -15,6 +16,10 @@ def handles():
         ("abortable", ps.abortable()),
         ("Quota", ps.limit(ps.take(9), quota)),
     ]
+
+
+async def never(_):
+    await trio.sleep_forever()
 
 
 NAMES = [name for name, _ in handles()]
@@ -369,3 +374,37 @@ async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock)
                 await running.result()
         else:
             assert await running.result() == [0]
+
+
+# ---- from other threads
+
+
+async def test_a_thread_ends_a_stream():
+    """An abort from another thread ends the stream as one from its own, though nobody else does anything."""
+    stop = ps.abortable()
+    async with ps.pipe(ps.values([1]), ps.map_async(never, 1), stop, ps.collect()).open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.to_thread.run_sync(stop.abort)
+        assert await running.result() == []
+
+
+async def test_a_thread_fails_a_stream():
+    """The reason given in another thread arrives below."""
+    stop = ps.abortable()
+    with pytest.raises(ZeroDivisionError):
+        async with ps.pipe(ps.values([1]), ps.map_async(never, 1), stop, ps.collect()).open():
+            await trio.testing.wait_all_tasks_blocked()
+            await trio.to_thread.run_sync(stop.abort, ZeroDivisionError())
+
+
+async def test_a_thread_pauses_and_resumes():
+    """What another thread has resumed goes on by itself; a handle whose run is over can be called from anywhere."""
+    tap = ps.pausable()
+    tap.pause()
+    async with ps.pipe(ps.values([1, 2]), tap, ps.collect()).open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.to_thread.run_sync(tap.pause)
+        await trio.to_thread.run_sync(tap.resume)
+        assert await running.result() == [1, 2]
+    await trio.to_thread.run_sync(tap.pause)
+    assert tap.paused

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import trio
+import trio.testing
 
 import pullstream as ps
 
@@ -25,6 +26,10 @@ async def without_ctx(upstream):
     yield upstream
 
 
+async def turned(ctx, upstream):
+    yield ctx, upstream
+
+
 def refused(compose):
     with pytest.raises(ps.PullstreamError) as caught:
         compose()
@@ -38,6 +43,17 @@ def refused(compose):
         (lambda: ps.filter(half), ["filter() at", "half", "map_async"]),
         (lambda: ps.values(half(1).__await__ and 5), ["values() at", "needs an iterable", "5"]),
         (lambda: ps.pipe([ps.values([1]), ps.collect()]), ["part 1 of pipe() at", "pipe(*parts)"]),
+        (lambda: ps.pipe([1, 2], ps.collect()), ["part 1 of pipe() at", "[1, 2]", "values(...)"]),
+        (lambda: ps.pipe(some(), ps.collect()), ["part 1 of pipe() at", "values(...)"]),
+        (lambda: ps.pipe(nothing_taken(), ps.collect()), ["part 1 of pipe() at", "from_async_iterable(...)"]),
+        (lambda: ps.tee([ps.collect(), ps.tally()]), ["tee() at", "tee(*parts)"]),
+        (lambda: ps.tee(ps.collect, ps.tally), ["tee() at", "collect()"]),
+        (lambda: ps.fork(ps.unique), ["fork() at", "unique()"]),
+        (lambda: ps.partition(str, {"a": ps.collect}), ["partition() at", "collect()"]),
+        (lambda: ps.iterate([1, 2]), ["iterate() at", "values(...)"]),
+        (lambda: ps.iterate(ps.pipe(ps.values([1]), ps.collect())), ["iterate() at", "leave its sink out"]),
+        (lambda: ps.aggregate(n=ps.agg.count), ["aggregate(n=...) at", "agg.count()"]),
+        (lambda: ps.transformer(turned), ["@transformer at", "(upstream, ctx), in this order", "turned"]),
         (lambda: ps.source(half), ["@source", "one with a yield"]),
         (lambda: ps.run(ps.values([1])), ["run() at", "from a source to a sink"]),
         (lambda: ps.values(some), ["values() at", "call it, values(some())"]),
@@ -192,3 +208,53 @@ def test_a_full_pushable_says_so():
     source.push_nowait("a")
     with pytest.raises(trio.WouldBlock, match=r"await push\(\)"):
         source.push_nowait("b")
+
+
+@pytest.mark.parametrize(
+    ("blueprint", "words"),
+    [
+        (ps.values([1]), ["ps.run(ps.pipe(values([1]), ps.collect()))", "ps.iterate(values([1]))"]),
+        (ps.map(str), ["is a transformer"]),
+        (ps.collect(), ["is a sink"]),
+        (ps.pipe(ps.values([1]), ps.collect()), ["ps.run(pipe(values([1]), collect()))"]),
+    ],
+)
+def test_what_is_iterated_says_how_it_is_run(blueprint, words):
+    """A source is run, or read one by one; a pipeline is run as it is; the others are parts of one."""
+    with pytest.raises(TypeError) as caught:
+        list(blueprint)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_a_pipeline_opened_without_trio_says_what_to_call():
+    """Under asyncio, the block says which functions work there."""
+
+    async def opened():
+        async with ps.pipe(ps.values([1]), ps.collect()).open():
+            pass
+
+    with pytest.raises(ps.PullstreamError, match=r"trio program.* run\(pipeline\).* iterate\(source\)"):
+        asyncio.run(opened())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda orders: orders.push_nowait("tea"),
+        lambda orders: orders.end(),
+        lambda orders: orders.fail(ValueError()),
+        lambda orders: orders.advance(1),
+        lambda orders: asyncio.run(orders.push("tea")),
+        lambda orders: asyncio.run(orders.push_many(["tea"])),
+    ],
+)
+async def test_a_pushable_in_another_thread_says_what_to_do(call):
+    """The thread is told at once, and the stream goes on."""
+    orders = ps.pushable(3)
+    async with ps.pipe(orders, ps.collect()).open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(ps.PullstreamError, match=r"pushable, made at .*from_thread.*from_callback"):
+            await trio.to_thread.run_sync(call, orders)
+        await trio.to_thread.run_sync(trio.from_thread.run, orders.push, "rice")
+        orders.end()
+        assert await running.result() == ["rice"]
