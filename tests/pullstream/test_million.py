@@ -1,0 +1,61 @@
+"""A million values through every transformer: the memory that is in use does not grow with their number."""
+
+import gc
+import sys
+import time
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+import pullstream as ps
+from pullstream.conformance.ready import TRANSFORMERS
+
+SUBJECTS = {subject.name: subject for subject in TRANSFORMERS if not subject.inputs and not subject.resource}
+
+
+def through(subject, count):
+    """Run so many values through a module; how many blocks of memory were in use after a tenth, and at the end."""
+    blocks = []
+
+    def numbers():
+        for n in range(count):
+            if n in (count // 10, count - 1):
+                gc.collect()
+                blocks.append(sys.getallocatedblocks())
+            yield n * 5 // count
+
+    async def main():
+        module = subject.make(lambda n: n) if subject.around else subject.make()
+        async with ps.pipe(ps.values(numbers()), module, ps.drain()).open() as running:
+            await running.result()
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    return blocks
+
+
+def test_memory_is_counted():
+    """A module that keeps everything is found out."""
+
+    class Keeping:
+        around = False
+
+        @staticmethod
+        def make():
+            kept = []
+            return ps.tap(lambda n: kept.append([n]))
+
+    first, last = through(Keeping, 50_000)
+    assert last - first > 40_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_million_values(name):
+    """A million values; a hundred thousand through modules that make many steps of the scheduler for each."""
+    began = time.perf_counter()
+    through(SUBJECTS[name], 2_000)
+    quick = time.perf_counter() - began < 0.04
+    blocks = through(SUBJECTS[name], 1_000_000 if quick else 100_000)
+    # Modules that end early have read no further.
+    assert len(blocks) < 2 or blocks[1] - blocks[0] < 20_000
