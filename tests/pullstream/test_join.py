@@ -1,0 +1,418 @@
+"""`join`: which pairs come and when, what is kept meanwhile, and how it ends."""
+
+import itertools
+import math
+import pickle
+import random
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trio._core import _run as trio_scheduler
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+import pullstream as ps
+from pullstream.combining.join import _Join
+from timely import BEGINNING, Product, TimeDomainError
+
+
+class Oops(Exception):
+    """What these tests raise."""
+
+
+def name(row):
+    """The key of a row (time, key, number)."""
+    return row[1]
+
+
+def pairs(left, right, how, within):
+    """The (time, pair) that come of rows, in plain Python."""
+    found = []
+    for row in left:
+        matches = [other for other in right if other[1] == row[1] and abs(other[0] - row[0]) <= (within or 0)]
+        found += [(max(row[0], other[0]), (row, other)) for other in matches]
+        if how == "left" and not matches:
+            found.append((row[0], (row, None)))
+    return sorted(found, key=repr)
+
+
+# ---- delays and schedules at random
+
+
+@attrs.frozen
+class Case:
+    """Rows of two sides, each of some sources whose rows are in the order of their times, and how the run goes."""
+
+    left: tuple
+    right: tuple
+    how: str
+    within: float | None
+    limit: int
+    seed: int
+
+
+rows_of_one = st.lists(st.tuples(st.integers(-2, 7), st.sampled_from("ab"), st.integers(0, 99)), max_size=10)
+sides = st.lists(rows_of_one.map(lambda rows: sorted(rows, key=lambda row: row[0])), min_size=1, max_size=2).map(tuple)
+cases = st.builds(
+    Case,
+    sides,
+    sides,
+    st.sampled_from(["inner", "left"]),
+    st.sampled_from([None, None, 1, 2.5]),
+    st.sampled_from([1, 2, 7, 4096]),
+    st.integers(0, 1000),
+)
+
+
+@ps.source
+async def delayed(ctx, rows, seed):
+    """Rows at their times, after pauses, in batches; now and then it says sooner what will not come."""
+    rng = random.Random(seed)
+    start = 0
+    while start < len(rows):
+        time = rows[start][0]
+        stop = start + 1
+        while stop < len(rows) and rows[stop][0] == time and rng.random() < 0.8:
+            stop += 1
+        stop = min(stop, start + ctx.limit)
+        if rng.random() < 0.3:
+            ctx.advance(time)
+        if rng.random() < 0.5:
+            await trio.sleep(rng.random())
+        yield ps.Batch(time, rows[start:stop])
+        start = stop
+
+
+def side(rows, seed):
+    """One side, whose times come in any order if it has several sources."""
+    return ps.merge(*[delayed(some, seed + number) for number, some in enumerate(rows)])
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases)
+def test_pairs_are_those_of_plain_python(case):
+    """Every pair comes once, at the later of its times; every unmatched row of the left once, at its own."""
+
+    async def main():
+        joined = ps.join(
+            side(case.left, case.seed), side(case.right, -case.seed), on=name, how=case.how, within=case.within
+        )
+        with trio.fail_after(1000):
+            async with ps.pipe(joined, ps.collect(timed=True)).open(limit=case.limit, check="strict") as running:
+                return await running.result()
+
+    trio_scheduler._r.seed(case.seed)
+    found = trio.run(main, clock=MockClock(autojump_threshold=0))
+    left, right = (list(itertools.chain(*each)) for each in (case.left, case.right))
+    assert sorted(found, key=repr) == pairs(left, right, case.how, case.within)
+
+
+def test_keys_of_two_kinds():
+    """Each source may have a key of its own."""
+    joined = ps.join(ps.values(["a1", "b2"]), ps.values([2, 3]), on=(lambda text: int(text[1]), int))
+    assert ps.run(ps.pipe(joined, ps.collect())) == [("b2", 2)]
+
+
+def test_times_of_other_kinds():
+    """Times that are only partially ordered match when they are equal; datetimes also when they are near."""
+    products = [Product(0, 1), Product(1, 0), Product(1, 1)]
+    each = [ps.values([time], time=lambda time: time) for time in products]
+    joined = ps.join(ps.merge(*each), ps.merge(*each[1:]), on=lambda _: 0, how="left")
+    assert sorted(ps.run(ps.pipe(joined, ps.collect(timed=True))), key=repr) == [
+        (products[0], (products[0], None)),
+        (products[1], (products[1], products[1])),
+        (products[2], (products[2], products[2])),
+    ]
+    hours = [datetime(2026, 3, 1, hour, tzinfo=UTC) for hour in (0, 5, 7)]
+    near = ps.join(
+        ps.values(hours[:1] + hours[2:], time=lambda time: time),
+        ps.values(hours[1:2], time=lambda time: time),
+        on=lambda _: 0,
+        within=timedelta(hours=2),
+    )
+    assert ps.run(ps.pipe(near, ps.collect(timed=True))) == [(hours[2], (hours[2], hours[1]))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(-10, 10), st.floats(-10, 10), st.floats(1e-3, 10), st.booleans())
+def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
+    """However floats are rounded, a pair matches or not whichever of its values is there first."""
+
+    def made(left_late):
+        async def wait(value):
+            await trio.sleep(1)
+            return value
+
+        sources = [ps.values([time], time=lambda time: time) for time in (one, other)]
+        slow = 0 if left_late else 1
+        sources[slow] = ps.pipe(sources[slow], ps.map_async(wait, 1))
+        return ps.pipe(ps.join(*sources, on=lambda _: 0, within=within), ps.collect(timed=True))
+
+    async def main(pipeline):
+        async with pipeline.open() as running:
+            return await running.result()
+
+    found = [trio.run(main, made(each), clock=MockClock(autojump_threshold=0)) for each in (late, not late)]
+    assert found[0] == found[1]
+
+
+# ---- what is complete, and what is kept
+
+
+@ps.source
+async def driven(ctx, orders):
+    """Does what it is told: a value, or only what will not come any more."""
+    async for time, values in orders:
+        if values:
+            yield ps.Batch(time, values)
+        else:
+            ctx.advance(time)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.sampled_from(["value", "clock"]), st.sampled_from("ab"), st.integers(0, 2)),
+        max_size=15,
+    ),
+    st.sampled_from(["inner", "left"]),
+    st.sampled_from([None, 1]),
+    st.sampled_from([1, 4096]),
+)
+def test_completions_are_exact(steps, how, within, limit):
+    """After each step: what is certain has come, what may still come is exact, and nothing is kept for nobody."""
+    reach = within or 0
+
+    async def main():
+        channels = [trio.open_memory_channel(100) for _ in range(2)]
+        results, kernels = [], []
+        given_ = _Join.acquire
+
+        async def acquire(self):
+            kernels.append(self)
+            await given_(self)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_Join, "acquire", acquire)
+            joined = ps.join(*[driven(receive) for _, receive in channels], on=name, how=how, within=within)
+            pipeline = ps.pipe(joined.named("join"), ps.tap(results.append), ps.drain())
+            async with pipeline.open(limit=limit, check="strict") as running:
+                clocks, rows = [-math.inf, -math.inf], ([], [])
+                for number, what, key, step in [*steps, (0, "end", "", 0), (1, "end", "", 0)]:
+                    send = channels[number][0]
+                    if what == "end":
+                        send.close()
+                        clocks[number] = math.inf
+                    else:
+                        time = clocks[number] = max(0, clocks[number]) + step
+                        rows[number].extend([(time, key, len(rows[number]))] * (what == "value"))
+                        await send.send((time, rows[number][-1:] if what == "value" else []))
+                    await wait_all_tasks_blocked()
+                    left, right = clocks
+                    certain = [row for _, row in pairs(*rows, how, within) if row[1] or row[0][0] + reach < right]
+                    assert sorted(results, key=repr) == sorted(certain, key=repr)
+                    over = left == right == math.inf
+                    if not over and running.progress.frontier(at="join"):
+                        kept = [
+                            [row for row in own if row[0] + reach >= clock]
+                            for own, clock in zip(rows, reversed(clocks), strict=True)
+                        ]
+                        assert [each.kept.size for each in kernels[0]._sides] == [len(each) for each in kept]
+                        held = [row[0] for row in kept[0]] if how == "left" else []
+                        first = min([*clocks, *held])
+                        assert list(running.progress.frontier(at="join")) == [
+                            BEGINNING if first == -math.inf else first
+                        ]
+
+    trio.run(main)
+
+
+async def test_a_clock_tells_what_is_unmatched(autojump_clock):
+    """A source that only says what will not come any more is enough for the unmatched values of the other."""
+    del autojump_clock
+    log = []
+
+    @ps.source
+    async def quiet(ctx):
+        for time in range(2, 30):
+            await trio.sleep(1)
+            ctx.advance(time)
+        await trio.sleep_forever()
+        yield
+
+    left = ps.pipe(ps.concat(ps.values([1, 4], time=int), ps.pipe(ps.values([40], time=int), ps.map_async(asleep, 1))))
+    joined = ps.join(left, quiet(), on=lambda _: 0, how="left")
+    async with ps.pipe(joined, ps.drain(log.append)).open(check="strict") as running:
+        await running.progress.completed(3)
+        assert trio.current_time() < 8
+        assert log == [(1, None)]
+        await running.progress.completed(5)
+        assert log == [(1, None), (4, None)]
+        await running.abort()
+
+
+async def asleep(value):
+    """Never gives it."""
+    await trio.sleep_forever()
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("within", [None, 2])
+def test_nothing_is_left_of_ten_thousand_times(how, within, monkeypatch):
+    """Values that nothing can match any more, and their holds, are gone."""
+    sizes, kernels = [], set()
+    given_ = _Join._ask_sides
+
+    def ask_sides(self, limit):
+        given_(self, limit)
+        kernels.add(self)
+        sizes.append(max(each.kept.size + len(each.kept._times) for each in self._sides) + len(self.seat.held))
+
+    monkeypatch.setattr(_Join, "_ask_sides", ask_sides)
+    one, other = (ps.values(range(start, 10_000, 2), time=int) for start in (0, 1))
+    both = [ps.merge(one, other), ps.values(range(10_000), time=int)]
+    joined = ps.join(*both, on=lambda n: n % 7, how=how, within=within)
+    assert ps.run(ps.pipe(joined, ps.tally())) >= 10_000
+    assert max(sizes) < 2000
+    (kernel,) = kernels
+    for each in kernel._sides:
+        assert not any([each.kept.size, each.kept._times, each.kept._reaches, each.kept._heap])
+        assert not getattr(each.kept, "_keys", None)
+    assert not kernel.seat.held
+
+
+async def test_a_source_ahead_waits(autojump_clock):
+    """No more than `bound` values are kept of a source; it is asked again when the other has come after it."""
+    del autojump_clock
+    given_ = []
+
+    async def slowly(value):
+        await trio.sleep(1)
+        return value
+
+    fast = ps.pipe(ps.values(range(100), time=int), ps.tap(given_.append))
+    slow = ps.pipe(ps.values(range(100), time=int), ps.map_async(slowly, 1))
+    ahead = []
+
+    def look(pair):
+        ahead.append(len(given_) - pair[0])
+
+    async with ps.pipe(ps.join(fast, slow, on=int, bound=5), ps.drain(look)).open(check="strict") as running:
+        await running.result()
+    assert len(ahead) == 100
+    assert max(ahead) == 5
+
+
+def test_sources_both_ahead_overflow():
+    """Times that do not complete keep both from being asked: it says so instead of waiting for ever."""
+    joined = ps.join(ps.values(range(50)), ps.values(range(50)), on=int, bound=20)
+    with pytest.raises(ps.Overflow, match="bound="):
+        ps.run(ps.pipe(joined, ps.drain()))
+    small = ps.join(ps.values(range(50)), ps.values(range(10)), on=int, bound=20)
+    assert len(ps.run(ps.pipe(small, ps.collect()))) == 10
+
+
+# ---- endings
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_failure_goes_to_the_other(how, which, new_probe, counting, autojump_clock):
+    """What one source fails with reaches the other as its reason, and the sink after the pairs before it (R6, R8)."""
+    del autojump_clock
+    probes, failure, seen = [new_probe(), new_probe()], Oops(), []
+    sources = [
+        counting(each, 5, delay=0.1, timed=True, failure=failure)
+        if number == which
+        else counting(each, 1000, delay=0.1, timed=True)
+        for number, each in enumerate(probes)
+    ]
+    with pytest.raises(Oops) as caught:
+        async with ps.pipe(ps.join(*sources, on=int, how=how), ps.drain(seen.append)).open(check="strict") as running:
+            await running.result()
+    assert caught.value is failure
+    assert seen == [(n, n) for n in range(5)]
+    assert probes[1 - which].reasons == [failure]
+    assert all(each.balanced for each in probes)
+
+
+async def test_an_abort_reaches_both(new_probe, counting, autojump_clock):
+    """Both sources are aborted and released once, whether they were under way or not."""
+    del autojump_clock
+    probes = [new_probe(), new_probe()]
+    sources = [counting(each, 1000, delay=delay, timed=True) for each, delay in zip(probes, (0.1, 0.25), strict=True)]
+    async with ps.pipe(ps.join(*sources, on=int), ps.take(3), ps.collect()).open(check="strict") as running:
+        assert await running.result() == [(0, 0), (1, 1), (2, 2)]
+    assert [each.reasons for each in probes] == [[None], [None]]
+    assert all(each.balanced for each in probes)
+
+
+async def test_it_ends_when_nothing_can_come_of_it(new_probe, counting, autojump_clock):
+    """When one source has ended, and nothing is kept of it, the other one is aborted (R7)."""
+    del autojump_clock
+    for how, which in (("inner", 0), ("inner", 1), ("left", 0)):
+        probes = [new_probe(), new_probe()]
+        lengths = [3, 10**9] if which == 0 else [10**9, 3]
+        sources = [counting(each, length, delay=0.1, timed=True) for each, length in zip(probes, lengths, strict=True)]
+        async with ps.pipe(ps.join(*sources, on=int, how=how), ps.collect()).open(check="strict") as running:
+            assert await running.result() == [(0, 0), (1, 1), (2, 2)]
+        assert probes[1 - which].reasons == [None]
+        assert all(each.balanced for each in probes)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_a_key_that_raises(limit):
+    """The pairs before it are delivered, nothing after it, and nothing that looks unmatched (R8)."""
+    seen = []
+
+    def refuse(n):
+        if n == 5:
+            raise Oops
+        return n
+
+    joined = ps.join(ps.values(range(9), time=int), ps.values(range(9), time=int), on=(refuse, int), how="left")
+    with pytest.raises(Oops) as caught:
+        ps.run(ps.pipe(joined, ps.drain(seen.append)), limit=limit)
+    assert seen == [(n, n) for n in range(5)]
+    assert any("join" in note for note in caught.value.__notes__)
+
+
+def test_times_that_are_not_near_anything_are_refused():
+    """`within` needs times that it can be added to, in one order: by name."""
+    for time, within in (("monday", 1), (Product(1, 2), 1), (3, timedelta(1)), ((1, 2), 1)):
+        source = ps.values([1], time=lambda _, time=time: time)
+        with pytest.raises(TimeDomainError, match=r"join.*restamp"):
+            ps.run(ps.pipe(ps.join(source, source, on=int, within=within), ps.drain()))
+
+
+def test_a_join_is_reusable():
+    """The same at every run, and after pickling."""
+    joined = ps.join(ps.values(range(9), time=int), ps.values(range(0, 9, 2), time=int), on=int, how="left", within=1)
+    pipeline = ps.pipe(joined, ps.collect())
+    expected = sorted(ps.run(pipeline), key=repr)
+    assert len(expected) == 9
+    assert sorted(ps.run(pipeline), key=repr) == expected
+    assert sorted(ps.run(pickle.loads(pickle.dumps(pipeline))), key=repr) == expected
+
+
+def test_bad_arguments_are_refused_when_composing():
+    """Each names the module and says what to give."""
+
+    async def later(value):
+        return value
+
+    one = ps.values([1])
+    for make, told in (
+        (lambda: ps.join(one, [1], on=int), "join.*source"),
+        (lambda: ps.join(one, one, on=3), "join.*on"),
+        (lambda: ps.join(one, one, on=(int,)), "join.*pair of keys"),
+        (lambda: ps.join(one, one, on=(int, later)), "join.*map_async"),
+        (lambda: ps.join(one, one, on=int, how="outer"), "join.*inner.*left"),
+        (lambda: ps.join(one, one, on=int, within=-1), "join.*within"),
+        (lambda: ps.join(one, one, on=int, bound=0), "join.*bound"),
+    ):
+        with pytest.raises(ps.CompositionError, match=told):
+            make()
