@@ -57,5 +57,5 @@ def test_a_million_values(name):
     through(SUBJECTS[name], 2_000)
     quick = time.perf_counter() - began < 0.04
     blocks = through(SUBJECTS[name], 1_000_000 if quick else 100_000)
-    # Modules that end early have read no further.
-    assert len(blocks) < 2 or blocks[1] - blocks[0] < 20_000
+    # Modules that end early have read no further; what a window may keep at most is less than this.
+    assert len(blocks) < 2 or blocks[1] - blocks[0] < 40_000
