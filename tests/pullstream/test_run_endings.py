@@ -154,3 +154,18 @@ def test_ctrl_c(twice, tmp_path):
     assert out.splitlines()[-1] == "interrupted", err
     assert "released" in out or twice
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["1.jsonl", "2.jsonl"]
+
+
+def test_another_signal_that_raises_an_interrupt(tmp_path):
+    """A SIGTERM that its handler makes a Ctrl-C of aborts in order, as the README promises."""
+    handler = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))\n"
+    arguments = [sys.executable, "-c", handler + PROGRAM, str(tmp_path)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "waiting\n"
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+    assert [line for line in out.splitlines() if line in {"releasing", "released", "interrupted"}] == [
+        "releasing",
+        "released",
+        "interrupted",
+    ], err
