@@ -24,7 +24,7 @@ from pullstream.combining.partition import partition
 from pullstream.combining.tee import tee
 from pullstream.combining.zip import zip
 from pullstream.decorators import sink, source, transformer
-from pullstream.engine.context import Completed, Context
+from pullstream.engine.context import Completed, Context, Hold
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Blocking, Progress
@@ -125,6 +125,7 @@ __all__ = [
     "Ended",
     "Failed",
     "Fold",
+    "Hold",
     "Kernel",
     "Lending",
     "LengthError",

@@ -128,6 +128,28 @@ class SinkAccount(Account):
                 self.limit = max(1, int(self.limit * BREATH / (2 * spent)))
 
 
+class Hold:
+    """The right to answer at a time and later, as `Context.hold` gives it."""
+
+    def __init__(self, seat: Seat, time: Hashable) -> None:
+        self._seat = seat
+        self.time = time
+
+    def downgrade(self, time: Hashable) -> None:
+        """Keep the right from `time` on only, so that everything before it may complete.
+
+        Raises:
+            CapabilityError: `time` is not the one held, or a later one.
+        """
+        if not less_equal(self.time, time):
+            raise CapabilityError(
+                f"{self._seat}, holds {self.time!r}, which gives no right to {time!r}: downgrade to a later time",
+            )
+        self._seat.hold(time)
+        self._seat.drop(self.time)
+        self.time = time
+
+
 class Context:
     """A function module's hold on its run; given to it as `ctx`.
 
@@ -146,22 +168,25 @@ class Context:
     # ---- times
 
     @contextmanager
-    def hold(self, time: Hashable) -> Generator[None]:
+    def hold(self, time: Hashable) -> Generator["Hold"]:
         """Keep the right to answer at `time` and later, until the block is left; in a sink, an effect still owed.
 
-        A block that is left by an exception keeps it until the module takes the next event or batch, or answers.
+        `with ctx.hold(time) as held:` may lower what is kept, `held.downgrade(later)`. A block that is left by an
+        exception keeps it until the module takes the next event or batch, or answers.
 
         Raises:
             CapabilityError: nothing held, and no batch just received, gives the right to `time`.
         """
-        self._account.take(time)
+        account = self._account
+        account.take(time)
+        held = Hold(account.seat, time)
         try:
-            yield
+            yield held
         except BaseException:
-            # What is owed at `time` was not done: that must look like completion to nobody (DESIGN 4.2).
-            self._account.owed.append(time)
+            # What is owed was not done: that must look like completion to nobody (DESIGN 4.2).
+            account.owed.append(held.time)
             raise
-        self._account.seat.drop(time)
+        account.seat.drop(held.time)
 
     def notify_at(self, time: Hashable) -> None:
         """Ask for a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.

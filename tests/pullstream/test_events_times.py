@@ -203,3 +203,28 @@ async def test_nothing_is_held_after_many_times(autojump_clock):
     assert sum(map(len, progress.tracker.stamps)) == 0
     assert [seat.held for seat in progress._seats] == [[]] * len(progress._seats)
     assert not progress.waiters
+
+
+async def test_a_hold_is_lowered_step_by_step(autojump_clock):
+    """What was held completes as far as the hold has been lowered, and no further; back it does not go."""
+    seen = []
+
+    @ps.source
+    async def slow(ctx):
+        with ctx.hold(1) as held:
+            ctx.advance(9)
+            for time in (1, 3, 6):
+                held.downgrade(time)
+                await trio.sleep(10)
+                yield ps.Batch(time, [time])
+            with pytest.raises(ps.CapabilityError, match=r"slow, composed at .* holds 6, which gives no right to 5"):
+                held.downgrade(5)
+
+    async def note(progress, time):
+        await progress.completed(time)
+        seen.append((time, trio.current_time()))
+
+    async with ps.pipe(slow(), ps.drain()).open() as running, trio.open_nursery() as nursery:
+        for time in (0, 2, 5, 8):
+            nursery.start_soon(note, running.progress, time)
+    assert sorted(seen) == [(0, 0.0), (2, 10.0), (5, 20.0), (8, 30.0)]
