@@ -197,7 +197,10 @@ class Running(Generic[R]):
             abandoned, self._failure = False, self._checker.violations[0]
         elif self._stalled is not None and abandoned:
             abandoned, self._failure = False, self._stalled
-        self.progress.end(self._failure, abandoned=abandoned)
+        try:
+            self.progress.end(self._failure, abandoned=abandoned)
+        except BaseException as exc:  # noqa: BLE001 - whoever waits for the end must hear of it, whatever it is
+            abandoned, self._failure = False, self._failure or exc
         if abandoned:
             self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
         self._finished.set()

@@ -169,3 +169,15 @@ def test_another_signal_that_raises_an_interrupt(tmp_path):
         "released",
         "interrupted",
     ], err
+
+
+async def test_trouble_at_the_very_end_is_told(monkeypatch):
+    """Should the sidecar itself fail when the run ends, the run fails with that, and does not hang."""
+
+    def broken(progress, failure, *, abandoned):
+        raise ZeroDivisionError("in the sidecar")
+
+    monkeypatch.setattr(ps.Progress, "end", broken)
+    with trio.fail_after(5), pytest.raises(ZeroDivisionError, match="in the sidecar"):
+        async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
+            await running.result()
