@@ -355,9 +355,7 @@ class Progress:
 
         Streams inside are looked at too, except for those of the module at the seat that is given.
         """
-        for stamp in self.stamps:
-            if not stamp.live and stamp.stamped is not NOTHING:
-                stamp.withdraw()
+        self._withdraw_acknowledged()
         if self._mirroring:
             # A look outside looks inside, and that one at what comes in from outside.
             return
@@ -383,6 +381,16 @@ class Progress:
             if settled:
                 self.leave(waiter)
                 waiter.event.set()
+
+    def _withdraw_acknowledged(self) -> None:
+        mirroring = {owner.seat for owner in self.mirrors if not owner.seat.summaries}
+        for stamp in self.stamps:
+            if not stamp.live and stamp.stamped is not NOTHING:
+                seat = stamp.port.seat
+                if seat in mirroring and seat.keep(stamp.stamped):
+                    # What has gone in there is held by a stream inside, which has not been looked at yet.
+                    self.stir()
+                stamp.withdraw()
 
     def _mirror_all(self, but: Seat | None) -> None:
         for owner in list(self.mirrors):

@@ -195,6 +195,14 @@ class Seat:
             self._capability = NOTHING
             self.drop(BEGINNING)
 
+    def keep(self, time: Hashable) -> bool:
+        """Hold `time`, too, until the times to mirror are looked at the next time; whether it was not held so before."""
+        if self._over or time in self._mirrored:
+            return False
+        self.hold(time)
+        self._mirrored.add(time)
+        return True
+
     # ---- endings
 
     @property

@@ -243,3 +243,29 @@ async def test_every_ending(cell, counting, probe, edge, autojump_clock):
         assert sorted(values) == list(range(position))
     if way in {"group fails", "key fails"} and not probe.ended:
         assert probe.reasons == [boom]
+
+
+@pytest.mark.parametrize("above", [ps.prefetch(2), ps.batch(1), ps.sort_by_time()], ids=["prefetch", "batch", "sort"])
+@pytest.mark.parametrize("limit", [1, 4096])
+async def test_a_group_that_looks_first_holds_what_went_in(above, limit, autojump_clock):
+    """A group that asks for completions itself does not make a time look complete that it has values of."""
+    told = []
+
+    async def waiting(running, time):
+        await running.progress.completed(time)
+        told.append(time)
+
+    @ps.sink
+    async def record(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            assert batch.time not in told
+            told.extend((batch.time, key) for key, _ in batch.values)
+
+    looping = ps.group_by(lambda _: "key", ps.loop(ps.map(lambda value: value)))
+    pipeline = ps.pipe(ps.values(range(3), time=lambda n: n), above, looping, record())
+    with trio.fail_after(100):
+        async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
+            for time in range(3):
+                nursery.start_soon(waiting, running, time)
+            await running.result()
+    assert sorted(told, key=str) == [(0, "key"), (1, "key"), (2, "key"), 0, 1, 2]
