@@ -27,6 +27,9 @@ HOW: Final = ("inner", "left")
 BOUND: Final = 1_000_000
 """How many values of each source a join keeps when nothing is said."""
 
+MANY: Final = 256
+"""How many pairs are made before they are answered."""
+
 Chunk = tuple[Any, list[tuple[Any, Any]]]
 
 
@@ -143,11 +146,7 @@ class _Join(FanIn):
             return rest
         if self._work is None:
             return None
-        try:
-            return next(self._work, None)
-        except BaseException as exc:  # noqa: BLE001 - raised when what comes before it has been answered
-            self._failed = exc
-            return None
+        return next(self._work, None)
 
     def _begin(self) -> bool:
         """Have a batch at hand, if there is one; until its results are answered it is in flight."""
@@ -167,22 +166,34 @@ class _Join(FanIn):
         kept, matches, is_left = side.kept, side.other.kept, side is self._sides[0]
         owing = is_left and self._outer
         keep = self._arriving(side.other).less_equal(reach)
-        for value in values:
-            key = side.key(value)
-            entry = Entry(time, reach, value)
-            for at, found in matches.find(key, time, reach):
-                entry.matched = True
-                if is_left:
-                    yield at, [(value, match.value) for match in found]
-                else:
-                    for match in found:
-                        match.matched = True
-                    yield at, [(match.value, value) for match in found]
-            if keep:
-                if kept.add(key, entry) and owing:
-                    self.seat.hold(time)
-            elif owing and not entry.matched:
-                yield time, [(value, None)]
+        out: list[tuple[Any, Any]] = []
+        try:
+            for value in values:
+                key = side.key(value)
+                entry = Entry(time, reach, value)
+                for at, found in matches.find(key, time, reach):
+                    entry.matched = True
+                    if at is not time and out:
+                        yield time, out
+                        out = []
+                    if is_left:
+                        out += [(value, match.value) for match in found]
+                    else:
+                        for match in found:
+                            match.matched = True
+                            out.append((match.value, value))
+                    if at is not time or len(out) > MANY:
+                        yield at, out
+                        out = []
+                if keep:
+                    if kept.add(key, entry) and owing:
+                        self.seat.hold(time)
+                elif owing and not entry.matched:
+                    out.append((value, None))
+        except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
+            self._failed = exc
+        if out:
+            yield time, out
 
     def _reach(self, time: Any) -> Any:
         if self._within is None:

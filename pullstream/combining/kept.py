@@ -1,7 +1,7 @@
 """What a join keeps of one of its sources: values by time and key, until none can match them any more."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any, Final
@@ -50,12 +50,11 @@ class Kept:
         self._times[entry.time].setdefault(key, []).append(entry)
         return first
 
-    def find(self, key: Hashable, time: Any, reach: Any) -> Iterator[tuple[Any, Sequence[Entry]]]:
+    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[Entry]]]:
         """The values that match one at `time`, each group with the time of what comes of it."""
         del reach
         found = self._times.get(time)
-        if found and key in found:
-            yield time, found[key]
+        return () if found is None or key not in found else ((time, found[key]),)
 
     def waiting(self) -> list[Any]:
         """The last times that are waited for: of those that are in one order, the first."""
@@ -99,17 +98,15 @@ class Near(Kept):
         return super().add(key, entry)
 
     @override
-    def find(self, key: Hashable, time: Any, reach: Any) -> Iterator[tuple[Any, Sequence[Entry]]]:
+    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[Entry]]]:
         row = self._keys.get(key)
         if row is None:
-            return
+            return ()
         start = bisect_left(row, time, key=_REACH)
         now = bisect_right(row, time, lo=start, key=_TIME)
-        if start < now:
-            yield time, row[start:now]
         end = bisect_right(row, reach, lo=now, key=_TIME)
-        for entry in row[now:end]:
-            yield entry.time, [entry]
+        before = [(time, row[start:now])] if start < now else []
+        return [*before, *((entry.time, [entry]) for entry in row[now:end])]
 
     @override
     def _drop(self, time: Any) -> list[Entry]:
