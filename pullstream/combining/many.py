@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, ClassVar, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -10,7 +10,9 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Source
 from pullstream.combining.fan_in import Input, sources_argument
 from pullstream.combining.merge import Merge
+from pullstream.engine.handle import Grip
 from pullstream.engine.inner import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.engine.kernel import Kernel
 from pullstream.errors import Ended, ReuseError
 from timely import BEGINNING
 
@@ -19,7 +21,7 @@ T = TypeVar("T")
 
 @attrs.frozen(repr=False)
 class Many(Source[T]):
-    """A source and the handle to add sources to it; made by `many`. For the tasks of the run's own thread."""
+    """A source and the handle to add sources to it; made by `many`. It may be used from whatever thread."""
 
     def add(self, *sources: Source[T]) -> None:
         """Merge these as well; they are opened with the next ask. Also before the run opens.
@@ -39,12 +41,11 @@ class Many(Source[T]):
         return cast("Added", self.modules[-1].args[0])
 
 
-class Added:
+class Added(Grip):
     """What was added and is not open yet."""
 
     def __init__(self, site: Site) -> None:
-        self._site = site
-        self._kernel: _Many | None = None
+        super().__init__("many", site)
         self.waiting: deque[Source[Any]] = deque()
         self.capped = False
         self.over = False
@@ -53,7 +54,7 @@ class Added:
         """Open these with the next ask."""
         if self.capped or self.over:
             why = "cap() was called before" if self.capped else "its stream has ended"
-            raise Ended(f"many, made at {self._site}, takes no other source: {why}")
+            raise Ended(f"many, made at {self.site}, takes no other source: {why}")
         self.waiting.extend(sources)
         self._stir()
 
@@ -62,23 +63,25 @@ class Added:
         self.capped = True
         self._stir()
 
-    def attach(self, kernel: "_Many") -> None:
-        """This is the one run that reads."""
-        if self._kernel is not None:
+    @override
+    def attach(self, kernel: Kernel[Any]) -> None:
+        if self.used:
             raise ReuseError(
-                f"many, made at {self._site}, was opened a second time: it belongs to one run, make another one",
+                f"many, made at {self.site}, was opened a second time: it belongs to one run, make another one",
             )
-        self._kernel = kernel
+        super().attach(kernel)
 
     def _stir(self) -> None:
-        if self._kernel is not None:
-            self._kernel.grew()
+        self.steer(self._grow)
 
+    def _grow(self) -> None:
+        kernel = self.alive()
+        if isinstance(kernel, _Many):
+            kernel.grew()
+
+    @override
     def __repr__(self) -> str:
         return ""
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"many, made at {self._site}, cannot be pickled: it is a handle, and belongs to one run")
 
 
 class _Many(Merge):

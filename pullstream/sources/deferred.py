@@ -41,6 +41,9 @@ class Later(Grip):
         if self._known is not None:
             raise PullstreamError(f"{self.name}, made at {self.site}, is settled already: {self._known!r}")
         self._known = known
+        self.steer(self._tell)
+
+    def _tell(self) -> None:
         for event in self._waiting:
             event.set()
 
@@ -173,7 +176,7 @@ def deferred(kind: str) -> Any:
 
     `kind` is "source", "transformer" or "sink". An ask waits until the module is known, which is opened then; nothing
     is asked of what is upstream before. An abort is confirmed without waiting, and a `resolve` after it opens nothing.
-    It can be resolved before the run is opened as well.
+    It can be resolved before the run is opened as well, and from whatever thread.
 
     It belongs to one run at a time: another is refused with `ReuseError`, and so is pickling.
 

@@ -388,6 +388,26 @@ async def test_a_thread_ends_a_stream():
         assert await running.result() == []
 
 
+async def test_a_thread_adds_sources():
+    """What another thread adds is read, and its `cap` lets the stream end."""
+    shops = ps.many()
+    async with ps.pipe(shops, ps.collect()).open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.to_thread.run_sync(shops.add, ps.values([1, 2]))
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.to_thread.run_sync(shops.cap)
+        assert await running.result() == [1, 2]
+
+
+async def test_a_thread_resolves_what_was_deferred():
+    """The stream goes on in its own thread."""
+    answer = ps.deferred("source")
+    async with ps.pipe(answer, ps.collect()).open() as running:
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.to_thread.run_sync(answer.resolve, ps.values([1, 2]))
+        assert await running.result() == [1, 2]
+
+
 async def test_a_thread_fails_a_stream():
     """The reason given in another thread arrives below."""
     stop = ps.abortable()
