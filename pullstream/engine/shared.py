@@ -133,9 +133,17 @@ class InnerRun(Run):
         self.depth = outer.depth
         self.nursery = outer.nursery
         self.sources = outer.sources
-        self.finishing = outer.finishing
         self.standstill = outer.standstill
         self.progress = Progress(self.spawn, self.standstill, observed=False)
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the whole run does."""
+        return self._outer.finishing
+
+    @finishing.setter
+    def finishing(self, finishing: bool) -> None:
+        self._outer.finishing = finishing
 
     @property
     def blocked(self) -> float:

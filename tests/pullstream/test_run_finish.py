@@ -71,3 +71,21 @@ async def test_finishing_before_the_first_ask(counting, probe):
         await running.finish()
         assert await running.result() == []
     assert probe.acquired == probe.released
+
+
+async def test_a_stream_that_is_opened_later_inside_another_is_empty(autojump_clock):
+    """Streams inside streams end as well, and those that would follow them there are not read."""
+
+    @ps.source
+    async def ticks(ctx, name):
+        while True:
+            await trio.sleep(1)
+            yield name
+
+    inner = ps.pipe(ps.values("abc"), ps.map(ticks), ps.flatten())
+    pipeline = ps.pipe(ps.values([inner, inner]), ps.flatten(), ps.collect())
+    with trio.fail_after(100):
+        async with pipeline.open() as running:
+            await trio.sleep(2.5)
+            await running.finish()
+            assert await running.result() == ["a", "a"]
