@@ -121,12 +121,12 @@ class _Join(FanIn):
     def _answer(self, limit: int) -> Batch[Any] | None:
         """The next results, all at one time: those that are owed, or what comes of the batch at hand."""
         if self._ready:
-            time, results = self._ready.popleft()
-            if len(results) > limit:
-                self._ready.appendleft((time, results[limit:]))
+            time, owed = self._ready.popleft()
+            if len(owed) > limit:
+                self._ready.appendleft((time, owed[limit:]))
             else:
                 self.seat.drop(time)
-            return Batch(time, results[:limit])
+            return Batch(time, owed[:limit])
         results: list[tuple[Any, Any]] = []
         at: Any = None
         while len(results) < limit and (chunk := self._next_chunk()) is not None:
