@@ -168,6 +168,11 @@ class Notified(Beside[Any]):
                 self._slot = exc
             return
         self.ask_beside(self.upstream, limit)
+        for _ in range(2):
+            # Time for the task to run once: most answers are there then, and to wait for completions costs more.
+            await trio.lowlevel.checkpoint()
+            if self._slot is not None:
+                return
         await self._wait()
 
     @override
