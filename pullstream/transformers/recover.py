@@ -1,6 +1,7 @@
 """`catch` and `retry`: what is done about a failure of what is upstream (DESIGN 4.2, Endings)."""
 
 from collections.abc import Callable, Hashable, Iterable
+from math import inf
 from typing import Any, ClassVar, cast
 
 import trio
@@ -57,6 +58,11 @@ class Recovering(Kernel[Any]):
             self.current.ack()
 
 
+def _cancelled() -> bool:
+    """Whether the ask is being cancelled: then a release has failed, and nobody wants anything in place of it."""
+    return trio.current_effective_deadline() == -inf
+
+
 def after(frozen: Antichain[Any], front: Antichain[Any]) -> Antichain[Any]:
     """The part of `front` at or after `frozen`, and what of `frozen` it has not passed."""
     try:
@@ -85,7 +91,7 @@ class Catch(Recovering):
             try:
                 batch = await self.upstream.ask(limit)
             except self._on as failure:
-                if self.state is not State.OPEN or failure is not self.upstream.kernel.failure:
+                if self.state is not State.OPEN or failure is not self.upstream.kernel.failure or _cancelled():
                     raise
                 self._handle(failure)
             else:
@@ -214,7 +220,7 @@ class Retry(Recovering):
             try:
                 batch = await lane.ask(limit)
             except self._on:
-                if self.state is not State.OPEN or self._left == 0:
+                if self.state is not State.OPEN or self._left == 0 or _cancelled():
                     raise
                 await self._again(lane)
                 continue

@@ -342,3 +342,32 @@ async def test_random_failures_announce_nothing_early(seed, autojump_clock):
     if (9, 99) not in out:
         assert sorted(set(out)) == wanted
         assert not skips or out == wanted
+
+
+@pytest.mark.parametrize(
+    "recovering",
+    [
+        lambda source: ps.pipe(source, ps.catch()),
+        lambda source: ps.pipe(source, ps.catch(lambda _: ["instead"])),
+        lambda source: ps.retry(source, None),
+        lambda source: ps.pipe(ps.retry(ps.pipe(source, ps.prefetch(1))), ps.catch()),
+    ],
+    ids=["catch", "instead", "retry", "both"],
+)
+async def test_a_release_that_fails_in_an_abort_is_not_dealt_with(recovering, autojump_clock):
+    """An aborted stream neither comes to an end nor begins anew because its release raised."""
+
+    @ps.source
+    async def broken(ctx):
+        try:
+            yield 1
+            await trio.sleep_forever()
+        finally:
+            raise OSError("line is dead")
+
+    pipeline = ps.pipe(recovering(broken()), ps.collect())
+    with trio.fail_after(100), pytest.raises(OSError, match="line is dead"):
+        async with pipeline.open() as running:
+            await trio.sleep(1)
+            await running.abort()
+            await running.result()
