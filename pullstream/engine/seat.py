@@ -196,7 +196,7 @@ class Seat:
             self.drop(BEGINNING)
 
     def keep(self, time: Hashable) -> bool:
-        """Hold `time`, too, until the times to mirror are looked at the next time; whether it was not held so before."""
+        """Hold `time`, too, until the times to mirror are looked at again; whether it was not held so before."""
         if self._over or time in self._mirrored:
             return False
         self.hold(time)
