@@ -431,17 +431,12 @@ class Progress:
 
     async def moved(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]]) -> None:
         """Wait until the frontier of one of these seats is another, or one of them has ended."""
-        waiter = Movement(seats, frontiers, Signal(self._standstill))
-        self.attend(waiter)
-        try:
-            self.look()
-            await waiter.event.wait()
-        finally:
-            self.leave(waiter)
-        waiter.check()
+        await self._awaited(Movement(seats, frontiers, Signal(self._standstill)))
 
     async def _settled(self, seat: Seat, time: Hashable) -> None:
-        waiter = Waiter([seat.output], time, seat, seat, Signal(self._standstill))
+        await self._awaited(Waiter([seat.output], time, seat, seat, Signal(self._standstill)))
+
+    async def _awaited(self, waiter: Waiter) -> None:
         self.attend(waiter)
         try:
             self.look()
