@@ -107,6 +107,12 @@ class _Ingress(Beside[Any]):
         self.leaving: Seat
 
     @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        for place in (self.leaving.output, *(port.place for port in self.seat.ports)):
+            self.run.progress.tracker.observe(place)
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             batch = self.feedback.take(limit)

@@ -371,3 +371,13 @@ async def test_a_release_that_fails_in_an_abort_is_not_dealt_with(recovering, au
             await trio.sleep(1)
             await running.abort()
             await running.result()
+
+
+async def test_what_failed_far_above_is_over_behind_a_catch(autojump_clock):
+    """However many modules stand between the source and the failure, nothing of them holds a later time up."""
+    days = ps.values([1, 2, 3], time=lambda day: day)
+    above = ps.pipe(ps.concat(ps.merge(days)), ps.prefetch(2), ps.sort_by_time(), ps.map(lambda day: 1 // (day - 2)))
+    stream = ps.pipe(above, ps.catch(lambda failure: ["instead"]), ps.loop(ps.map(str)))
+    async with ps.pipe(stream, ps.collect(timed=True)).open(limit=1) as running:
+        assert (await running.result())[-1][1] == "instead"
+        await running.progress.completed(10)
