@@ -47,7 +47,7 @@ class _Past(Waiter):
 
     @override
     def __str__(self) -> str:
-        return f"{self.owner} waits until {', '.join(map(repr, self._times))} is complete in one of its sources"
+        return f"{self.owner}, waits until {', '.join(map(repr, self._times))} is complete in one of its sources"
 
 
 class _Side:

@@ -90,7 +90,7 @@ class _Drained(Waiter):
 
     @override
     def __str__(self) -> str:
-        return f"{self.owner} waits until nothing can come round any more"
+        return f"{self.owner}, waits until nothing can come round any more"
 
 
 class _Ingress(Beside[Any]):

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from pullstream.engine.shared import Run
 
 
+_ADVICE = (
+    "Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time is "
+    "complete, ask to be told: ctx.notify_at(time), and Completed(time) is among ctx.events(upstream)"
+)
+
+
 class Mirroring(Protocol):
     """A module that holds, outside, what streams it opened may still bring."""
 
@@ -146,7 +152,8 @@ class Progress:
     def explain(self, time: Hashable, at: str | None = None) -> list[Blocking]:
         """What still keeps `time` from being complete at the output of `at`; empty when it is complete.
 
-        A pointstamp counts when it lies at `time` or earlier, for it may still lead there.
+        A pointstamp counts when it lies at `time` or earlier, for it may still lead there; of several at one place the
+        least are named.
         """
         self.look()
         found = {
@@ -192,17 +199,21 @@ class Progress:
     def explain_stall(self) -> str:
         """Why nothing can move any more, for the error that says so."""
         lines = ["nothing in this run can move any more, and it is not at its end"]
+        advice = ""
         for waiter, progress in list(self._standstill.waiting.items()):
-            lines.append(f"{waiter}, which waits for:" if waiter.time is not None else str(waiter))
+            lines.append(f"{waiter}. In its way:" if waiter.time is not None else str(waiter))
             for place in waiter.places if waiter.time is not None else ():
                 for blocker in progress.tracker.explain(place, waiter.time):
                     blocking = progress.blocking(blocker)
                     own = blocking.holder == " -> ".join(waiter.owner.names)
-                    hint = ", which is the one that waits: let go of it first (ask again, ack(), leave the hold)"
-                    lines.append(f"    {blocking}{hint if own else ''}")
+                    lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
+                    if own:
+                        advice = _ADVICE
         asked = [str(seat) for seat in self._seats if any(count.since for count in seat.meter.outs)]
         if asked:
             lines.append(f"asked, and not answering: {'; '.join(asked)}")
+        if advice:
+            lines.append(advice)
         return "\n".join(dict.fromkeys(lines))
 
     # ---- for the run

@@ -33,7 +33,7 @@ class Waiter:
             raise self.failure
 
     def __str__(self) -> str:
-        return f"{self.owner} waits until {self.time!r} is complete"
+        return f"{self.owner}, waits until {self.time!r} is complete"
 
     def settled(self, tracker: Tracker) -> bool:
         """Whether there is nothing to wait for any more."""

@@ -93,7 +93,7 @@ class _InOrder(Clock):
         if time != self.hold:
             if not less_equal(self.hold, time):
                 raise CapabilityError(
-                    f"{self._seat} went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. Sort "
+                    f"{self._seat}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. Sort "
                     f"the values, or say by how much they may be out of order: stamp(..., lateness=...)"
                 )
             self.hold = time
@@ -122,9 +122,9 @@ class _WithLateness(Clock):
     def _too_late(self, value: Any, time: Hashable) -> tuple[Hashable, Any]:
         if self._late == "error":
             raise CapabilityError(
-                f"{self._seat} got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
-                f"come, and may be {self._lateness!r} behind. Allow for more lateness, or say where such values go: "
-                f'late="drop", or late= a sink'
+                f"{self._seat}, got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
+                f"come, and may be at most {self._lateness!r} behind. Allow for more lateness, or say "
+                f'where such values go: late="drop", or late= a sink'
             )
         if self._late == "drop":
             self._seat.meter.skipped += 1

@@ -8,7 +8,7 @@ import pytest
 from pullstream.checker import RULES
 from tutorials.lesson import code, pieces, promised
 
-CHAPTERS = ["tutorials.what_a_pull_is", "tutorials.writing_your_own"]
+CHAPTERS = ["tutorials.what_a_pull_is", "tutorials.writing_your_own", "tutorials.when_is_it_done"]
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
 
