@@ -400,7 +400,9 @@ class Kernel(ABC, Generic[T]):
                         self.__idle.set()
                 await self.terminate(None)
                 raise
-            granted, self.__granted = self.__granted is event, None
+            granted = self.__granted is event
+            if granted:
+                self.__granted = None
             if self.__state is State.OPEN:
                 return True
             if granted:

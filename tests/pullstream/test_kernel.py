@@ -769,3 +769,30 @@ async def test_a_generator_may_hold_a_scope_around_its_yield(ends, autojump_cloc
             await trio.sleep(0.5)
             await running.abort()
     assert cleaned == [True]
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_a_termination_waits_for_no_turn_that_nobody_takes(seed, counting, probe, edge, autojump_clock):
+    """A lane that has just been given its turn, and finds the stream ended, passes it on, in whatever order all wake."""
+    trio._core._run._r.seed(seed)
+    ended = []
+
+    async def asking(lane):
+        ended.append(await lane.ask())
+
+    async with edge(counting(probe, 9, delay=1)) as reader, trio.open_nursery() as nursery:
+        lanes = [reader.lane() for _ in range(4)]
+        first = reader.lane()
+
+        async def leading():
+            await first.ask()
+            began = trio.current_time()
+            await first.abort()
+            assert trio.current_time() == began
+
+        nursery.start_soon(leading)
+        await trio.testing.wait_all_tasks_blocked()
+        for lane in lanes:
+            nursery.start_soon(asking, lane)
+    assert ended == [ps.DONE] * 4
+    assert probe.balanced
