@@ -44,7 +44,7 @@ def day(sale: Sale) -> int:
 
 
 def day_of(hour: int) -> int:
-    """Of an hour."""
+    """The day that an hour is of."""
     return hour // 24
 
 
@@ -181,7 +181,7 @@ def completions() -> None:
     with `at=`, or else of all sinks. A sink's output is its *effect*. So Monday is over at the till at midnight, and
     complete only when the clerk, who needs 20 hours for each sale, is done with it: a batch counts until its receiver
     asks again. `prefetch` keeps sales for the clerk, so that the till need not wait, and what it keeps counts as well.
-    No line below but two speaks of progress: to be exact is everybody's nature, and nobody's work.
+    Only who waits speaks of progress: the till, `prefetch` and the clerk go about their work.
     """
 
     @ps.sink
@@ -291,8 +291,8 @@ def no_right() -> None:
 
     Completion can be relied upon since nobody may speak at a time that is complete. A module may answer at the time of
     the batch in its hands, or later, and else only at times that it holds. Who forgets to ask for them is told so,
-    before anybody downstream is misled. `yesterday` answers each batch when the next has come, which by then has
-    completed its time; it is mended like `best_seller`, by `notify_at`, or by `with ctx.hold(time):` around the wait.
+    before anybody downstream is misled. `yesterday` keeps each batch until the next one has come, and by then the
+    time of the first may be complete. It is mended by `with ctx.hold(time):` around the wait, or by `notify_at`.
     """
 
     @ps.transformer
@@ -532,7 +532,7 @@ def converging() -> None:
     for page in sorted(ranks, key=ranks.__getitem__, reverse=True)[:4]:
         print(f"{page} {ranks[page]:.3f}")
     known = dict(ps.run(ps.pipe(ps.keys(links), pagerank(links), ps.collect())))
-    print(f"the same as known: {all(abs(ranks[page] - known[page]) < 1e-4 for page in links)}")
+    print(f"within 0.0001 of theirs: {all(abs(ranks[page] - known[page]) < 1e-4 for page in links)}")
     # | LoopTime(0, (0,)): 0.150000 of all visits, which go on by 25 links
     # | LoopTime(0, (1,)): 0.127500 of all visits, which go on by 23 links
     # | LoopTime(0, (2,)): 0.108375 of all visits, which go on by 23 links
@@ -541,7 +541,7 @@ def converging() -> None:
     # | menu 0.135
     # | tea 0.125
     # | order 0.098
-    # | the same as known: True
+    # | within 0.0001 of theirs: True
 
 
 def main() -> None:
