@@ -254,8 +254,8 @@ class Kernel(ABC, Generic[T]):
             lane.live = False
         self.seat.abandon(reason)
         # What an error froze above is frozen here as well: what is below may deal with the failure, and go on.
-        for lane in self.inputs:
-            lane.kernel.seat.thaw()
+        for above in self.inputs:
+            above.kernel.seat.thaw()
         self.__end()
         if self.__release_failure is not None:
             raise self.__release_failure

@@ -773,7 +773,7 @@ async def test_a_generator_may_hold_a_scope_around_its_yield(ends, autojump_cloc
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_a_termination_waits_for_no_turn_that_nobody_takes(seed, counting, probe, edge, autojump_clock):
-    """A lane that has just been given its turn, and finds the stream ended, passes it on, in whatever order all wake."""
+    """A lane that was given its turn, and finds the stream ended, passes it on, in whatever order all wake."""
     trio._core._run._r.seed(seed)
     ended = []
 
