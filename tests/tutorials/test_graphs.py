@@ -36,7 +36,9 @@ def compare(graph, start, **options):
         return dict(pairs)
 
     assert result(ps.once(start), distances(graph)) == nx.single_source_shortest_path_length(known, start)
-    labels = {node: min(nodes) for nodes in nx.connected_components(undirected) for node in nodes}
+    labels = {}
+    for nodes in nx.connected_components(undirected):
+        labels.update(dict.fromkeys(nodes, min(nodes)))
     assert result(ps.keys(neighbours), components(neighbours)) == labels
     # networkx's own loop over nodes; the one it prefers needs another library.
     ranks, known_ranks = result(ps.keys(graph), pagerank(graph)), pagerank_alg._pagerank_python(known)
