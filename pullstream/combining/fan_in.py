@@ -9,36 +9,24 @@ from pullstream.blueprint import Site, Source
 from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.row import Left
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
 
 
-class Input:
+class Input(Left):
     """One input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
 
     def __init__(self, lane: Lane[Any]) -> None:
+        super().__init__()
         self.lane = lane
-        self.time: Hashable = None
-        self.values: Sequence[Any] = ()
-        self.used = 0
         self.ending: Done | BaseException | None = None
-
-    @property
-    def left(self) -> int:
-        """How many values are there."""
-        return len(self.values) - self.used
 
     @property
     def done(self) -> bool:
         """Whether it came to its end, and everything of it is used."""
         return self.ending is DONE and not self.left
-
-    def take(self, count: int) -> Sequence[Any]:
-        """The next values, at most `count`, all at `time`."""
-        used, values = self.used, self.values
-        self.used = min(used + count, len(values))
-        return values if not used and self.used == len(values) else values[used : self.used]
 
 
 class Meeting:
@@ -113,7 +101,7 @@ class FanIn(Beside[Any]):
             except TimeDomainError as exc:
                 self.failure_above = self.failure_above or exc
                 return
-            each.time, each.values, each.used = answer.time, answer.values, 0
+            each.put(answer)
             return
         each.ending = answer
         if isinstance(answer, BaseException):

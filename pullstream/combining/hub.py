@@ -1,7 +1,6 @@
 """The hub below which a stream has several branches: `tee`, `partition`, `fork`, and what goes aside."""
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.meter import Count
+from pullstream.engine.row import Row
 from pullstream.engine.seat import Seat
 from pullstream.engine.standstill import Signal
 from pullstream.errors import blame
@@ -31,13 +31,16 @@ class Branch(Kernel[Any]):
         self._hub = hub
         self.wanted = 0
         """How many values are waited for."""
-        self.kept = 0
-        """How many values were dealt and are not answered yet."""
-        self._backlog: deque[tuple[Hashable, Sequence[Any]]] = deque()
+        self._backlog = Row(self)
         self._ending: Done | BaseException | None = None
         self._changed = hub.signal()
         self.count = Count()
         """What passes between the hub and here."""
+
+    @property
+    def kept(self) -> int:
+        """How many values were dealt and are not answered yet."""
+        return self._backlog.values
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -64,23 +67,14 @@ class Branch(Kernel[Any]):
             self.count.since = 0.0
 
     def _next(self, limit: int) -> Batch[Any]:
-        time, values = self._backlog[0]
-        if len(values) > limit:
-            self._backlog[0] = time, values[limit:]
-            values = values[:limit]
-        else:
-            self._backlog.popleft()
-            self.seat.drop(time)
-        self.kept -= len(values)
+        batch = self._backlog.take(limit)
         self._hub.stir()
-        return Batch(time, values)
+        return batch
 
     def deal(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values, to answer the ask that waits, if one does, and later ones."""
-        self.seat.hold(time)
         self.count.values += len(values)
-        self._backlog.append((time, values))
-        self.kept += len(values)
+        self._backlog.put(time, values)
         self.wanted = 0
         self._changed.set()
 
@@ -89,14 +83,14 @@ class Branch(Kernel[Any]):
         if self._ending is None:
             self._ending = ending
         if at_once:
-            self._backlog.clear()
+            self._backlog.forget()
         if isinstance(ending, BaseException):
             self.seat.freeze()
         self._changed.set()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        self._backlog.clear()
+        self._backlog.forget()
         await self._hub.leave(self, reason)
 
     @override

@@ -254,19 +254,9 @@ class _Join(FanIn):
 
     async def _wait(self) -> None:
         """Until an answer is there, or something that is kept can be dropped."""
-        progress = self.run.progress
         self.moved = self._changed = self.run.signal()
         waiters = [_Past(side, self) for side in self._sides if side.kept.size]
-        for waiter in waiters:
-            progress.attend(waiter)
-        try:
-            progress.look()
-            await self._changed.wait()
-        finally:
-            for waiter in waiters:
-                progress.leave(waiter)
-        for waiter in waiters:
-            waiter.check()
+        await self.run.progress.until(waiters, self._changed)
         self._stale = True
 
 

@@ -6,7 +6,6 @@ enters at round 0 and what goes round comes in again; the *egress*, which sorts 
 round any more: convergence is a completion.
 """
 
-from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Generic, cast
 
@@ -18,8 +17,8 @@ from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.row import Row
 from pullstream.engine.seat import Seat
-from pullstream.engine.standstill import Signal
 from pullstream.engine.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
 from pullstream.protocol import DONE, Batch, Done
@@ -44,41 +43,18 @@ class _Feedback:
         self.seat = seat
         self._bound = bound
         self._ingress = ingress
-        self._rows: deque[tuple[Hashable, Sequence[Any]]] = deque()
-        self._length = 0
+        self.row = Row(self)
 
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
         """Send values round, to come in at `time`."""
-        self._length += len(values)
-        if self._length > self._bound:
+        length = self.row.values + len(values)
+        if length > self._bound:
             raise Overflow(
-                f"{self._ingress.seat} has {self._length} values on their way round, at {time!r}, and may have "
+                f"{self._ingress.seat} has {length} values on their way round, at {time!r}, and may have "
                 f"{self._bound}: let the body send fewer of them round (does it converge?), or raise bound=",
             )
-        self.seat.hold(time)
-        self._rows.append((time, values))
+        self.row.put(time, values)
         self._ingress.changed()
-
-    def take(self, limit: int) -> Batch[Any] | None:
-        """The next values, all at one time; the caller answers them in the same step, and they are in flight then."""
-        if not self._rows:
-            return None
-        time, values = self._rows[0]
-        if len(values) > limit:
-            self._rows[0] = time, values[limit:]
-            values = values[:limit]
-        else:
-            self._rows.popleft()
-            self.seat.drop(time)
-        self._length -= len(values)
-        return Batch(time, values)
-
-    def clear(self) -> None:
-        """The loop has ended."""
-        for time, _ in self._rows:
-            self.seat.drop(time)
-        self._rows.clear()
-        self._length = 0
 
 
 class _Drained(Waiter):
@@ -115,9 +91,8 @@ class _Ingress(Beside[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
-            batch = self.feedback.take(limit)
-            if batch is not None:
-                return batch
+            if self.feedback.row:
+                return self.feedback.row.take(limit)
             outside = self._outside
             if isinstance(outside, Batch):
                 if self._may_enter(outside.time):
@@ -156,28 +131,13 @@ class _Ingress(Beside[Any]):
 
     async def _wait(self) -> None:
         """Until something comes, from outside or round, or the loop is done with a time."""
-        progress = self.run.progress
-        self._changed = signal = self.run.signal()
-        waiters = self._waiters(signal)
-        for waiter in waiters:
-            progress.attend(waiter)
-        try:
-            progress.look()
-            await signal.wait()
-        finally:
-            for waiter in waiters:
-                progress.leave(waiter)
-        for waiter in waiters:
-            waiter.check()
+        self._changed = self.run.signal()
+        await self.run.progress.until(self._waiters(), self._changed)
 
-    def _waiters(self, signal: Signal) -> list[Waiter]:
+    def _waiters(self) -> list[Waiter]:
         if self._outside is DONE:
             return [self._drained()]
-        if not isinstance(self._outside, Batch):
-            return []
-        for waiter in self._inside.values():
-            waiter.event = signal
-        return list(self._inside.values())
+        return list(self._inside.values()) if isinstance(self._outside, Batch) else []
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -212,7 +172,7 @@ class _Egress(Kernel[Any]):
         try:
             await super().dismiss(reason)
         finally:
-            self._feedback.clear()
+            self._feedback.row.withdraw()
 
 
 class _Loop(Wiring):

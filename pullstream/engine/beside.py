@@ -122,6 +122,26 @@ class Beside(Kernel[T]):
         raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
 
 
-def is_end(answer: Batch[Any] | Done | BaseException) -> bool:
-    """Whether an answer ends its stream."""
-    return answer is DONE or isinstance(answer, BaseException)
+class Slotted(Beside[T]):
+    """Takes what upstream answers into a slot of one; a batch stays in flight there, until it is taken out."""
+
+    slot: Batch[Any] | Done | BaseException | None = None
+
+    async def ask_here(self, limit: int) -> None:
+        """Ask upstream in this task; what it fails with waits in the slot, too."""
+        try:
+            self.slot = await self.upstream.ask(limit)
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - raised when what comes first has been answered
+            self.slot = exc
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        self.slot = answer
+
+    @override
+    def acknowledged(self) -> None:
+        # What is kept beyond the slot is held.
+        if self.slot is None:
+            self.upstream.ack()

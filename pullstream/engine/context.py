@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from time import monotonic, thread_time
 from typing import Any, Generic, Self
 
@@ -14,7 +13,7 @@ from pullstream.engine.kernel import BREATH
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
-from pullstream.engine.waiting import Waiter
+from pullstream.engine.waiting import Waiter, least
 from pullstream.errors import CapabilityError
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import less_equal
@@ -67,14 +66,14 @@ class Account:
         done = [time for time, waiter in self.requests.items() if ended or waiter.settled(progress.tracker)]
         if not done:
             return None
-        least = reduce(lambda a, b: b if less_equal(b, a) else a, done)
-        del self.requests[least]
-        self.delivered = least
-        return Completed(least)
+        time = least(done)
+        del self.requests[time]
+        self.delivered = time
+        return Completed(time)
 
     def waiter(self, time: Hashable) -> Waiter:
         """Somebody who waits until `time` is complete at the module's input."""
-        return Waiter([port.place for port in self.seat.ports], time, None, self.seat, self.run.signal())
+        return Waiter.at_input(self.seat, time, self.run.signal())
 
     def give_back(self) -> None:
         """The completion that was delivered has been handled."""
@@ -338,16 +337,6 @@ class Events(Generic[T]):
 
     async def _wait(self) -> None:
         """Until the answer is there, or something asked for is complete."""
-        progress = self._account.run.progress
-        self._wake = self._account.run.signal()
-        for waiter in self._account.requests.values():
-            waiter.event = self._wake
-            progress.attend(waiter)
-        try:
-            progress.look()
-            await self._wake.wait()
-        finally:
-            for waiter in self._account.requests.values():
-                progress.leave(waiter)
-        for waiter in self._account.requests.values():
-            waiter.check()
+        run = self._account.run
+        self._wake = run.signal()
+        await run.progress.until(list(self._account.requests.values()), self._wake)

@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from pullstream.engine.context import Account, Context
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.row import Left
 from pullstream.errors import ProtocolError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
@@ -25,8 +26,7 @@ class GeneratorKernel(Kernel[Any]):
         self._function = function
         self._args = args
         self._kwargs = kwargs
-        self._rest: Batch[Any] | None = None
-        self._given = 0
+        self._rest = Left()
         self._answer: Batch[Any] | Done | BaseException = DONE
         self._scope_of_task = trio.CancelScope()
         self._scope_of_closing = trio.CancelScope()
@@ -44,8 +44,8 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._rest is not None:
-            return self._part(self._rest, limit)
+        if self._rest.left:
+            return self._part(limit)
         self._account.limit = limit
         self._supply = self.run.signal()
         self._demand.set()
@@ -54,20 +54,16 @@ class GeneratorKernel(Kernel[Any]):
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, Batch) and len(answer.values) > limit:
-            return self._part(answer, limit)
+            self._rest.put(answer)
+            return self._part(limit)
         return answer
 
-    def _part(self, batch: Batch[Any], limit: int) -> Batch[Any]:
+    def _part(self, limit: int) -> Batch[Any]:
         """The next part of a batch that is longer than what is asked for.
 
         The generator stays suspended at its yield, and so keeps its right to this time, until all is answered.
         """
-        values = batch.values[self._given : self._given + limit]
-        self._given += len(values)
-        self._rest = batch
-        if self._given == len(batch.values):
-            self._rest, self._given = None, 0
-        return Batch(batch.time, values)
+        return Batch(self._rest.time, self._rest.take(limit))
 
     @override
     def halt(self) -> None:

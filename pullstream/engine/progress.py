@@ -11,9 +11,11 @@ progress costs per time, not per batch.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import attrs
+import trio
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
@@ -351,6 +353,30 @@ class Progress:
         self.alert = bool(self.waiters) or bool(self._neighbours)
         self._standstill.waiting.pop(waiter, None)
 
+    async def until(
+        self, waiters: Sequence[Waiter], signal: Signal, *, outside: bool = False, deadline: float = inf
+    ) -> None:
+        """Wait until `signal` is set, because one of the waiters is settled or by somebody else, or for the deadline.
+
+        Raises:
+            Exception: what went wrong with the waiting of one of them.
+        """
+        for waiter in waiters:
+            waiter.event = signal
+            self.attend(waiter)
+        try:
+            self.look()
+            if deadline < inf:
+                with trio.move_on_at(deadline):
+                    await signal.wait(outside=True)
+            else:
+                await signal.wait(outside=outside)
+        finally:
+            for waiter in waiters:
+                self.leave(waiter)
+        for waiter in waiters:
+            waiter.check()
+
     def stir(self) -> None:
         """Something may have been emptied: while anybody waits, have a look soon."""
         if self.waiters:
@@ -442,19 +468,12 @@ class Progress:
 
     async def moved(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]]) -> None:
         """Wait until the frontier of one of these seats is another, or one of them has ended."""
-        await self._awaited(Movement(seats, frontiers, Signal(self._standstill)))
+        signal = Signal(self._standstill)
+        await self.until([Movement(seats, frontiers, signal)], signal)
 
     async def _settled(self, seat: Seat, time: Hashable) -> None:
-        await self._awaited(Waiter([seat.output], time, seat, seat, Signal(self._standstill)))
-
-    async def _awaited(self, waiter: Waiter) -> None:
-        self.attend(waiter)
-        try:
-            self.look()
-            await waiter.event.wait()
-        finally:
-            self.leave(waiter)
-        waiter.check()
+        signal = Signal(self._standstill)
+        await self.until([Waiter([seat.output], time, seat, seat, signal)], signal)
 
     def _resolve(self, at: str | None) -> list[Seat]:
         if not self._started:

@@ -1,6 +1,7 @@
 """Waiting for what the sidecar knows: a completion, or any movement of a frontier."""
 
 from collections.abc import Hashable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -9,7 +10,7 @@ from typing_extensions import override
 from pullstream.engine.seat import Ending, Seat
 from pullstream.engine.standstill import Signal
 from pullstream.errors import Abandoned
-from timely import Antichain, Tracker
+from timely import Antichain, Tracker, less_equal
 
 if TYPE_CHECKING:
     from pullstream.engine.progress import Progress
@@ -27,6 +28,11 @@ class Waiter:
     event: Signal
     failure: Exception | None = None
 
+    @classmethod
+    def at_input(cls, seat: Seat, time: Hashable, event: Signal) -> Self:
+        """The module at `seat` waits until `time` is complete at all of its inputs."""
+        return cls([port.place for port in seat.ports], time, None, seat, event)
+
     def check(self) -> None:
         """Raise what went wrong with the waiting."""
         if self.failure is not None:
@@ -40,6 +46,11 @@ class Waiter:
         if self.seat is not None and self.seat.ending is not Ending.RUNNING:
             return True
         return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
+
+
+def least(times: Sequence[Hashable]) -> Hashable:
+    """One of the least of some times: of those that are complete, the first to tell."""
+    return reduce(lambda a, b: b if less_equal(b, a) else a, times)
 
 
 class Movement(Waiter):

@@ -5,27 +5,25 @@ goes straight through, and what is complete is found before the batch that comes
 """
 
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from functools import reduce
 from typing import Any, ClassVar
 
 import trio
 from typing_extensions import override
 
-from pullstream.engine.beside import Beside
+from pullstream.engine.beside import Slotted
 from pullstream.engine.kernel import Kernel
-from pullstream.engine.lane import Lane
+from pullstream.engine.row import Row
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
-from pullstream.engine.waiting import Waiter
+from pullstream.engine.waiting import Waiter, least
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.time.above import Above
 from timely import Tracker, less_equal, less_than
 
 
-class Notified(Beside[Any]):
+class Notified(Slotted[Any]):
     """Gives batches to `receive` and completions to `complete`, which `give` results and ask for notifications.
 
     Completions come before the batch that caused them, least time first; at the end all of them. When upstream fails,
@@ -35,8 +33,7 @@ class Notified(Beside[Any]):
     def __init__(self) -> None:
         self._requests: dict[Hashable, _Complete] = {}
         self._owed: dict[Hashable, Hashable] = {}
-        self._ready: deque[tuple[Hashable, Sequence[Any]]] = deque()
-        self._slot: Batch[Any] | Done | BaseException | None = None
+        self._ready = Row(self)
         self._end: Done | BaseException | None = None
 
     # ---- what a module supplies
@@ -72,8 +69,7 @@ class Notified(Beside[Any]):
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
         """Answer results at `time`, in the order in which they are given; those of no values are none."""
         if results:
-            self.seat.hold(time)
-            self._ready.append((time, results))
+            self._ready.put(time, results)
 
     def left_out(self) -> None:
         """Count a value that is left out."""
@@ -128,16 +124,7 @@ class Notified(Beside[Any]):
                 self._tell(list(self._requests))
             else:
                 await self._next(limit)
-        return self._answer(limit)
-
-    def _answer(self, limit: int) -> Batch[Any]:
-        time, results = self._ready[0]
-        if len(results) > limit:
-            self._ready[0] = (time, results[limit:])
-            return Batch(time, results[:limit])
-        self._ready.popleft()
-        self.seat.drop(time)
-        return Batch(time, results)
+        return self._ready.take(limit)
 
     async def _next(self, limit: int) -> None:
         """One step towards the next answer: a completion, or the next batch, or waiting for either."""
@@ -146,12 +133,12 @@ class Notified(Beside[Any]):
             self._end = DONE
             self._requests.clear()
             return
-        if self._slot is None:
+        if self.slot is None:
             await self._fetch(limit)
-        if self._requests and self._slot is not DONE and self._tell_complete():
+        if self._requests and self.slot is not DONE and self._tell_complete():
             return
-        if self._slot is not None:
-            slot, self._slot = self._slot, None
+        if self.slot is not None:
+            slot, self.slot = self.slot, None
             if isinstance(slot, Batch):
                 self._guard(lambda: self.receive(slot.time, slot.values))
                 await self.breathe()
@@ -160,34 +147,19 @@ class Notified(Beside[Any]):
 
     async def _fetch(self, limit: int) -> None:
         if self._prompt or not (self._requests or self.asking(self.upstream)):
-            try:
-                self._slot = await self.upstream.ask(limit)
-            except trio.Cancelled:
-                raise
-            except BaseException as exc:  # noqa: BLE001 - raised when what comes first has been answered
-                self._slot = exc
+            await self.ask_here(limit)
             return
         self.ask_beside(self.upstream, limit)
         for _ in range(2):
             # Time for the task to run once: most answers are there then, and to wait for completions costs more.
             await trio.lowlevel.checkpoint()
-            if self._slot is not None:
+            if self.slot is not None:
                 return
         await self._wait()
 
-    @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        self._slot = answer
-
-    @override
-    def acknowledged(self) -> None:
-        # What is kept is held. A batch in the slot is still in flight.
-        if self._slot is None:
-            self.upstream.ack()
-
     def _tell_complete(self) -> bool:
         """Tell the least time that is complete, if any is."""
-        slot, requests = self._slot, self._requests
+        slot, requests = self.slot, self._requests
         if isinstance(slot, Batch) and len(requests) == 1:
             (waiter,) = requests.values()
             if waiter.blocked_by(slot.time):
@@ -226,20 +198,8 @@ class Notified(Beside[Any]):
 
     async def _wait(self) -> None:
         """Until the answer is there, or a time that was asked for is complete."""
-        progress = self.run.progress
         self._changed = self.run.signal()
-        waiters = list(self._requests.values())
-        for waiter in waiters:
-            waiter.event = self._changed
-            progress.attend(waiter)
-        try:
-            progress.look()
-            await self._changed.wait()
-        finally:
-            for waiter in waiters:
-                progress.leave(waiter)
-        for waiter in waiters:
-            waiter.check()
+        await self.run.progress.until(list(self._requests.values()), self._changed)
 
 
 class _Complete(Waiter):
@@ -270,8 +230,3 @@ class _Reached(_Complete):
             for place in self.places
             for front in tracker.frontier(place)
         )
-
-
-def least(times: Sequence[Hashable]) -> Hashable:
-    """One of the least of some times."""
-    return reduce(lambda a, b: b if less_equal(b, a) else a, times)

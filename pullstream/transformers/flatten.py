@@ -15,6 +15,7 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.inner import forget_inner, open_inner
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.row import Left
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.sources.values import Values
 
@@ -155,13 +156,12 @@ class Flatten(Kernel[Any]):
                     closing.callback(close)
 
 
-@attrs.define(eq=False)
-class _Merged:
-    """One of several streams that are read side by side: its outer time, and what it answered."""
+class _Merged(Left):
+    """One of several streams that are read side by side: its outer time, and what is left of its answer."""
 
-    time: Hashable
-    answer: Batch[Any] | None = None
-    given: int = 0
+    def __init__(self, outer: Hashable) -> None:
+        super().__init__()
+        self.outer = outer
 
 
 class FlattenBeside(Beside[Any]):
@@ -191,17 +191,14 @@ class FlattenBeside(Beside[Any]):
             self._ask_all(limit)
             await self.change()
         stream = self._ready[0]
-        assert stream.answer is not None
-        values = stream.answer.values[stream.given : stream.given + limit]
-        stream.given += len(values)
-        if stream.given == len(stream.answer.values):
+        values = stream.take(limit)
+        if not stream.left:
             self._ready.popleft()
-            stream.answer, stream.given = None, 0
-        return Batch(stream.time, values)
+        return Batch(stream.outer, values)
 
     def _ask_all(self, limit: int) -> None:
         for lane, stream in self._streams.items():
-            if stream.answer is None:
+            if not stream.left:
                 self.ask_beside(lane, limit)
         room = self._width - len(self._streams)
         if room and self._outer_end is None:
@@ -213,12 +210,12 @@ class FlattenBeside(Beside[Any]):
             self._open(answer)
         elif isinstance(answer, Batch):
             stream = self._streams[lane]
-            stream.answer = answer
+            stream.put(answer)
             self._ready.append(stream)
         elif isinstance(answer, BaseException):
             self._failed = self._failed or answer
         else:
-            self.seat.drop(self._streams.pop(lane).time)
+            self.seat.drop(self._streams.pop(lane).outer)
             forget_inner(self, [lane])
 
     def _open(self, answer: Batch[Any] | Done | BaseException) -> None:

@@ -6,20 +6,17 @@ any, a source that may be slow is asked in a task beside: neither a completion n
 """
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from functools import reduce
 from math import inf
 from typing import Any, ClassVar
 
 import trio
 from typing_extensions import override
 
-from pullstream.engine.beside import Beside
-from pullstream.engine.lane import Lane
-from pullstream.engine.waiting import Waiter
+from pullstream.engine.beside import Slotted
+from pullstream.engine.row import Row
+from pullstream.engine.waiting import Waiter, least
 from pullstream.protocol import DONE, Batch, Done, State
-from timely import less_equal
 
 
 class Part(ABC):
@@ -48,7 +45,7 @@ class Part(ABC):
         """How much is kept; a part that keeps nothing is forgotten."""
 
 
-class Gather(Beside[Any]):
+class Gather(Slotted[Any]):
     """Feeds parts, a new one for each time, and answers what they make."""
 
     def __init__(self, part: Callable[[], Part], *, timed: bool = False, bound: float = inf) -> None:
@@ -56,8 +53,7 @@ class Gather(Beside[Any]):
         self._timed = timed
         self._bound = bound
         self._parts: dict[Hashable, tuple[Part, Waiter]] = {}
-        self._ready: deque[tuple[Hashable, list[Any]]] = deque()
-        self._slot: Batch[Any] | Done | BaseException | None = None
+        self._ready = Row(self)
         self._end: Done | BaseException | None = None
 
     @override
@@ -73,16 +69,7 @@ class Gather(Beside[Any]):
                     raise self._end
                 return DONE
             await self._next(limit)
-        return self._answer(limit)
-
-    def _answer(self, limit: int) -> Batch[Any]:
-        time, results = self._ready[0]
-        if len(results) > limit:
-            self._ready[0] = (time, results[limit:])
-            return Batch(time, results[:limit])
-        self._ready.popleft()
-        self.seat.drop(time)
-        return Batch(time, results)
+        return self._ready.take(limit)
 
     async def _next(self, limit: int) -> None:
         """One step towards the next answer: what is overdue, or the next batch, or waiting for either."""
@@ -91,12 +78,12 @@ class Gather(Beside[Any]):
         if self.state is not State.OPEN:
             # The end came in the step in which this was to go on: nothing is asked any more (R9).
             self._end = DONE
-        elif self._slot is None:
+        elif self.slot is None:
             await self._fetch(limit)
         if not self._more_of_the_same() and self._complete():
             return
-        if self._slot is not None and not self._elapse():
-            slot, self._slot = self._slot, None
+        if self.slot is not None and not self._elapse():
+            slot, self.slot = self.slot, None
             if isinstance(slot, Batch):
                 self._feed(slot.time, slot.values)
             else:
@@ -108,26 +95,11 @@ class Gather(Beside[Any]):
         if self._bound < inf:
             room = min(limit, int(self._bound) - sum(len(part) for part, _ in self._parts.values()))
         if room > 0 and (self._prompt or not self._parts) and not self.asking(self.upstream):
-            try:
-                self._slot = await self.upstream.ask(room)
-            except trio.Cancelled:
-                raise
-            except BaseException as exc:  # noqa: BLE001 - raised when what comes first has been answered
-                self._slot = exc
+            await self.ask_here(room)
             return
         if room > 0:
             self.ask_beside(self.upstream, room)
         await self._wait()
-
-    @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        self._slot = answer
-
-    @override
-    def acknowledged(self) -> None:
-        # What is kept is held. A batch in the slot is still in flight.
-        if self._slot is None:
-            self.upstream.ack()
 
     def _feed(self, time: Hashable, values: Sequence[Any]) -> None:
         part, _ = self._parts[time] if time in self._parts else (self._new_part(), None)
@@ -143,12 +115,10 @@ class Gather(Beside[Any]):
     def _give(self, time: Hashable, part: Part, out: list[Any]) -> None:
         """Results of a part; it may keep something, or keep it no longer. Both are held."""
         if out:
-            self.seat.hold(time)
-            self._ready.append((time, out))
+            self._ready.put(time, out)
         if len(part) and time not in self._parts:
             self.seat.hold(time)
-            places = [port.place for port in self.seat.ports]
-            self._parts[time] = (part, Waiter(places, time, None, self.seat, self.run.signal()))
+            self._parts[time] = (part, Waiter.at_input(self.seat, time, self.run.signal()))
         elif not len(part) and time in self._parts:
             del self._parts[time]
             self.seat.drop(time)
@@ -174,7 +144,7 @@ class Gather(Beside[Any]):
         done = [time for time, (_, waiter) in self._parts.items() if waiter.settled(progress.tracker)]
         if not done:
             return False
-        self._finish_part(_least(done))
+        self._finish_part(least(done))
         return True
 
     def _finish(self, end: Done | BaseException) -> None:
@@ -182,7 +152,7 @@ class Gather(Beside[Any]):
         self._end = end
         failed = isinstance(end, BaseException)
         while self._parts and self._end is end:
-            time = _least(list(self._parts))
+            time = least(list(self._parts))
             if failed and not self._parts[time][0].delivers:
                 # Still held: it must look complete to nobody.
                 return
@@ -198,35 +168,18 @@ class Gather(Beside[Any]):
                 raise
             self._end = exc
         if out:
-            self.seat.hold(time)
-            self._ready.append((time, out))
+            self._ready.put(time, out)
         if not isinstance(self._end, BaseException) or part.delivers:
             del self._parts[time]
             self.seat.drop(time)
 
     def _more_of_the_same(self) -> bool:
         """Whether the next batch is at the one time of which anything is kept: then that is not complete."""
-        return isinstance(self._slot, Batch) and len(self._parts) == 1 and self._slot.time in self._parts
+        return isinstance(self.slot, Batch) and len(self._parts) == 1 and self.slot.time in self._parts
 
     async def _wait(self) -> None:
         """Until the answer is there, a time of which something is kept is complete, or a deadline has come."""
-        progress = self.run.progress
         self._changed = self.run.signal()
         waiters = [waiter for _, waiter in self._parts.values()]
-        for waiter in waiters:
-            waiter.event = self._changed
-            progress.attend(waiter)
-        try:
-            progress.look()
-            deadline = min((part.deadline for part, _ in self._parts.values()), default=inf)
-            with trio.move_on_at(deadline):
-                await self._changed.wait(outside=deadline < inf)
-        finally:
-            for waiter in waiters:
-                progress.leave(waiter)
-        for waiter in waiters:
-            waiter.check()
-
-
-def _least(times: Sequence[Hashable]) -> Hashable:
-    return reduce(lambda a, b: b if less_equal(b, a) else a, times)
+        deadline = min((part.deadline for part, _ in self._parts.values()), default=inf)
+        await self.run.progress.until(waiters, self._changed, deadline=deadline)

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, cast, overload
 
-import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
@@ -12,6 +11,7 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.feed import Portion
 from pullstream.engine.inner import follow_inner, forget_inner, inner_frontier, open_below
 from pullstream.engine.lane import Lane
+from pullstream.engine.row import Left
 from pullstream.errors import CompositionError, blame
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import Antichain
@@ -21,17 +21,17 @@ B = TypeVar("B")
 K = TypeVar("K", bound=Hashable)
 
 
-@attrs.define(eq=False)
-class _Group:
+class _Group(Left):
     """A key's stream: what goes in, what comes out, and what of that waits."""
 
-    key: Hashable
-    feed: Portion
-    lane: Lane[Any]
-    answer: Batch[Any] | None = None
-    given: int = 0
-    closing: bool = False
+    closing = False
     """Whether it was ended to make room; its key begins anew."""
+
+    def __init__(self, key: Hashable, feed: Portion, lane: Lane[Any]) -> None:
+        super().__init__()
+        self.key = key
+        self.feed = feed
+        self.lane = lane
 
 
 class GroupBy(Beside[Any]):
@@ -69,15 +69,11 @@ class GroupBy(Beside[Any]):
             self._ask_all(limit)
             await self.change()
         group = self._ready[0]
-        assert group.answer is not None
-        values = group.answer.values[group.given : group.given + limit]
-        group.given += len(values)
-        time = group.answer.time
-        if group.given == len(group.answer.values):
+        values = group.take(limit)
+        if not group.left:
             self._ready.popleft()
-            group.answer, group.given = None, 0
             self._to_ask.append(group)
-        return Batch(time, [(group.key, value) for value in values])
+        return Batch(group.time, [(group.key, value) for value in values])
 
     def mirrored(self) -> Iterable[Hashable]:
         """What may still come out of any group."""
@@ -157,7 +153,7 @@ class GroupBy(Beside[Any]):
             else:
                 self._end(answer)
         elif isinstance(answer, Batch):
-            group.answer = answer
+            group.put(answer)
             self._ready.append(group)
         elif not isinstance(answer, BaseException) or answer is self._outer_end:
             # One that has ended by itself keeps its place, so that the values of its key are known to be left out.

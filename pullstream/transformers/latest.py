@@ -84,8 +84,7 @@ class KeepLatest(Beside[Any]):
             if self._end is not None:
                 return DONE
             self._waited_for = True
-            with trio.move_on_at(self.deadline() if self._kept else inf):
-                await self._wait()
+            await self._wait()
             self._waited_for = False
 
     def _pick(self) -> tuple[Hashable, Any] | None:
@@ -119,10 +118,10 @@ class KeepLatest(Beside[Any]):
         kept = self._kept.get(time)
         if kept is None:
             self.seat.hold(time)
-            places = [port.place for port in self.seat.ports]
-            for place in places:
+            waiter = Waiter.at_input(self.seat, time, self.run.signal())
+            for place in waiter.places:
                 self.run.progress.tracker.observe(place)
-            self._kept[time] = Latest(value, now, Waiter(places, time, None, self.seat, self.run.signal()))
+            self._kept[time] = Latest(value, now, waiter)
         else:
             kept.value, kept.came = value, now
         self.came(now)
@@ -143,20 +142,10 @@ class KeepLatest(Beside[Any]):
 
     async def _wait(self) -> None:
         """Until something arrives, or a time of which a value is kept is complete."""
-        progress = self.run.progress
         self._changed = self.run.signal()
         waiters = [kept.waiter for kept in self._kept.values()]
-        for waiter in waiters:
-            waiter.event = self._changed
-            progress.attend(waiter)
-        try:
-            progress.look()
-            await self._changed.wait(outside=bool(self._kept))  # then there is a deadline
-        finally:
-            for waiter in waiters:
-                progress.leave(waiter)
-        for waiter in waiters:
-            waiter.check()
+        deadline = self.deadline() if waiters else inf
+        await self.run.progress.until(waiters, self._changed, outside=bool(waiters), deadline=deadline)
 
 
 class _Throttle(KeepLatest):

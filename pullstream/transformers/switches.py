@@ -124,7 +124,7 @@ class _Switched(Passing):
         if not self._told:
             self._told = True
             self._reason = reason
-            self._answer = DONE
+            self.slot = DONE
             self.look()
             self.run.spawn(self._end)
 

@@ -23,7 +23,7 @@ class _Timeout(Passing):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         with trio.move_on_after(self._seconds):
             return await super().produce(limit)
-        if self._answer is not None:
+        if self.slot is not None:
             # It came in the very step of the deadline.
             return await super().produce(limit)
         raise AskTimeout(
