@@ -108,6 +108,13 @@ class Kernel(ABC, Generic[T]):
         So such a task never takes the end of what is upstream, which is about to follow, for the stream's own end.
         """
 
+    def status(self) -> str:
+        """What the module has to say of itself at the moment, for `Counters.status` and displays: a line, or nothing.
+
+        It is called at any time after the run has begun, also after the end, and must be cheap.
+        """
+        return ""
+
     async def dismiss(self, reason: BaseException | None) -> None:
         """End what is upstream; for a module whose upstream is not simply its `inputs`."""
         if len(self.inputs) == 1:
@@ -143,6 +150,7 @@ class Kernel(ABC, Generic[T]):
         """
         self.run = run
         self.seat = seat
+        seat.meter.status = self.status
         self.inputs: list[Lane[object]] = [
             upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)
         ]

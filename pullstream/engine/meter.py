@@ -1,5 +1,6 @@
 """Counters: what every module of a run did, and what it waited for."""
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
@@ -14,7 +15,7 @@ class Counters:
     it, since it was first asked; `busy` is what remains: it was asked, and asked nobody, because it computed, or waited
     for user code or the outside world. A sink counts as asked all the time. In a module that asks several inputs, or
     asks ahead, these overlap: the waits of all its asks are added up. `skipped` are the values that a failure policy
-    left out.
+    left out. `status` is what a module has to say of itself (`Kernel.status`), mostly nothing.
     """
 
     module: str
@@ -24,6 +25,7 @@ class Counters:
     busy: float
     waiting_for_upstream: float
     waiting_for_downstream: float
+    status: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The same as a plain dict, for JSON, a DataFrame or a metrics system."""
@@ -55,6 +57,7 @@ class Meter:
         self.skipped = 0
         self.begun = 0.0
         self.ended = 0.0
+        self.status: Callable[[], str] = str
         self._sink = False
 
     def begin(self, *, sink: bool = False) -> None:
@@ -80,4 +83,5 @@ class Meter:
             busy=max(0.0, asked - upstream),
             waiting_for_upstream=upstream,
             waiting_for_downstream=max(0.0, life - asked),
+            status=self.status(),
         )

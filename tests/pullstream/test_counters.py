@@ -61,6 +61,7 @@ async def test_counters_are_exported_as_plain_data():
     assert [row["values_out"] for row in exported] == [2, 0]
     assert set(exported[0]) == {
         "module", "values_in", "values_out", "skipped", "busy", "waiting_for_upstream", "waiting_for_downstream",
+        "status",
     }  # fmt: skip
 
 
@@ -72,3 +73,22 @@ async def test_nothing_that_was_not_asked_has_waited():
 
     rows = await counters_of(ps.pipe(ps.values("ab"), ps.sink(hold)()))
     assert rows["values"] == ps.Counters("values", 0, 0, 0, 0.0, 0.0, 0.0)
+
+
+async def test_a_module_says_how_it_is_doing():
+    """What a kernel's `status` gives stands in its row, during the run and after it."""
+
+    @ps.transformer
+    class Through(ps.Kernel):
+        asked = 0
+
+        async def produce(self, limit):
+            self.asked += 1
+            return await self.upstream.ask(limit)
+
+        def status(self):
+            return f"asked {self.asked} times"
+
+    rows = await counters_of(ps.pipe(ps.values("ab"), Through().named("through"), ps.drain()), limit=1)
+    assert rows["through"].status == "asked 3 times"
+    assert rows["values"].status == ""
