@@ -1,7 +1,8 @@
 """What a module written as a function works with: events, holds and notifications (000's g1, DESIGN 3.4)."""
 
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic, thread_time
 from typing import Any, Generic, Self
 
@@ -234,6 +235,13 @@ class Context:
     def skipped(self, count: int = 1) -> None:
         """Say that values were left out because a function raised; they are counted, in `Counters.skipped`."""
         self._account.seat.meter.skipped += count
+
+    def status(self, status: str | Callable[[], str]) -> None:
+        """Say what the module is at, in a few words for people: a text, or a function that gives it when it is wanted.
+
+        It stands in `counters()` and in a progress display. The function must be quick, and never wait or raise.
+        """
+        self._account.seat.meter.status = status if callable(status) else partial(str, status)
 
     def worked(self, seconds: float) -> None:
         """Say that a user's function has just kept everything else waiting for so long; a sink sets its pace by it."""

@@ -92,3 +92,23 @@ async def test_a_module_says_how_it_is_doing():
     rows = await counters_of(ps.pipe(ps.values("ab"), Through().named("through"), ps.drain()), limit=1)
     assert rows["through"].status == "asked 3 times"
     assert rows["values"].status == ""
+
+
+async def test_a_function_says_how_it_is_doing():
+    """What a generator or a sink gives to `ctx.status` stands in its row: a text, or what a function gives then."""
+
+    @ps.transformer
+    async def marking(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            ctx.status(f"at {batch.values[-1]}")
+            yield batch
+
+    @ps.sink
+    async def listing(upstream, ctx):
+        seen = []
+        ctx.status(lambda: f"{len(seen)} seen")
+        async for batch in ctx.batches(upstream):
+            seen += batch.values
+
+    rows = await counters_of(ps.pipe(ps.values("abc"), marking(), ps.map(str), listing()))
+    assert [row.status for row in rows.values()] == ["", "at c", "", "3 seen"]
