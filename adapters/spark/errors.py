@@ -15,10 +15,6 @@ class SessionMismatch(PullstreamError):
     """The active session is not the one that was asked for, and cannot become it."""
 
 
-class NullTimeError(PullstreamError, ValueError):
-    """A row has no time, so it belongs to no batch."""
-
-
 class JobCancelled(PullstreamError):
     """A batch was asked for after the job had been cancelled."""
 

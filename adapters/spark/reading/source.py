@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import trio
 from typing_extensions import override
 
-from adapters.spark.ordered import OrderedBatches
-from adapters.spark.rows import Rows
-from adapters.spark.timed import TimedFrame, timed
+from adapters.arrow import Shape
+from adapters.spark.reading.ordered import OrderedBatches
+from adapters.spark.reading.timed import TimedFrame, timed
 from pullstream.blueprint import Module, Source
 from pullstream.engine.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
@@ -24,7 +24,7 @@ def from_dataframe(df: "DataFrame", *, time: "str | Column") -> Source[Any]:
     """Read a DataFrame in time order: every row a named tuple, every batch at its rows' time.
 
     `time` is a column's name, or an expression over the columns, of type DATE (a `datetime.date`), TIMESTAMP (an int:
-    microseconds since 1970, in UTC), a whole number, or STRING. Spark sorts by it. For rows see `adapters.spark.Rows`.
+    microseconds since 1970, in UTC), a whole number, or STRING. Spark sorts by it. For rows see `adapters.arrow.Shape`.
 
     Nothing runs in Spark before the first ask; a partition is computed when the one before has been read. The driver
     holds one Arrow batch (10,000 rows) in Python, and in Java one partition, which is never less than all rows of one
@@ -50,7 +50,7 @@ class FrameSource(Kernel[Any]):
 
     def __init__(self, frame: TimedFrame) -> None:
         self._frame = frame
-        self._rows = Rows(frame.names, frame.time)
+        self._shape = Shape("rows", frame.names)
         self._runs: deque[Stretch] = deque()
         self._stretch: Stretch | None = None
         self._given = 0
@@ -82,4 +82,7 @@ class FrameSource(Kernel[Any]):
 
     def _read(self) -> "list[Stretch] | None":
         batch = self._batches.next()
-        return None if batch is None else list(self._rows.runs(batch))
+        if batch is None:
+            return None
+        *columns, time = range(batch.num_columns)
+        return list(self._shape.runs(batch.select(columns), batch.column(time), self._frame.time))

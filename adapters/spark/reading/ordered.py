@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from adapters.spark.arrow import RecordBatch, pyarrow
+from adapters.arrow import RecordBatch, pyarrow
 from adapters.spark.errors import JobCancelled
 from adapters.spark.failures import job_error, unlogged
-from adapters.spark.timed import TimedFrame
+from adapters.spark.reading.timed import TimedFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

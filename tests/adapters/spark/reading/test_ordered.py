@@ -6,7 +6,7 @@ import time
 import pytest
 
 from adapters import spark
-from adapters.spark.timed import timed
+from adapters.spark.reading.timed import timed
 
 pytestmark = pytest.mark.spark
 

@@ -105,7 +105,7 @@ class TestRefusals:
     )
     def test_a_bad_time_is_refused_when_composing(self, days, capfd, time, message):
         """The mistake is told where it was made, in one line, and nothing else is printed."""
-        with pytest.raises(ps.CompositionError, match=rf"test_spark_source\.py:\d+ .*{message}"):
+        with pytest.raises(ps.CompositionError, match=rf"test_source\.py:\d+ .*{message}"):
             spark.from_dataframe(days, time=time)
         assert capfd.readouterr() == ("", "")
 

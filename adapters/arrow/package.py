@@ -1,0 +1,29 @@
+"""pyarrow, loaded when it is used; it has no types of its own, so here it is given names to read by."""
+
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from pullstream.errors import PullstreamError
+
+Array: TypeAlias = Any
+DataType: TypeAlias = Any
+RecordBatch: TypeAlias = Any
+
+
+class ArrowMissing(PullstreamError, ImportError):
+    """pyarrow is not installed."""
+
+
+def pyarrow() -> Any:
+    """The package, with its functions on columns.
+
+    Raises:
+        ArrowMissing: it is not installed.
+    """
+    try:
+        import_module("pyarrow.compute")
+    except ModuleNotFoundError as exc:
+        if (exc.name or "").partition(".")[0] != "pyarrow":
+            raise
+        raise ArrowMissing("pyarrow is not installed: `pip install 'pullstream[files]'`", name="pyarrow") from exc
+    return import_module("pyarrow")

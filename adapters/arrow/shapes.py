@@ -1,0 +1,103 @@
+"""From Arrow batches to the values of a stream: named tuples, tuples, dicts, or the batches themselves."""
+
+from collections import namedtuple
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias, cast
+
+from adapters.arrow.columns import run_starts, values
+from adapters.arrow.package import Array, RecordBatch
+from pullstream.blueprint import Site
+from pullstream.errors import CompositionError, PullstreamError
+
+As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
+"""What a source of tables gives: `"rows"` are named tuples, `"batches"` are Arrow record batches."""
+
+_FORMS = ("rows", "tuples", "dicts", "batches")
+
+
+class NullTimeError(PullstreamError, ValueError):
+    """A row has no time, so it belongs to no batch."""
+
+
+def shape_argument(module: str, as_: object) -> None:
+    """Refuse, when composing, an `as_` that is none."""
+    if as_ not in _FORMS:
+        raise CompositionError(
+            f"{module}() at {Site.here()} got as_={as_!r}: it is {', '.join(map(repr, _FORMS[:-1]))} or {_FORMS[-1]!r}"
+        )
+
+
+class Shape:
+    """Makes what `as_` says of Arrow batches.
+
+    A row is a named tuple: `row.carrier`. A name that is no Python identifier, begins with an underscore or was there
+    before becomes `_` and the column's position. Nulls are None. A TIMESTAMP is an int, microseconds since 1970 in UTC
+    (thirty times cheaper than a datetime; one without a zone counts as UTC), a DATE a datetime.date.
+
+    `names` are the columns' names, if not those that the batches themselves say.
+
+    >>> import pyarrow as pa
+    >>> batch = pa.record_batch({"day": [1, 1, 2], "carrier": ["AA", "UA", None]})
+    >>> Shape("rows").of(batch)[0].carrier
+    'AA'
+    >>> Shape("dicts").of(batch)[2]
+    {'day': 2, 'carrier': None}
+    >>> [(time, rows) for time, rows in Shape("tuples").runs(batch, batch.column("day"))]
+    [(1, [(1, 'AA'), (1, 'UA')]), (2, [(2, None)])]
+    """
+
+    def __init__(self, as_: As = "rows", names: Sequence[str] | None = None) -> None:
+        self._as = as_
+        self._named = names is not None
+        self._names: Sequence[str] | None = None
+        if names is not None:
+            self._name(names)
+
+    def _name(self, names: Sequence[str]) -> None:
+        self._names = names
+        row: type[tuple[Any, ...]] = namedtuple("Row", names, rename=True)  # type: ignore[misc] # noqa: PYI024
+        # Past the generated constructor, which is written in Python.
+        self._row = cast("Callable[[tuple[Any, ...]], Any]", partial(cast("Any", tuple).__new__, row))
+
+    def of(self, batch: RecordBatch) -> list[Any]:
+        """What a batch holds, in order; as `"batches"`, the batch alone, if it has any rows."""
+        if self._as == "batches":
+            return [self._renamed(batch)] if len(batch) else []
+        if not self._named and self._names != batch.schema.names:
+            self._name(batch.schema.names)
+        lists = [values(column) for column in batch.columns]
+        # A row of no columns is still a row.
+        rows = zip(*lists, strict=True) if lists else iter([()] * len(batch))
+        if self._as == "tuples":
+            return list(rows)
+        if self._as == "dicts":
+            return [dict(zip(cast("Sequence[str]", self._names), row, strict=True)) for row in rows]
+        return list(map(self._row, rows))
+
+    def runs(self, batch: RecordBatch, time: Array, shown: str = "their time") -> Iterator[tuple[Hashable, list[Any]]]:
+        """The same in runs of equal time, each with its time; `time` is a column as long as the batch.
+
+        Raises:
+            NullTimeError: a row has no time; the message says that `shown` is null.
+        """
+        if time.null_count:
+            raise NullTimeError(
+                f"{time.null_count} of the next {len(time)} rows have no time: {shown} is null. Give them one, or "
+                f"leave them out with a filter",
+            )
+        starts = run_starts(time)
+        times = values(time.take(starts))
+        bounds: list[int] = [*starts.to_pylist(), len(time)]
+        spans = pairwise(bounds)
+        if self._as == "batches":
+            whole = self._renamed(batch)
+            parts = [[whole.slice(start, end - start)] for start, end in spans]
+        else:
+            rows = self.of(batch)
+            parts = [rows[start:end] for start, end in spans]
+        yield from zip(times, parts, strict=True)
+
+    def _renamed(self, batch: RecordBatch) -> RecordBatch:
+        return batch.rename_columns(list(cast("Sequence[str]", self._names))) if self._named else batch

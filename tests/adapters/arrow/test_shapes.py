@@ -1,0 +1,155 @@
+"""From Arrow batches to rows and runs of equal time; of any origin."""
+
+import datetime as dt
+from decimal import Decimal
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pullstream as ps
+from adapters.arrow import NullTimeError, Shape, in_utc, run_starts, shape_argument, values
+
+pa = pytest.importorskip("pyarrow")
+
+
+def batch(**columns):
+    return pa.record_batch({name: pa.array(column) for name, column in columns.items()})
+
+
+class TestForms:
+    def test_rows_are_named_tuples(self):
+        """A row has the names of the columns, and only those."""
+        (row,) = Shape("rows").of(batch(day=[7], carrier=["AA"]))
+        assert (row, row.carrier, row._fields) == ((7, "AA"), "AA", ("day", "carrier"))
+
+    def test_names_that_are_no_identifiers_go_by_position(self):
+        """A column named like no Python name, or like another, is still there, by its place."""
+        (row,) = Shape("rows", ["class", "a b", "ok", "ok"]).of(batch(a=[1], b=[2], c=[3], d=[4]))
+        assert (row._0, row._1, row.ok, row._3) == (1, 2, 3, 4)
+
+    @pytest.mark.parametrize(
+        ("as_", "expected"),
+        [
+            ("rows", [(1, "a"), (None, "b")]),
+            ("tuples", [(1, "a"), (None, "b")]),
+            ("dicts", [{"n": 1, "t": "a"}, {"n": None, "t": "b"}]),
+        ],
+    )
+    def test_the_forms_hold_the_same(self, as_, expected):
+        """Named tuples, tuples and dicts tell the same rows in the same order."""
+        assert Shape(as_).of(batch(n=[1, None], t=["a", "b"])) == expected
+
+    def test_batches_are_handed_on_under_their_names(self):
+        """As batches nothing is converted; the names given stand for those that came."""
+        given = batch(c0=[1, 2])
+        assert Shape("batches").of(given) == [given]
+        assert Shape("batches", ["n"]).of(given) == [batch(n=[1, 2])]
+        assert Shape("batches").of(given.slice(0, 0)) == []
+
+    @pytest.mark.parametrize(("as_", "expected"), [("rows", [(), ()]), ("tuples", [(), ()]), ("dicts", [{}, {}])])
+    def test_rows_of_no_columns_are_still_rows(self, as_, expected):
+        """What has no columns may have rows."""
+        assert Shape(as_).of(batch(n=[1, 2]).select([])) == expected
+
+    def test_the_names_may_change_from_batch_to_batch(self):
+        """Without names of its own a shape goes by what the batches say."""
+        shape = Shape("rows")
+        assert [shape.of(batch(a=[1]))[0]._fields, shape.of(batch(b=[1]))[0]._fields] == [("a",), ("b",)]
+
+    @pytest.mark.parametrize("as_", ["row", None, 3])
+    def test_an_unknown_form_is_refused(self, as_):
+        """The message lists what there is."""
+        with pytest.raises(ps.CompositionError, match=r"read\(\) at .*test_shapes.* 'dicts' or 'batches'"):
+            shape_argument("read", as_)
+
+
+class TestRuns:
+    def test_a_null_time_is_refused_by_name(self):
+        """A row without a time belongs to no batch; the message names what is null."""
+        with pytest.raises(NullTimeError, match=r"1 of the next 2 rows have no time: 'day' is null"):
+            list(Shape("rows").runs(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
+
+    @given(st.lists(st.integers(0, 3), max_size=30).map(sorted))
+    def test_runs_are_the_groups_of_equal_time(self, times):
+        """Splitting is `itertools.groupby`, only faster, whatever the lengths of the runs."""
+        table = pa.record_batch({"n": pa.array(range(len(times)), pa.int64())})
+        column = pa.array(times, pa.int64())
+        expected = [
+            (time, [(n,) for _, n in group])
+            for time, group in groupby(zip(times, range(len(times)), strict=True), lambda p: p[0])
+        ]
+        assert list(Shape("tuples").runs(table, column)) == expected
+        parts = [(time, part.to_pylist()) for time, (part,) in Shape("batches").runs(table, column)]
+        assert parts == [(time, [{"n": n} for (n,) in rows]) for time, rows in expected]
+
+    @pytest.mark.parametrize("times", [["a", "a", "b"], [dt.date(2013, 1, 1)] * 2 + [dt.date(2013, 1, 2)]])
+    def test_starts_of_other_types(self, times):
+        """Strings and dates are split as numbers are."""
+        assert run_starts(pa.array(times)).to_pylist() == [0, 2]
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("column", "expected"),
+        [
+            (pa.array([1, 2], pa.int16()), [1, 2]),
+            (pa.array([2**62, None], pa.int64()), [2**62, None]),
+            (pa.array([0.5, None, float("inf")]), [0.5, None, float("inf")]),
+            (pa.array([True, False]), [True, False]),
+            (pa.array([True, None]), [True, None]),
+            (pa.array(["é", None, ""]), ["é", None, ""]),
+            (pa.array([b"\0", None]), [b"\0", None]),
+            (
+                pa.array([dt.date(1, 1, 1), None, dt.date(9999, 12, 31)]),
+                [dt.date(1, 1, 1), None, dt.date(9999, 12, 31)],
+            ),
+            (pa.array([Decimal("1.10"), None]), [Decimal("1.10"), None]),
+            (pa.array([[1, None], None]), [[1, None], None]),
+            (pa.array([{"x": 1}, None]), [{"x": 1}, None]),
+            (pa.array([dt.timedelta(seconds=1), None], pa.duration("us")), [dt.timedelta(seconds=1), None]),
+            (pa.array([dt.timedelta(seconds=1)], pa.duration("us")), [dt.timedelta(seconds=1)]),
+            (pa.array([1_000_000, None], pa.timestamp("us")), [1_000_000, None]),
+            (pa.array([1_000_000], pa.timestamp("us", "Europe/Vienna")), [1_000_000]),
+            (pa.array([1], pa.timestamp("s", "UTC")), [1_000_000]),
+            (pa.array([1_999], pa.timestamp("ns")), [1]),
+            (pa.array([1_999], pa.duration("ns")), [dt.timedelta(microseconds=1)]),
+            (pa.array([dt.time(1, 2), None]), [dt.time(1, 2), None]),
+            (pa.array([dt.time(1, 2)]), [dt.time(1, 2)]),
+            (pa.array([[1], None], pa.list_(pa.timestamp("s", "UTC"))), [[1_000_000], None]),
+            (pa.array([{"a": 1_000}], pa.struct([("a", pa.timestamp("ns"))])), [{"a": 1}]),
+            (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.timestamp("us"))), [[("k", 1)]]),
+            (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
+            (pa.array([None, None]), [None, None]),
+            (pa.array([], pa.int64()), []),
+        ],
+        ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
+    )
+    def test_every_type_arrives_as_the_plain_python_value(self, column, expected):
+        """Nulls are None, a timestamp counts microseconds in UTC whatever its zone, the rest is as Arrow has it."""
+        got = values(column)
+        assert got == expected
+        assert [type(value) for value in got] == [type(value) for value in expected]
+
+
+class TestZones:
+    def test_the_instants_stay_and_the_zone_is_utc(self):
+        """A batch says the same instants in UTC, inside lists and structs too; what has no zone is left alone."""
+        zoned = pa.timestamp("us", "Europe/Vienna")
+        given = pa.record_batch(
+            {
+                "t": pa.array([0, None], zoned),
+                "plain": pa.array([0, 1], pa.timestamp("us")),
+                "deep": pa.array([[{"t": 0}], None], pa.list_(pa.struct([("t", zoned)]))),
+                "n": pa.array([1, 2]),
+            }
+        )
+        utc = in_utc(given)
+        assert [str(kind) for kind in utc.schema.types] == [
+            "timestamp[us, tz=UTC]",
+            "timestamp[us]",
+            "list<item: struct<t: timestamp[us, tz=UTC]>>",
+            "int64",
+        ]
+        assert utc.to_pylist() == given.to_pylist()
