@@ -9,7 +9,7 @@ r"""Files: one per completed time, whole or not at all.
 [('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
 
-from adapters.files.jsonl import write_jsonl
-from adapters.files.whole import FileTargetError
+from adapters.files.writing.jsonl import write_jsonl
+from adapters.files.writing.whole import FileTargetError
 
 __all__ = ["FileTargetError", "write_jsonl"]

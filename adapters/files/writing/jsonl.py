@@ -10,7 +10,7 @@ from typing import Any
 import trio
 
 import pullstream as ps
-from adapters.files.whole import Target, WholeFile
+from adapters.files.writing.whole import Target, WholeFile
 
 
 def write_jsonl(target: str | os.PathLike[str]) -> ps.Sink[Any, list[Path]]:

@@ -1,0 +1,1 @@
+"""Writing files: one per completed time, whole or not at all."""
