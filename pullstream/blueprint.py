@@ -16,7 +16,7 @@ from pullstream.errors import CompositionError, ReuseError
 
 if TYPE_CHECKING:
     from pullstream.checker.pipeline import Check
-    from pullstream.run import Running
+    from pullstream.run import Beside, Running
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -167,7 +167,14 @@ class Pipeline(Blueprint, Generic[R_co]):
     def _how_to_run(self) -> str:
         return f"ps.run({self!r}), and what its sink makes of the values is the result"
 
-    def open(self, *, limit: int = 4096, release_timeout: float = 5.0, check: "Check" = False) -> "Running[R_co]":
+    def open(
+        self,
+        *,
+        limit: int = 4096,
+        release_timeout: float = 5.0,
+        check: "Check" = False,
+        beside: "Beside | None" = None,
+    ) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
         Leaving the block waits for the end; an exception in the block aborts the stream in order. `limit` is how many
@@ -175,6 +182,10 @@ class Pipeline(Blueprint, Generic[R_co]):
         batch takes longer than a few milliseconds. `release_timeout` is the grace, in seconds, that a module has to
         let go. With `check=True` the checker watches every edge; with `check="strict"` requesters must be polite, too
         (R9).
+
+        `beside` is an async function of the `Running`, such as a progress display (`adapters.display`), that looks on:
+        it begins with the run and is cancelled at its end; it keeps no run going and hides no stall. What it raises
+        aborts the run in order, and is the run's failure.
 
         >>> import trio, pullstream as ps
         >>> async def main():
@@ -186,7 +197,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         """
         from pullstream.run import Running  # noqa: PLC0415 - a blueprint is data; only opening needs the runtime
 
-        return Running(self, limit=limit, release_timeout=release_timeout, check=check)
+        return Running(self, limit=limit, release_timeout=release_timeout, check=check, beside=beside)
 
 
 def advice(module: str, value: object, *, source: bool = False) -> str:

@@ -2,21 +2,22 @@
 
 import signal
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Generic, Self, cast
+from typing import Any, Generic, Self, cast
 
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Pipeline, Site
+from pullstream.blueprint import Pipeline, Site, callable_argument
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Progress
 from pullstream.engine.shared import Run
 from pullstream.engine.signals import borrowed_wakeups, pass_on_wakeups
+from pullstream.engine.standstill import LOOKS_ON
 from pullstream.errors import (
     Abandoned,
     CompositionError,
@@ -29,12 +30,26 @@ from pullstream.errors import (
 
 R = TypeVar("R")
 
+Beside = Callable[["Running[Any]"], Awaitable[object]]
+"""What looks on while a pipeline runs, such as a progress display: an async function of the `Running`."""
+
 
 class Running(Generic[R]):
     """A pipeline that runs: its progress, its result, and the ways to stop it. Made by `Pipeline.open`."""
 
-    def __init__(self, pipeline: Pipeline[R], *, limit: int, release_timeout: float, check: Check = False) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline[R],
+        *,
+        limit: int,
+        release_timeout: float,
+        check: Check = False,
+        beside: Beside | None = None,
+    ) -> None:
+        if beside is not None:
+            callable_argument("open", "beside", beside)
         self._pipeline = pipeline
+        self._beside = beside
         self._checker = checker_for(check)
         self._run = Run(limit=limit, release_timeout=release_timeout, watcher=self._checker)
         self._manager = self._open()
@@ -45,7 +60,10 @@ class Running(Generic[R]):
         self._traceback: TracebackType | None = None
         self._result: R
         self._told = False
-        self._stalled: StalledError | None = None
+        self._cause: BaseException | None = None
+        """Why the run itself put an end to the stream."""
+        self._trouble: BaseException | None = None
+        """What `beside` raised."""
         self._waiting = 0
         self._entered = False
         self._aborted = False
@@ -70,6 +88,19 @@ class Running(Generic[R]):
         """
         return self._run.progress.counters()
 
+    @property
+    def finished(self) -> bool:
+        """Whether the run has come to its end, whichever it is."""
+        return self._finished.is_set()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What the run ended with: None while it runs, and after a good end; `Abandoned` if it was aborted.
+
+        Unlike `result`, it may be looked at by anybody: the failure is still raised to whoever opened the pipeline.
+        """
+        return self._failure if self.finished else None
+
     async def result(self) -> R:
         """Wait for the end and give the sink's result; a tuple of results for several sinks.
 
@@ -79,7 +110,7 @@ class Running(Generic[R]):
         """
         await self.wait()
         if self._failure is not None:
-            self._told = True
+            self._told = self._told or not LOOKS_ON.get()
             raise self._failure.with_traceback(self._traceback)
         return self._result
 
@@ -87,11 +118,12 @@ class Running(Generic[R]):
         """Wait for the end, whichever it is; `result` then tells."""
         if not self._entered:
             raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
-        self._waiting += 1
+        waiting = not LOOKS_ON.get()
+        self._waiting += waiting
         try:
             await self._finished.wait()
         finally:
-            self._waiting -= 1
+            self._waiting -= waiting
 
     async def abort(self) -> None:
         """Stop now, in order: everything is released, nothing is completed; returns when it is confirmed.
@@ -164,6 +196,8 @@ class Running(Generic[R]):
                 run.spawn(self._consume, consumers, block)
                 if self._checker is not None:
                     run.spawn_watch(self._end_at_a_violation, self._checker)
+                if self._beside is not None:
+                    run.spawn_watch(self._look_on, self._beside)
                 try:
                     yield
                     await (self.wait() if self._aborted or self._told else self.result())
@@ -177,7 +211,7 @@ class Running(Generic[R]):
                 raise
         if self._checker is not None:
             outcome = self._checker.verdict() or outcome
-        self._report(outcome)
+        self._report(self._with_trouble(outcome))
         # A cancellation from outside goes on from here; the run's own, of a block whose stream failed, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._failure is not None and not self._told and not self._abandoned:
@@ -195,8 +229,8 @@ class Running(Generic[R]):
         if self._checker is not None and self._checker.violations:
             # Whatever a module has made of it, this is how the run ended.
             abandoned, self._failure = False, self._checker.violations[0]
-        elif self._stalled is not None and abandoned:
-            abandoned, self._failure = False, self._stalled
+        elif self._cause is not None and abandoned:
+            abandoned, self._failure = False, self._cause
         try:
             self.progress.end(self._failure, abandoned=abandoned)
         except BaseException as exc:  # noqa: BLE001 - whoever waits for the end must hear of it, whatever it is
@@ -212,17 +246,43 @@ class Running(Generic[R]):
         """Nothing in the run will ever move again: it ends here, and says what it was waiting for."""
         standstill = self._run.standstill
         standstill.on_stall = None
-        self._stalled = StalledError(self._run.progress.explain_stall())
-        if not standstill.waiting:
+        stalled = self._cause = StalledError(self._run.progress.explain_stall())
+        if all(waiter.looks_on for waiter in standstill.waiting):
             self._scope.cancel()
         for waiter in standstill.waiting:
             # Who waits for a completion raises it, as a failure of its own, and so ends its part of the run in order.
-            waiter.failure = self._stalled
+            waiter.failure = stalled
             waiter.event.set()
 
     async def _end_at_a_violation(self, checker: Checker) -> None:
         await checker.tripped.wait()
         self._scope.cancel()
+
+    async def _look_on(self, beside: Beside) -> None:
+        """Run what looks on; what it raises ends the run in order, or what comes of it if it has ended already."""
+        LOOKS_ON.set(True)
+        try:
+            await beside(self)
+        except BaseException as exc:
+            trouble = without_cancelled(exc)
+            if trouble is None:
+                raise
+            self._trouble = trouble
+            if not isinstance(trouble, Abandoned):
+                self._cause = self._cause or trouble
+            self._scope.cancel()
+
+    def _with_trouble(self, outcome: BaseException | None) -> BaseException | None:
+        """What the block raised and what ran beside it."""
+        trouble = self._trouble
+        if trouble is None or trouble is self._failure or _contains(outcome, trouble):
+            return outcome
+        if isinstance(trouble, Abandoned) and self._failure is not None:
+            # It waited for what the end of the run made impossible.
+            return outcome
+        if outcome is None:
+            return trouble
+        return BaseExceptionGroup("the run failed, and so did what looked on", [outcome, trouble])
 
     def _report(self, outcome: BaseException | None) -> None:
         """Raise what the block raised; with the stream's failure beside it, if nobody has been told of that."""
@@ -250,13 +310,20 @@ def _contains(exc: BaseException | None, failure: BaseException) -> bool:
     return exc is failure
 
 
-def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.0, check: Check = False) -> R:
+def run(
+    pipeline: Pipeline[R],
+    *,
+    limit: int = 4096,
+    release_timeout: float = 5.0,
+    check: Check = False,
+    beside: Beside | None = None,
+) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
     wait for the order, only for code that shields itself from cancellation. It may be called in any thread, and where
-    another event loop runs, as in a notebook: that one waits until it returns. `limit`, `release_timeout` and `check`
-    are those of `Pipeline.open`.
+    another event loop runs, as in a notebook: that one waits until it returns. `limit`, `release_timeout`, `check` and
+    `beside` (a progress display) are those of `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
@@ -275,7 +342,8 @@ def run(pipeline: Pipeline[R], *, limit: int = 4096, release_timeout: float = 5.
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
         )
     with borrowed_wakeups() as borrowed:
-        return trio.run(_run, pipeline, limit, release_timeout, check, borrowed)
+        running = pipeline.open(limit=limit, release_timeout=release_timeout, check=check, beside=beside)
+        return trio.run(_run, running, borrowed)
 
 
 def inside_trio() -> bool:
@@ -287,8 +355,7 @@ def inside_trio() -> bool:
     return True
 
 
-async def _run(pipeline: Pipeline[R], limit: int, release_timeout: float, check: Check, borrowed: int | None) -> R:
-    running = pipeline.open(limit=limit, release_timeout=release_timeout, check=check)
+async def _run(running: Running[R], borrowed: int | None) -> R:
     try:
         async with running:
             if borrowed is not None:

@@ -203,6 +203,8 @@ class Progress:
         lines = ["nothing in this run can move any more, and it is not at its end"]
         advice = ""
         for waiter, progress in list(self._standstill.waiting.items()):
+            if waiter.looks_on:
+                continue
             lines.append(f"{waiter}. In its way:" if waiter.time is not None else str(waiter))
             for place in waiter.places if waiter.time is not None else ():
                 for blocker in progress.tracker.explain(place, waiter.time):

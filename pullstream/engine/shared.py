@@ -109,16 +109,19 @@ class Run:
         self.nursery.start_soon(task, *args)
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
-        """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall."""
+        """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall.
+
+        Whatever it waits for, a clock or a completion, nothing but the rest of the run counts.
+        """
         self.nursery.start_soon(self._watch, task, args)
 
     async def _watch(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
         watching = trio.lowlevel.current_task()
-        self.standstill.enter(watching)
+        self.standstill.watched_by(watching)
         try:
             await task(*args)
         finally:
-            self.standstill.leave(watching)
+            self.standstill.unwatched_by(watching)
 
 
 class InnerRun(Run):

@@ -6,6 +6,7 @@ task of the run waits inside, none will ever be woken: the run is stalled, and i
 """
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ import trio
 if TYPE_CHECKING:
     from pullstream.engine.progress import Progress
     from pullstream.engine.waiting import Waiter
+
+LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
+"""Whether this task only looks on: that it waits, or hears of a failure, means nothing for the run or its user."""
 
 
 class Standstill:
@@ -26,31 +30,49 @@ class Standstill:
         self.waiting: dict[Waiter, Progress] = {}
         """Who waits for a completion, and where to have it explained."""
         self._inside: set[trio.lowlevel.Task] = set()
+        self._watching: set[trio.lowlevel.Task] = set()
+
+    def watched_by(self, task: trio.lowlevel.Task) -> None:
+        """A task that only looks on: whatever it and its own tasks do or wait for, they move nothing."""
+        self._watching.add(task)
+        # While it was about to start, it looked like one that may move something.
+        self._check()
+
+    def unwatched_by(self, task: trio.lowlevel.Task) -> None:
+        """It looks on no more."""
+        self._watching.discard(task)
 
     def enter(self, task: trio.lowlevel.Task) -> None:
         """A task begins to wait inside."""
         self._inside.add(task)
-        nursery = self.nursery
-        if nursery is None or self.on_stall is None or len(self._inside) < len(nursery.child_tasks):
-            return
-        if self._nothing_moves(nursery):
-            self.on_stall()
+        self._check()
 
     def leave(self, task: trio.lowlevel.Task) -> None:
         """What a task waited for has come, or it is cancelled."""
         self._inside.discard(task)
 
+    def _check(self) -> None:
+        nursery = self.nursery
+        if (
+            nursery is None
+            or self.on_stall is None
+            or (len(self._inside) + len(self._watching) < len(nursery.child_tasks))
+        ):
+            return
+        if self._nothing_moves(nursery):
+            self.on_stall()
+
     def _nothing_moves(self, nursery: trio.Nursery) -> bool:
-        tasks = list(_tasks(nursery))
+        tasks = list(self._tasks(nursery))
         waiting = all(task in self._inside or _waits_for_its_own(task) for task in tasks)
-        return waiting and not any(_is_or_will_be_cancelled(task) for task in tasks)
+        return bool(tasks) and waiting and not any(_is_or_will_be_cancelled(task) for task in tasks)
 
-
-def _tasks(nursery: trio.Nursery) -> Iterator[trio.lowlevel.Task]:
-    for task in nursery.child_tasks:
-        yield task
-        for inner in task.child_nurseries:
-            yield from _tasks(inner)
+    def _tasks(self, nursery: trio.Nursery) -> Iterator[trio.lowlevel.Task]:
+        for task in nursery.child_tasks:
+            if task not in self._watching:
+                yield task
+                for inner in task.child_nurseries:
+                    yield from self._tasks(inner)
 
 
 def _waits_for_its_own(task: trio.lowlevel.Task) -> bool:

@@ -8,7 +8,7 @@ import attrs
 from typing_extensions import override
 
 from pullstream.engine.seat import Ending, Seat
-from pullstream.engine.standstill import Signal
+from pullstream.engine.standstill import LOOKS_ON, Signal
 from pullstream.errors import Abandoned
 from timely import Antichain, Tracker, less_equal
 
@@ -27,6 +27,8 @@ class Waiter:
     owner: Seat
     event: Signal
     failure: Exception | None = None
+    looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
+    """Whether nobody in the run waits for it."""
 
     @classmethod
     def at_input(cls, seat: Seat, time: Hashable, event: Signal) -> Self:

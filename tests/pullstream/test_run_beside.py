@@ -1,0 +1,213 @@
+"""What looks on while a pipeline runs: it sees everything, and changes nothing but by failing."""
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+async def forever(running):
+    await trio.sleep_forever()
+
+
+async def ticking(running):
+    while True:  # noqa: ASYNC110 - as a display does
+        await trio.sleep(0.25)
+
+
+async def watching(running):
+    async for _ in running.progress.watch():
+        pass
+
+
+async def completing(running):
+    await running.progress.completed(99)
+
+
+async def in_tasks(running):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ticking, running)
+        nursery.start_soon(running.wait)
+
+
+LOOKERS = [forever, ticking, watching, completing, in_tasks]
+
+
+async def slow(n):
+    await trio.sleep(1)
+    return n
+
+
+def slowly(*values):
+    return ps.pipe(ps.values(values, time=lambda n: n), ps.map_async(slow, 1))
+
+
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_it_ends_with_the_run(beside, autojump_clock):
+    """Whatever it waits for, the result comes, and in the same time as without it."""
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=beside) as running:
+        assert await running.result() == [1, 2, 3]
+    assert trio.current_time() == pytest.approx(3)
+
+
+def test_run_takes_it(capsys):
+    """`run(..., beside=f)` calls f with the Running; at its end it is cancelled, and may still say something."""
+
+    async def last_words(running):
+        try:
+            await trio.sleep_forever()
+        finally:
+            print(running.finished, running.failure, [row.values_in for row in running.counters()])
+
+    assert ps.run(ps.pipe(ps.values("abc"), ps.concat_values(str)), beside=last_words) == "abc"
+    assert capsys.readouterr().out == "True None [0, 3]\n"
+
+
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
+    """A sink that waits for itself is told so, whatever looks on."""
+
+    @ps.sink
+    async def classic(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            await running.progress.completed(batch.time)
+
+    running = ps.pipe(slowly(1), classic()).open(beside=beside)
+    with pytest.raises(ps.StalledError, match="classic has not acknowledged a batch at 1") as caught:
+        async with running:
+            await running.result()
+    assert "watched" not in str(caught.value)
+    assert "99" not in str(caught.value)
+    assert trio.current_time() < 3
+
+
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_a_stall_of_which_only_it_hears_ends_the_run(beside, autojump_clock):
+    """A deadlock in which nobody in the run waits for a completion fails, even if what looks on swallows it."""
+
+    async def swallowing(running):
+        try:
+            await beside(running)
+        except ps.StalledError:
+            await trio.sleep_forever()
+
+    @ps.sink
+    async def taking_turns(upstream, ctx):
+        other = upstream.lane()
+        await upstream.ask()
+        await never.wait()
+        await other.ask()
+
+    with pytest.raises(ps.StalledError):
+        async with ps.pipe(ps.values([1]), taking_turns()).open(beside=swallowing) as running:
+            never = running._run.signal()
+            await running.result()
+
+
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, autojump_clock):
+    """That something looks on and hears of the failure does not mean that the block has."""
+    with trio.fail_after(10), pytest.raises(ZeroDivisionError):
+        async with ps.pipe(slowly(0, 1), ps.map(lambda n: 1 / n), ps.drain()).open(beside=beside):
+            await trio.sleep_forever()
+
+
+async def test_it_hears_of_a_failure_and_the_opener_still_does(autojump_clock):
+    """`result` raises in what looks on; if it goes on, or lets it pass, it is raised once to whoever opened the run."""
+    heard = []
+
+    async def hearing(running):
+        try:
+            await running.result()
+        except ZeroDivisionError as exc:
+            heard.append(exc)
+            raise
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        async with ps.pipe(slowly(0), ps.map(lambda n: 1 / n), ps.drain()).open(beside=hearing):
+            pass
+    assert heard == [caught.value]
+
+
+async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
+    """Its failure is the run's: the source is released, nothing completes, and the opener is told."""
+    released = []
+
+    @ps.source
+    async def ticks(ctx):
+        try:
+            for n in range(100):
+                await trio.sleep(1)
+                yield ps.Batch(n, [n])
+        finally:
+            released.append(trio.current_time())
+
+    async def failing(running):
+        await trio.sleep(2.5)
+        raise LookupError("what looks on")
+
+    with pytest.raises(LookupError, match="what looks on"):
+        async with ps.pipe(ticks(), ps.collect()).open(beside=failing) as running:
+            await running.result()
+    assert released == [2.5]
+    assert isinstance(running.failure, LookupError)
+    with pytest.raises(ps.Abandoned):
+        await running.progress.completed(50)
+
+
+async def test_what_it_raises_at_the_end_is_raised(autojump_clock):
+    """Last words that fail are heard, alone after a good end and beside the run's failure after another."""
+
+    async def failing_at_last(running):
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise LookupError("last words")
+
+    with pytest.raises(LookupError, match="last words"):
+        async with ps.pipe(slowly(1), ps.collect()).open(beside=failing_at_last) as running:
+            assert await running.result() == [1]
+    with pytest.raises(ExceptionGroup) as caught:
+        async with ps.pipe(slowly(0), ps.map(lambda n: 1 / n), ps.drain()).open(beside=failing_at_last) as running:
+            await running.result()
+    assert {type(exc) for exc in caught.value.exceptions} == {LookupError, ZeroDivisionError}
+
+
+async def test_it_may_end_early_or_abort(autojump_clock):
+    """Returning changes nothing; `abort` and `finish` work as everywhere."""
+
+    async def returning(running):
+        pass
+
+    async def stopping(running):
+        await trio.sleep(1.5)
+        await running.finish()
+
+    async def aborting(running):
+        await trio.sleep(1.5)
+        await running.abort()
+
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=returning) as running:
+        assert await running.result() == [1, 2, 3]
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=stopping) as running:
+        assert await running.result() == [1, 2]
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=aborting) as running:
+        with pytest.raises(ps.Abandoned):
+            await running.result()
+    assert isinstance(running.failure, ps.Abandoned)
+
+
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_an_abort_is_no_trouble_for_it(beside, autojump_clock):
+    """That what it waited for will not come any more is not reported again, also where several sinks end in turn."""
+    async with ps.pipe(slowly(1, 2, 3), ps.tee(ps.collect(), ps.drain())).open(beside=beside) as running:
+        await trio.sleep(1.5)
+        await running.abort()
+    with pytest.raises(ps.Abandoned):
+        await running.result()
+
+
+def test_what_cannot_be_called_is_refused():
+    """A display is made by calling `display()`; something else is refused before anything is opened."""
+    with pytest.raises(ps.CompositionError, match="beside"):
+        ps.run(ps.pipe(ps.values("a"), ps.collect()), beside="display")
