@@ -1,6 +1,7 @@
 """Aggregates: ready-made folds, for `aggregate`, `reduce_by_key`, `reduce_by_time`, `running` and `scan`.
 
-Each but `count` takes `of`, a function that gives what it is about, a number say, of a value.
+Each but `count` takes `of`, a function that gives what it is about, a number say, of a value. All have a `merge`, so
+parts of the values can be aggregated apart (`Fold.partial`, `Fold.merging`).
 
 >>> import pullstream as ps
 >>> from pullstream import agg
@@ -8,16 +9,18 @@ Each but `count` takes `of`, a function that gives what it is about, a number sa
 [2.0]
 """
 
+import operator
 from collections.abc import Callable, Hashable
 from functools import partial
 from heapq import heappush, heappushpop
-from typing import Any, overload
+from typing import Any, cast, overload
 
+import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Site, count_argument, sync_argument
 from pullstream.errors import CompositionError
-from pullstream.time.fold import Fold
+from pullstream.time.fold import Fold, fold_argument
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -27,7 +30,7 @@ _AT_ONCE = "it is called at once; map_async the values first"
 
 def count() -> Fold[Any, int]:
     """How many values there are."""
-    return Fold(int, _one_more)
+    return Fold(int, _one_more, merge=operator.add)
 
 
 @overload
@@ -37,8 +40,11 @@ def sum(of: Callable[[A], B], start: B | int = 0) -> Fold[A, B]: ...
 @overload
 def sum(*, start: B) -> Fold[B, B]: ...
 def sum(of: Callable[[Any], Any] | None = None, start: Any = 0) -> Fold[Any, Any]:
-    """The sum of all; `start` is the sum of nothing, for what is not a number: `start=timedelta()`."""
-    return Fold(partial(_itself, start), partial(_plus, _of("sum", of)))
+    """The sum of all; `start` is the sum of nothing, for what is not a number: `start=timedelta()`.
+
+    Where parts are merged it is in each of them, so it must then really be the sum of nothing.
+    """
+    return Fold(partial(_itself, start), partial(_plus, _of("sum", of)), merge=operator.add)
 
 
 @overload
@@ -47,7 +53,7 @@ def min() -> Fold[A, A]: ...
 def min(of: Callable[[A], B]) -> Fold[A, B]: ...
 def min(of: Callable[[Any], Any] | None = None) -> Fold[Any, Any]:
     """The least; of several that are equal, the first."""
-    return Fold(list, partial(_less, _of("min", of)), _only)
+    return Fold(list, partial(_less, _of("min", of)), _only, _less_of)
 
 
 @overload
@@ -56,12 +62,12 @@ def max() -> Fold[A, A]: ...
 def max(of: Callable[[A], B]) -> Fold[A, B]: ...
 def max(of: Callable[[Any], Any] | None = None) -> Fold[Any, Any]:
     """The greatest; of several that are equal, the first."""
-    return Fold(list, partial(_greater, _of("max", of)), _only)
+    return Fold(list, partial(_greater, _of("max", of)), _only, _greater_of)
 
 
 def mean(of: Callable[[A], Any] | None = None) -> Fold[A, Any]:
     """The arithmetic mean."""
-    return Fold(list, partial(_add_up, _of("mean", of)), _mean)
+    return Fold(list, partial(_add_up, _of("mean", of)), _mean, _added_up)
 
 
 def quantile(q: float, of: Callable[[A], Any] | None = None) -> Fold[A, Any]:
@@ -75,7 +81,7 @@ def quantile(q: float, of: Callable[[A], Any] | None = None) -> Fold[A, Any]:
     """
     if isinstance(q, bool) or not 0 <= q <= 1:
         raise CompositionError(f"quantile() at {Site.here()} needs a q from 0 to 1, and got {q!r}")
-    return Fold(list, partial(_keep, _of("quantile", of)), partial(_quantile, q))
+    return Fold(list, partial(_keep, _of("quantile", of)), partial(_quantile, q), _all_kept)
 
 
 def top(k: int, of: Callable[[A], Any] | None = None) -> Fold[A, list[A]]:
@@ -87,12 +93,32 @@ def top(k: int, of: Callable[[A], Any] | None = None) -> Fold[A, list[A]]:
     [['melon', 'plum']]
     """
     count_argument("top", "k", k, least=1)
-    return Fold(list, partial(_push, k, _of("top", of)), _greatest_first)
+    return Fold(list, partial(_push, k, _of("top", of)), _greatest_first, partial(_pushed, k))
 
 
 def distinct(of: Callable[[A], Hashable] | None = None) -> Fold[A, int]:
     """How many different ones there are; each is kept until the end."""
-    return Fold(set, partial(_include, _of("distinct", of)), len)
+    return Fold(set, partial(_include, _of("distinct", of)), len, _all_seen)
+
+
+def several(**aggregates: Fold[A, Any]) -> Fold[A, dict[str, Any]]:
+    """Several aggregates of the same values at once, with a name for each; the result is a dict.
+
+    It has a `merge` if all of them do.
+
+    >>> import pullstream as ps
+    >>> from pullstream import agg
+    >>> both = agg.several(n=agg.count(), most=agg.max())
+    >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.reduce_by_time(both), ps.collect()))
+    [{'n': 3, 'most': 3}]
+    """
+    if not aggregates:
+        raise CompositionError(f"several() at {Site.here()} needs at least one aggregate: n=ps.agg.count()")
+    for name, given in aggregates.items():
+        fold_argument(f"several({name}=...)", given)
+    every = _All(tuple(aggregates.items()))
+    merges = all(fold.merge is not None for fold in aggregates.values())
+    return Fold(every.initial, every.step, every.finish, every.merge if merges else None)
 
 
 def _of(name: str, of: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
@@ -131,6 +157,14 @@ def _greater(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]
     return best
 
 
+def _less_of(best: list[Any], other: list[Any]) -> list[Any]:
+    return _less(_itself, best, other[0]) if other else best
+
+
+def _greater_of(best: list[Any], other: list[Any]) -> list[Any]:
+    return _greater(_itself, best, other[0]) if other else best
+
+
 def _only(best: list[Any]) -> Any:
     return best[0]
 
@@ -138,11 +172,15 @@ def _only(best: list[Any]) -> Any:
 def _add_up(of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:
     given = of(value)
     if state:
-        state[0] += given
-        state[1] += 1
+        # Not in place: what is there is a value of the user's.
+        state[:] = [state[0] + given, state[1] + 1]
     else:
         state[:] = [given, 1]
     return state
+
+
+def _added_up(state: list[Any], other: list[Any]) -> list[Any]:
+    return [state[0] + other[0], state[1] + other[1]] if state and other else state or other
 
 
 def _mean(state: list[Any]) -> Any:
@@ -152,6 +190,11 @@ def _mean(state: list[Any]) -> Any:
 
 def _keep(of: Callable[[Any], Any], kept: list[Any], value: Any) -> list[Any]:
     kept.append(of(value))
+    return kept
+
+
+def _all_kept(kept: list[Any], other: list[Any]) -> list[Any]:
+    kept.extend(other)
     return kept
 
 
@@ -177,6 +220,23 @@ def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> lis
     return state
 
 
+def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
+    """Push another heap's values as if they had come after these."""
+    if not other:
+        return state
+    if not state:
+        state[:] = [0, []]
+    number, heap = state
+    for given, order, value in other[1]:
+        entry = (given, order - number, value)
+        if len(heap) < k:
+            heappush(heap, entry)
+        else:
+            heappushpop(heap, entry)
+    state[0] = number + other[0]
+    return state
+
+
 def _greatest_first(state: list[Any]) -> list[Any]:
     return [value for _, _, value in sorted(state[1], key=lambda entry: entry[:2], reverse=True)]
 
@@ -184,3 +244,30 @@ def _greatest_first(state: list[Any]) -> list[Any]:
 def _include(of: Callable[[Any], Hashable], seen: set[Hashable], value: Any) -> set[Hashable]:
     seen.add(of(value))
     return seen
+
+
+def _all_seen(seen: set[Hashable], other: set[Hashable]) -> set[Hashable]:
+    seen.update(other)
+    return seen
+
+
+@attrs.frozen
+class _All:
+    """The parts of the fold that does several at once."""
+
+    folds: tuple[tuple[str, Fold[Any, Any]], ...]
+
+    def initial(self) -> list[Any]:
+        return [fold.initial() for _, fold in self.folds]
+
+    def step(self, states: list[Any], value: Any) -> list[Any]:
+        for number, (_, fold) in enumerate(self.folds):
+            states[number] = fold.step(states[number], value)
+        return states
+
+    def finish(self, states: list[Any]) -> dict[str, Any]:
+        return {name: fold.finish(state) for (name, fold), state in zip(self.folds, states, strict=True)}
+
+    def merge(self, states: list[Any], others: list[Any]) -> list[Any]:
+        merges = [cast("Callable[[Any, Any], Any]", fold.merge) for _, fold in self.folds]
+        return [merge(state, other) for merge, state, other in zip(merges, states, others, strict=True)]

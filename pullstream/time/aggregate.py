@@ -8,29 +8,12 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Site, Transformer
 from pullstream.errors import CompositionError
+from pullstream.time.agg import several
 from pullstream.time.fold import Fold, fold_argument
 from pullstream.time.reduce import reduce_by_key, reduce_by_time
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
-
-
-@attrs.frozen
-class _All:
-    """The parts of the fold that does several at once."""
-
-    folds: tuple[tuple[str, Fold[Any, Any]], ...]
-
-    def initial(self) -> list[Any]:
-        return [fold.initial() for _, fold in self.folds]
-
-    def step(self, states: list[Any], value: Any) -> list[Any]:
-        for number, (_, fold) in enumerate(self.folds):
-            states[number] = fold.step(states[number], value)
-        return states
-
-    def finish(self, states: list[Any]) -> dict[str, Any]:
-        return {name: fold.finish(state) for (name, fold), state in zip(self.folds, states, strict=True)}
 
 
 @overload
@@ -57,8 +40,7 @@ def aggregate(
         raise CompositionError(f"aggregate() at {Site.here()} needs at least one aggregate: n=ps.agg.count()")
     for name, given in aggregates.items():
         fold_argument(f"aggregate({name}=...)", given)
-    every = _All(tuple(aggregates.items()))
-    fold: Fold[Any, Any] = Fold(every.initial, every.step, every.finish)
+    fold = several(**aggregates)
     made: Transformer[Any, Any] = (
         reduce_by_time(fold, eager=eager) if key is None else reduce_by_key(key, fold, eager=eager)
     )

@@ -28,23 +28,63 @@ class Fold(Generic[A, R]):
     >>> import pullstream as ps
     >>> counting = ps.Fold(int, lambda n, _: n + 1)
     >>> mean = ps.Fold(list, lambda seen, n: [*seen, n], lambda seen: sum(seen) / len(seen))
+
+    `merge` puts together the states of two parts of the values, the earlier part first, and may change the one it is
+    given first; so parts can be folded apart, on several machines say, and `merging` folds what came of them:
+
+    >>> counting = ps.Fold(int, lambda n, _: n + 1, merge=lambda n, more: n + more)
+    >>> parts = [ps.pipe(ps.values(part), ps.reduce_by_time(counting.partial())) for part in ("ab", "cde")]
+    >>> ps.run(ps.pipe(ps.concat(*parts), ps.reduce_by_time(counting.merging()), ps.collect()))
+    [5]
     """
 
     initial: Callable[[], Any]
     step: Callable[[Any, A], Any]
     finish: Callable[[Any], R]
+    merge: Callable[[Any, Any], Any] | None
 
-    # Written out because the state's type ties the three together, and shows in none of the fields.
+    # Written out because the state's type ties them together, and shows in none of the fields.
     @overload
-    def __init__(self, initial: Callable[[], R], step: Callable[[R, A], R]) -> None: ...
-    @overload
-    def __init__(self, initial: Callable[[], S], step: Callable[[S, A], S], finish: Callable[[S], R]) -> None: ...
     def __init__(
-        self, initial: Callable[[], Any], step: Callable[[Any, Any], Any], finish: Callable[[Any], Any] = _same
+        self, initial: Callable[[], R], step: Callable[[R, A], R], *, merge: Callable[[R, R], R] | None = None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        initial: Callable[[], S],
+        step: Callable[[S, A], S],
+        finish: Callable[[S], R],
+        merge: Callable[[S, S], S] | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        initial: Callable[[], Any],
+        step: Callable[[Any, Any], Any],
+        finish: Callable[[Any], Any] = _same,
+        merge: Callable[[Any, Any], Any] | None = None,
     ) -> None:
         for name, given in (("initial", initial), ("step", step), ("finish", finish)):
             callable_argument("Fold", name, given)
-        self.__attrs_init__(initial, step, finish)  # type: ignore[attr-defined]  # made by attrs
+        if merge is not None:
+            callable_argument("Fold", "merge", merge)
+        self.__attrs_init__(initial, step, finish, merge)  # type: ignore[attr-defined]  # made by attrs
+
+    def partial(self) -> "Fold[A, Any]":
+        """The same fold without its `finish`: a part's state, for `merging`."""
+        return Fold(self.initial, self.step, _same, self.merge)
+
+    def merging(self) -> "Fold[Any, R]":
+        """The fold of the states that `partial` gives: the result is that of all the values, in the order of the parts.
+
+        Raises:
+            CompositionError: the fold has no `merge`.
+        """
+        if self.merge is None:
+            raise CompositionError(
+                f"merging() at {Site.here()}: this fold says nothing of how the states of two parts become one; give "
+                f"it Fold(..., merge=lambda state, other: ...)",
+            )
+        return Fold(self.initial, self.merge, self.finish, self.merge)
 
 
 def fold_argument(module: str, fold: object) -> None:

@@ -1,0 +1,108 @@
+"""Folding parts and merging what came of them is folding all: the law of `Fold.merge`, for every aggregate."""
+
+import copy
+import datetime as dt
+import pickle
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+from pullstream import agg
+
+
+def remainder(n):
+    """Many values are equal to it, so that it matters which of them comes first."""
+    return n % 5
+
+
+FOLDS = {
+    "count": agg.count(),
+    "sum": agg.sum(),
+    "sum of days": agg.sum(lambda n: dt.timedelta(days=int(n)), start=dt.timedelta()),
+    "min": agg.min(remainder),
+    "max": agg.max(remainder),
+    "mean": agg.mean(),
+    "median": agg.quantile(0.5),
+    "quantile": agg.quantile(0.3, remainder),
+    "top": agg.top(3, remainder),
+    "distinct": agg.distinct(remainder),
+    "of one's own": ps.Fold(list, lambda seen, n: [*seen, n], tuple, lambda seen, more: seen + more),
+    "several": agg.several(n=agg.count(), top=agg.top(2, remainder), mean=agg.mean()),
+}
+
+parts = st.lists(st.lists(st.integers(-50, 50).map(Fraction), max_size=8), min_size=1, max_size=6)
+
+
+def folded(fold, values):
+    state = fold.initial()
+    for value in values:
+        state = fold.step(state, value)
+    return fold.finish(state)
+
+
+def merged(fold, states):
+    return folded(fold.merging(), states)
+
+
+@pytest.mark.parametrize("name", FOLDS)
+@settings(max_examples=60, deadline=None)
+@given(parts=parts)
+def test_merging_parts_is_folding_all(name, parts):
+    """Wherever the values are divided, and some parts be empty, the result is the same, ties included."""
+    fold = FOLDS[name]
+    values = [value for part in parts for value in part]
+    if not values:
+        return
+    states = [folded(fold.partial(), part) for part in parts]
+    assert merged(fold, states) == folded(fold, values)
+
+
+@pytest.mark.parametrize("name", FOLDS)
+@settings(max_examples=30, deadline=None)
+@given(parts=parts)
+def test_it_does_not_matter_what_is_merged_first(name, parts):
+    """Parts may be merged on the way, in groups, and those states merged again."""
+    fold = FOLDS[name]
+    states = [folded(fold.partial(), part) for part in [*parts, [Fraction(1)]]]
+    half = len(states) // 2
+    on_the_way = fold.merging().partial()
+    again = [folded(on_the_way, copy.deepcopy(part)) for part in (states[:half], states[half:])]
+    assert merged(fold, again) == merged(fold, states)
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_what_is_merged_stays_as_it_was(name):
+    """A merge may change the state it goes on with, and never the one that is added."""
+    fold = FOLDS[name]
+    states = [folded(fold.partial(), [Fraction(n), Fraction(n + 1)]) for n in range(4)]
+    before = pickle.dumps(states)
+    merged(fold, states)
+    assert pickle.dumps(states) == before
+
+
+def test_a_fold_without_a_merge_says_so():
+    """What cannot be put together is refused when composing, with what to do."""
+    with pytest.raises(ps.CompositionError, match=r"test_time_merge\.py:\d+.*Fold\(\.\.\., merge=") as caught:
+        ps.Fold(int, lambda n, _: n + 1).merging()
+    assert "merging()" in str(caught.value)
+    assert agg.several(n=agg.count(), own=ps.Fold(int, max)).merge is None
+    with pytest.raises(ps.CompositionError, match="callable as its merge"):
+        ps.Fold(int, max, merge=3)
+
+
+def test_a_mean_leaves_the_values_alone():
+    """Adding up does not happen in a value of the user's."""
+
+    class Box(list):
+        def __add__(self, other):
+            return Box([*self, *other])
+
+        def __truediv__(self, number):
+            return len(self) / number
+
+    values = [Box("a"), Box("bc")]
+    assert ps.run(ps.pipe(ps.values(values), ps.reduce_by_time(agg.mean()), ps.collect())) == [1.5]
+    assert values == [["a"], ["b", "c"]]
