@@ -15,7 +15,7 @@ from pullstream.errors import CompositionError, Overflow
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.time.grid import duration_argument, refusal
 from pullstream.time.windowed import KEYS_AT_ONCE
-from timely import Antichain, Tracker
+from timely import BEGINNING, Antichain, Tracker
 from timely.order import is_total
 
 A = TypeVar("A")
@@ -77,6 +77,8 @@ class _Join(FanIn):
         self._keys = keys
         self._outer = how == "left"
         self._within = within
+        if within is not None:
+            self.lasting = self._last_match
         self._bound = bound
         self._ready: deque[Chunk] = deque()
         self._work: Iterator[Chunk] | None = None
@@ -206,6 +208,10 @@ class _Join(FanIn):
         raise refusal(str(self.seat), time, self._within)
 
     # ---- what is kept
+
+    def _last_match(self, number: int, time: Any) -> list[Any]:
+        del number
+        return [time if time is BEGINNING else self._reach(time)]
 
     def _arriving(self, side: _Side) -> Antichain[Any]:
         if side.each.ending is DONE:

@@ -7,6 +7,7 @@ round any more: convergence is a completion.
 """
 
 from collections.abc import Hashable, Sequence
+from math import inf
 from typing import Any, ClassVar, Generic, cast
 
 import attrs
@@ -22,7 +23,7 @@ from pullstream.engine.seat import Seat
 from pullstream.engine.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
 from pullstream.protocol import DONE, Batch, Done
-from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Tracker, less_equal
+from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, Tracker, less_equal
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -194,12 +195,27 @@ class _Loop(Wiring):
         back = run.progress.seat([f"{name} feedback"], site, [fork], summaries=[FEEDBACK])
         out = run.progress.seat([name], site, [fork], summaries=[LEAVE])
         seat.upstreams[1] = back
+        seat.lasting = _last_round_of
+        back.lasting = _last_round
         ingress.feedback = _Feedback(back, self._bound, ingress)
         ingress.leaving = out
         egress = _Egress(ingress.feedback)
         egress.connect(run, out, [body])
         egress.depth = body.depth + 1
         return egress
+
+
+def _last_round_of(number: int, time: Any) -> Sequence[Hashable]:
+    """What enters a loop may go round any number of times."""
+    return [time] if number else _last_round(0, ENTER.results_in(time))
+
+
+def _last_round(number: int, time: Any) -> Sequence[Hashable]:
+    del number
+    if not isinstance(time, LoopTime):
+        return [time]
+    endless: Any = inf
+    return [LoopTime(time.outer, (*time.counters[:-1], endless))]
 
 
 def loop(body: Transformer[A, B | Again[A]], *, bound: int = 1_000_000) -> Transformer[A, B]:

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
 from types import TracebackType
-from typing import ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 import trio
 from typing_extensions import TypeVar
@@ -29,6 +29,9 @@ from pullstream.engine.standstill import Signal
 from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 from timely import Summary
+
+if TYPE_CHECKING:
+    from pullstream.engine.reach import Lasting
 
 T = TypeVar("T")
 
@@ -73,6 +76,13 @@ class Kernel(ABC, Generic[T]):
     """What the module does to the times of each of its inputs, where it answers at others than it receives.
 
     An empty row says that nothing follows from that input's times: what may be answered then is what is held.
+    """
+
+    lasting: "Lasting | None" = None
+    """For an input and a time: the last times below at which what comes then still matters, if not by `summaries`.
+
+    A window that begins early and a late one may hold the same value: the summary says when the first is over, and
+    this when the last one is. No times means none, ever.
     """
 
     depth: int = 0
@@ -150,6 +160,7 @@ class Kernel(ABC, Generic[T]):
         """
         self.run = run
         self.seat = seat
+        seat.lasting = self.lasting
         seat.meter.status = self.status
         self.inputs: list[Lane[object]] = [
             upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)

@@ -19,6 +19,7 @@ import trio
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
+from pullstream.engine.reach import Fulfilled, Reach
 from pullstream.engine.seat import NOTHING, Ending, Port, Seat, Stamp
 from pullstream.engine.standstill import Signal, Standstill
 from pullstream.engine.waiting import Frontiers, Movement, Waiter
@@ -102,12 +103,15 @@ class Progress:
         spawn: Callable[[Callable[[], Awaitable[None]]], None],
         standstill: Standstill,
         *,
-        observed: bool = True,
+        inner: bool = False,
     ) -> None:
         self._spawn = spawn
         self._standstill = standstill
-        # A stream inside a module has often ended before anybody looks, and costs no tracker then.
-        self._observed = observed
+        self.inner = inner
+        """Whether it is that of a stream inside a module."""
+        # Such a one has often ended before anybody looks, and costs no tracker then.
+        self._observed = not inner
+        self._reach: Reach | None = None
         self._looking = False
         self._ended = False
         self._places = 0
@@ -205,9 +209,10 @@ class Progress:
         for waiter, progress in list(self._standstill.waiting.items()):
             if waiter.looks_on:
                 continue
-            lines.append(f"{waiter}. In its way:" if waiter.time is not None else str(waiter))
-            for place in waiter.places if waiter.time is not None else ():
-                for blocker in progress.tracker.explain(place, waiter.time):
+            wanted = list(waiter.wanted())
+            lines.append(f"{waiter}. In its way:" if wanted else str(waiter))
+            for place, time in wanted:
+                for blocker in progress.tracker.explain(place, time):
                     blocking = progress.blocking(blocker)
                     own = blocking.holder == " -> ".join(waiter.owner.names)
                     lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
@@ -472,6 +477,48 @@ class Progress:
         """Wait until the frontier of one of these seats is another, or one of them has ended."""
         signal = Signal(self._standstill)
         await self.until([Movement(seats, frontiers, signal)], signal)
+
+    def signal(self) -> Signal:
+        """An event for one task of the run to wait for."""
+        return Signal(self._standstill)
+
+    # ---- everything that a time leads to
+
+    @property
+    def reach(self) -> Reach:
+        """The ways from every place to the sinks."""
+        if self._reach is None:
+            self._reach = Reach(self._seats, self._sinks)
+        return self._reach
+
+    def fulfilled(self, seat: Seat, time: Hashable) -> bool:
+        """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
+        self.look()
+        return not self.inner and self._fulfilling(seat, time).fulfilled(self.tracker)
+
+    async def until_fulfilled(self, seat: Seat, time: Hashable) -> None:
+        """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks.
+
+        Raises:
+            Abandoned: the stream was aborted before.
+            BaseException: the stream's failure, if it failed before.
+        """
+        if self.inner:
+            raise PullstreamError(
+                f"{seat}, is a stream inside another module, whose effects it cannot know of: open it as a source of "
+                f"the pipeline itself"
+            )
+        waiter = self._fulfilling(seat, time)
+        await self.until([waiter], waiter.event)
+        if waiter.fulfilled(self.tracker):
+            return
+        for sink in self._sinks:
+            if sink.failure is not None:
+                raise sink.failure
+        raise Abandoned(f"what {time!r} at {seat} leads to will not be complete: the stream was aborted before")
+
+    def _fulfilling(self, seat: Seat, time: Hashable) -> Fulfilled:
+        return Fulfilled(self, seat, time, self.reach.from_output(seat, time))
 
     async def _settled(self, seat: Seat, time: Hashable) -> None:
         signal = Signal(self._standstill)

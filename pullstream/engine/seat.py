@@ -11,6 +11,7 @@ from timely import BEGINNING, Antichain, Summary, less_equal
 
 if TYPE_CHECKING:
     from pullstream.engine.progress import Progress
+    from pullstream.engine.reach import Lasting
 
 
 class _Nothing(Enum):
@@ -104,6 +105,8 @@ class Seat:
         self.upstreams = upstreams
         self.summaries: Sequence[Summary | Sequence[Summary]] = ()
         """What the module does to the times of each input; nothing, if it does not say."""
+        self.lasting: Lasting | None = None
+        """The last times below at which what comes at a time still matters, where the summaries do not tell."""
         # A graph numbers its ports so: node by node, the inputs before the output.
         self.ports = [Port(self, place + number) for number in range(len(upstreams))]
         self.output = place + len(upstreams)
@@ -202,6 +205,25 @@ class Seat:
         self.hold(time)
         self._mirrored.add(time)
         return True
+
+    # ---- what comes of a time
+
+    def fulfilled(self, time: Hashable) -> bool:
+        """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.
+
+        Every path is followed, and each to the last time at which `time` still matters. Behind a module that gives
+        times of its own (`stamp`) nothing is known of it before the run's end.
+        """
+        return self._progress.fulfilled(self, time)
+
+    async def until_fulfilled(self, time: Hashable) -> None:
+        """Wait until everything that `time` at this output leads to is complete at the outputs of all sinks.
+
+        Raises:
+            Abandoned: the stream was aborted before.
+            BaseException: the stream's failure, if it failed before.
+        """
+        await self._progress.until_fulfilled(self, time)
 
     # ---- endings
 

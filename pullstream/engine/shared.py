@@ -137,7 +137,7 @@ class InnerRun(Run):
         self.nursery = outer.nursery
         self.sources = outer.sources
         self.standstill = outer.standstill
-        self.progress = Progress(self.spawn, self.standstill, observed=False)
+        self.progress = Progress(self.spawn, self.standstill, inner=True)
 
     @property
     def finishing(self) -> bool:

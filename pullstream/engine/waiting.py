@@ -1,6 +1,6 @@
 """Waiting for what the sidecar knows: a completion, or any movement of a frontier."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,6 +39,12 @@ class Waiter:
         """Raise what went wrong with the waiting."""
         if self.failure is not None:
             raise self.failure
+
+    def wanted(self) -> Iterator[tuple[int, Hashable]]:
+        """Which time has to be complete at which place, for what explains a stall."""
+        if self.time is not None:
+            for place in self.places:
+                yield place, self.time
 
     def __str__(self) -> str:
         return f"{self.owner}, waits until {self.time!r} is complete"

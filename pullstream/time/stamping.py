@@ -16,6 +16,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Module, Sink, Site, Transformer, sync_argument
 from pullstream.combining.aside import SideBranch
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.reach import LAST
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
 from pullstream.errors import CapabilityError, CompositionError
@@ -152,6 +153,8 @@ class Stamping(Kernel[Any]):
         self._new = clock
         self._nest = nest
         self._drops = drops
+        if nest:
+            self.lasting = _within
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING
         self._held: Hashable = BEGINNING
@@ -228,6 +231,12 @@ class Stamping(Kernel[Any]):
     def acknowledged(self) -> None:
         if self._at == len(self._values):
             self.upstream.ack()
+
+
+def _within(number: int, outer: Hashable) -> list[Hashable]:
+    """What comes at an outer time matters at the last inner one."""
+    del number
+    return [outer if outer is BEGINNING else (outer, LAST)]
 
 
 def several_times(seat: Seat, first: Hashable, second: Hashable) -> CapabilityError:

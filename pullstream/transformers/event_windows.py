@@ -14,7 +14,7 @@ from pullstream.blueprint import Module, Transformer
 from pullstream.time.fold import Fold
 from pullstream.time.grid import Grid, duration_argument
 from pullstream.time.windowed import Open, Window, Windowed, account, made_argument
-from timely import MapTime, SummaryError, TimeDomainError
+from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
@@ -39,6 +39,15 @@ class _OnGrid(Windowed):
         self._time: Any = None
         self._around: Sequence[tuple[Any, Any]] = ()
         self.summaries = (MapTime(self._tracked),)
+        self.lasting = self._last_end
+
+    def _last_end(self, number: int, time: Any) -> list[Any]:
+        del number
+        if time is BEGINNING:
+            return [time]
+        around = self._grid.around(time)
+        # Between windows a time matters to none, and is over with the next.
+        return [around[-1][1] if around else self._grid.first_end(time)]
 
     def _tracked(self, time: Any) -> Any:
         try:

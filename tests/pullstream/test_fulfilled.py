@@ -1,0 +1,221 @@
+"""Everything that a time leads to: when all of it is complete at the outputs of all sinks."""
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.engine.reach import LAST
+
+
+@ps.source
+class Steered(ps.Kernel[int]):
+    """Gives 0, 1, ... at times of their own, and then waits at the time after them; `seats` tells its place."""
+
+    def __init__(self, seats, count, *, ends=False):
+        self.seats = seats
+        self.count = count
+        self.ends = ends
+        self.given = 0
+
+    async def acquire(self):
+        self.seats.append(self.seat)
+
+    async def produce(self, limit):
+        if self.given < self.count:
+            self.given += 1
+            return ps.Batch(self.given - 1, [self.given - 1])
+        self.seat.advance(self.count)
+        if not self.ends:
+            await trio.sleep_forever()
+        return ps.DONE
+
+
+def fulfilled_of(pipeline_of, count, times):
+    """Which of some times are fulfilled when everything before `count` has been given and the run has come to rest."""
+
+    async def main():
+        seats = []
+        async with pipeline_of(Steered(seats, count)).open() as running:
+            await trio.testing.wait_all_tasks_blocked()
+            found = [time for time in times if seats[0].fulfilled(time)]
+            await running.abort()
+        return found
+
+    return trio.run(main)
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        pytest.param(lambda: (ps.map(str),), [0, 1, 2, 3], id="as it is"),
+        pytest.param(lambda: (ps.count_by_key(),), [0, 1, 2, 3], id="per time"),
+        pytest.param(lambda: (ps.delay(2),), [0, 1, 2, 3], id="delay"),
+        pytest.param(lambda: (ps.fork(ps.map(str), ps.delay(2)),), [0, 1], id="fork with a delay"),
+        pytest.param(lambda: (ps.restamp(lambda n: n // 2),), [0, 1, 2, 3], id="restamp"),
+        pytest.param(lambda: (ps.restamp(lambda n: n // 3),), [0, 1, 2], id="restamp to what is not over"),
+        pytest.param(lambda: (ps.tumbling(2),), [0, 1, 2, 3], id="tumbling"),
+        pytest.param(lambda: (ps.sliding(4, 2),), [0, 1], id="sliding"),
+        pytest.param(lambda: (ps.epochs(count=1, nest=True),), [0, 1, 2, 3], id="nested epochs"),
+        pytest.param(lambda: (ps.restamp(lambda _: 0), ps.epochs(1)), [], id="epochs"),
+        pytest.param(lambda: (ps.loop(ps.map(lambda n: n)),), [0, 1, 2, 3], id="loop"),
+    ],
+)
+def test_what_is_fulfilled_below(below, expected):
+    """A time is fulfilled when the last of what comes of it, on any path, is complete; behind a stamp never."""
+    assert (
+        fulfilled_of(lambda source: ps.pipe(source, *below(), ps.drain()), 4, range(-1, 6))
+        == [-1 for _ in expected[:1]] + expected
+    )
+
+
+def test_windows_are_followed_to_the_last():
+    """A time is fulfilled when the last window it is in is over, not the first."""
+    found = fulfilled_of(lambda source: ps.pipe(source, ps.sliding(4, 2), ps.drain()), 8, range(8))
+    assert found == [0, 1, 2, 3, 4, 5]
+
+
+def test_join_within_is_followed_to_the_last_match():
+    """A value that may match a later one is fulfilled when that is complete."""
+    found = fulfilled_of(
+        lambda source: ps.pipe(
+            ps.join(source, ps.values(range(20), time=int), on=lambda _: 0, within=3), ps.drain(lambda _: None)
+        ),
+        8,
+        range(8),
+    )
+    assert found == [0, 1, 2, 3, 4]
+
+
+def test_every_sink_counts():
+    """Of several sinks the slowest decides, also one that is below a stamp of its own, which tells at its end only."""
+
+    async def main():
+        seats, stuck = [], trio.Event()
+
+        @ps.sink
+        async def slow(upstream, ctx):
+            async for batch in ctx.batches(upstream):
+                if batch.time == 2:
+                    await stuck.wait()
+
+        pipeline = ps.pipe(Steered(seats, 5), ps.tee(ps.drain(), slow(), lag=100))
+        async with pipeline.open() as running:
+            await trio.testing.wait_all_tasks_blocked()
+            before = [time for time in range(6) if seats[0].fulfilled(time)]
+            stuck.set()
+            await seats[0].until_fulfilled(4)
+            after = [time for time in range(6) if seats[0].fulfilled(time)]
+            await running.abort()
+        return before, after
+
+    assert trio.run(main) == ([0, 1], [0, 1, 2, 3, 4])
+
+
+def test_behind_a_stamp_it_is_fulfilled_at_the_end():
+    """Where a module gives times of its own, everything is fulfilled when the run has ended, and is waited for."""
+
+    async def main():
+        seats = []
+        pipeline = ps.pipe(Steered(seats, 3, ends=True), ps.restamp(lambda _: 0), ps.epochs(1), ps.collect())
+        async with pipeline.open() as running:
+            await trio.testing.wait_all_tasks_blocked()
+            await seats[0].until_fulfilled(0)
+            return await running.result(), seats[0].fulfilled(99)
+
+    assert trio.run(main) == ([0, 1, 2], True)
+
+
+def test_waiting_tells_how_the_run_ended_otherwise():
+    """Who waits for what will not come is told why: the stream's failure, or that it was aborted."""
+
+    async def main(ending):
+        seats = []
+
+        async def check(n):
+            if n == 3 and ending == "failed":
+                await trio.sleep(1)
+                raise ValueError("no 3")
+
+        told = []
+
+        def pipeline(check, seats):
+            return ps.pipe(Steered(seats, 3 if ending == "aborted" else 5), ps.map_async(check, 1), ps.drain())
+
+        async def wait(running):
+            try:
+                await seats[0].until_fulfilled(3)
+            except Exception as exc:
+                told.append(exc)
+
+        try:
+            async with pipeline(check, seats).open() as running:
+                while not seats:
+                    await trio.lowlevel.checkpoint()
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(wait, running)
+                    await trio.testing.wait_all_tasks_blocked()
+                    await (running.abort() if ending == "aborted" else running.wait())
+        except (ValueError, ps.Abandoned):
+            pass
+        return told
+
+    assert [type(exc) for exc in trio.run(main, "aborted")] == [ps.Abandoned]
+    assert [str(exc) for exc in trio.run(main, "failed", clock=trio.testing.MockClock(autojump_threshold=0))] == [
+        "no 3"
+    ]
+
+
+def test_a_stream_inside_a_module_knows_of_no_sink():
+    """A source that is opened inside another module is never told that its effects are complete."""
+
+    async def main():
+        seats, told = [], []
+
+        async def ask(n):
+            try:
+                await seats[0].until_fulfilled(0)
+            except ps.PullstreamError as exc:
+                told.append(str(exc))
+            told.append(seats[0].fulfilled(0))
+            return n
+
+        inner = ps.retry(Steered(seats, 1, ends=True), 1)
+        async with ps.pipe(inner, ps.map_async(ask, 1), ps.drain()).open() as running:
+            await running.result()
+        return told
+
+    told = trio.run(main)
+    assert "inside another module" in told[0]
+    assert told[1] is False
+
+
+def test_a_stall_says_what_is_waited_for():
+    """Who waits, as the only way on, for what needs the way on stalls, and hears what is in its way."""
+
+    @ps.source
+    class Waiting(ps.Kernel[int]):
+        given = False
+
+        async def produce(self, limit):
+            if not self.given:
+                self.given = True
+                return ps.Batch(0, [1])
+            await self.seat.until_fulfilled(0)
+            return ps.DONE
+
+    with pytest.raises(ps.StalledError, match=r"everything that 0 leads to is complete. In its way:\n +Waiting may"):
+        ps.run(ps.pipe(Waiting(), ps.delay(1), ps.drain()))
+
+
+def test_the_last_time_is_after_every_other():
+    """LAST is at or after everything, and nothing but itself is after it, from either side of the comparison."""
+    assert LAST >= 5
+    assert not LAST <= 5
+    also_last = LAST
+    assert also_last >= LAST
+    assert not also_last > LAST
+    assert LAST > 5
+    assert (1, LAST) <= (2, 0)
+    assert not (1, LAST) >= (2, 0)
+    assert len({LAST, LAST}) == 1
