@@ -36,6 +36,10 @@ _ADVICE = (
 )
 
 
+_NAMED = 5
+"""How many of those that hold a time, in one source, are named."""
+
+
 class Mirroring(Protocol):
     """A module that holds, outside, what streams it opened may still bring."""
 
@@ -558,7 +562,15 @@ class Progress:
             what = "failed at"
         else:
             what = "holds"
-        return Blocking(" -> ".join(seat.names), what, time, count, path)
+        name = " -> ".join(seat.names)
+        if isinstance(location, Source) and seat.holders is not None and (holders := seat.holders(time)):
+            name = f"{name}, {_several(holders)}"
+        return Blocking(name, what, time, count, path)
+
+
+def _several(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
 
 def _untracked(place: int, time: Hashable, delta: int) -> None:

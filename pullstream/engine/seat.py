@@ -1,6 +1,6 @@
 """A module's place in the sidecar: what it holds, what it has in flight, and how its part of the run stands."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,6 +113,8 @@ class Seat:
         self.meter = Meter()
         self.ending = Ending.RUNNING
         self.failure: BaseException | None = None
+        self.holders: Callable[[Hashable], Sequence[str]] | None = None
+        """Who it is, inside a source of several parts, that holds a time; `explain` names them."""
         self._last: Antichain[Any] | None = None
         self._capability: Hashable = BEGINNING
         self._mirrored: set[Hashable] = set()
@@ -170,11 +172,13 @@ class Seat:
         capability = self._capability
         if capability is time or capability == time:
             return
-        if less_equal(capability, time):
+        if capability is not NOTHING and less_equal(capability, time):
             self.hold(time)
             self.drop(capability)
             self._capability = time
         elif not self.holds(time):
+            if capability is NOTHING:
+                raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)")
             raise CapabilityError(
                 f"{self}, went back in time: it answered at {time!r} after it had said that nothing before "
                 f"{capability!r} would come. Sort it, give every value a time that does not go back, or take "
@@ -195,8 +199,12 @@ class Seat:
         for time in gone:
             self.drop(time)
         if self._capability is BEGINNING and not self.ports:
-            self._capability = NOTHING
-            self.drop(BEGINNING)
+            self.resign()
+
+    def resign(self) -> None:
+        """Give up a source's one capability: from now on it may answer at what it holds, and nothing else."""
+        capability, self._capability = self._capability, NOTHING
+        self.drop(capability)
 
     def keep(self, time: Hashable) -> bool:
         """Hold `time`, too, until the times to mirror are looked at again; whether it was not held so before."""
