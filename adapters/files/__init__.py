@@ -1,6 +1,6 @@
-r"""Files: one per completed time, whole or not at all.
+r"""Files: read as streams, and written one per completed time, whole or not at all.
 
->>> import tempfile, pathlib, pullstream as ps
+>>> import tempfile, pullstream as ps
 >>> from adapters import files
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     days = ps.values([{"day": 1, "n": 5}, {"day": 2, "n": 7}], time=lambda row: row["day"])
@@ -9,7 +9,28 @@ r"""Files: one per completed time, whole or not at all.
 [('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
 
-from adapters.files.writing.jsonl import write_jsonl
-from adapters.files.writing.whole import FileTargetError
+from adapters.files.writing import (
+    FileBusyError,
+    FileTargetError,
+    FsspecMissing,
+    SchemaError,
+    write_arrow,
+    write_bytes,
+    write_csv,
+    write_jsonl,
+    write_parquet,
+    write_text,
+)
 
-__all__ = ["FileTargetError", "write_jsonl"]
+__all__ = [
+    "FileBusyError",
+    "FileTargetError",
+    "FsspecMissing",
+    "SchemaError",
+    "write_arrow",
+    "write_bytes",
+    "write_csv",
+    "write_jsonl",
+    "write_parquet",
+    "write_text",
+]

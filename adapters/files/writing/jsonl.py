@@ -2,74 +2,90 @@
 
 import json
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Sequence
 from datetime import date, time
-from pathlib import Path
 from typing import Any
 
-import trio
+from typing_extensions import Unpack
 
 import pullstream as ps
-from adapters.files.writing.whole import Target, WholeFile
+from adapters.files.writing.composing import Options, writer
+from adapters.files.writing.encoding import Compression, codec_argument
+from adapters.files.writing.formats import Lines
 
 
-def write_jsonl(target: str | os.PathLike[str]) -> ps.Sink[Any, list[Path]]:
-    """Write each value as a line of JSON, a file per time; a time's file appears when the time is complete.
+def write_jsonl(
+    target: str | os.PathLike[str], *, compression: Compression = "infer", **options: Unpack[Options]
+) -> ps.Sink[Any, list[Any]]:
+    r"""Write each value as a line of JSON, a file per time; a time's file appears when the time is complete.
 
-    `target` is a path with `{time}` in it; folders are made. A file is written beside its place (as
-    `.NAME.part`) and renamed into it, after it has reached the disk, when nothing at its time can come any more, and
-    not before: after an error, an abort or a kill there are whole files only. The result is the list of the files,
-    in the order in which they appeared. A time without values has no file.
+    >>> import tempfile, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sales = ps.values([{"till": "a", "n": 5}, {"till": "b", "n": 7}])
+    ...     write = files.write_jsonl(f"{folder}/{{time}}/{{key}}.jsonl", key="till")
+    ...     [(path.name, path.read_text()) for path in ps.run(ps.pipe(sales, write))]
+    [('a.jsonl', '{"till": "a", "n": 5}\n'), ('b.jsonl', '{"till": "b", "n": 7}\n')]
 
-    A dict becomes an object, and so does a value that is a named tuple; dates and times become ISO text; NaN, which is
-    not JSON, is refused. There is one open file for every time that is not complete.
+    A dict becomes an object, and so do a named tuple and each row of an Arrow record batch; dates and times become ISO
+    text; NaN, which is not JSON, is refused. What holds for all the writing sinks:
+
+    - `target` is a path, or an fsspec URL, with `{time}` in it, or `{key}`, or both; a format may follow,
+      `{time:%Y-%m}`, or a part be meant, `{key[0]}`. `key` is a function of a value, or a column's name. Folders are
+      made.
+    - A file is made beside its place, in a hidden folder `.pullstream-…` in the target's, and renamed into its place,
+      after it has reached the disk, when nothing at its time can come any more, and not before: after an error, an
+      abort or a kill there are whole files only, and the next run to the same target removes what was under way. The
+      files of one time's keys appear one after another. A time without values has no file. A file that is there
+      already is replaced. With `durable=False` nothing is synced: then a power cut may take what was complete.
+    - Without `{time}` the file grows: complete times are appended, each when it is complete. A run with a journal that
+      is resumed cuts the file back to what its journal knows to be complete; any other begins it anew.
+    - The suffix says the compression (`.gz`, `.zst`, `.bz2`, `.xz`), if `compression` does not.
+    - The same values give the same file, byte for byte, however they were batched.
+    - No file is kept open; at most 64 MiB of values wait in memory, beside a unit (1 MiB of text, a row group) each of
+      `open_files` files that are compressed, Parquet or Arrow. If more than so many are under way, the others wait on
+      the disk and are encoded when their time is complete: written twice, but as well.
+    - `manifest` is the path of a file with a line of JSON for each file that has appeared: time, key, path, rows,
+      bytes, and for a file that grows the offset.
+    - A second run to the same target is refused, as long as the first lives (on a URL: on the same machine).
+    - A URL's file is made on the local disk (`TMPDIR`) and then put: on an object store at once, elsewhere beside its
+      place and moved, which is as atomic as the file system's `mv`. `storage_options` go to fsspec.
+
+    The result is the list of the files, in the order in which they appeared: of paths, for a URL of text.
 
     Raises:
-        CompositionError: `target` has no `{time}`.
-        FileTargetError: a time cannot be part of a file's name, or two times would share a file.
-        OSError: the file system refused; nothing half-written stays.
+        CompositionError: `target` and `key` do not fit each other, or cannot name files.
+        FileTargetError: a time or a key cannot be part of a file's name, two of them would share a file, or a folder
+            is in the way; as FileBusyError, somebody else writes there.
+        OSError: the file system refused (the disk is full, the folder not writable); nothing half-written is visible.
     """
-    Target(target, "write_jsonl")
-    return _write_jsonl(os.fspath(target)).named("write_jsonl")
+    codec = codec_argument("write_jsonl", target, compression)
+    own = {"compression": compression}
+    return writer("write_jsonl", target, Lines("write_jsonl", codec, _lines), own, rows=True, **options)
 
 
-@ps.sink
-async def _write_jsonl(upstream: ps.Reader[Any], ctx: ps.Context, template: str) -> list[Path]:
-    target = Target(template, "write_jsonl")
-    published: list[Path] = []
-    under_way: dict[Hashable, WholeFile] = {}
-    try:
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(time, values):
-                    if time not in under_way:
-                        ctx.notify_at(time)
-                        under_way[time] = WholeFile(target.path(time))
-                    under_way[time].write(_lines(values))
-                case ps.Completed(time):
-                    await trio.to_thread.run_sync(under_way[time].publish)
-                    published.append(under_way.pop(time).path)
-    finally:
-        for file in under_way.values():
-            file.discard()
-    return published
+def _lines(values: Sequence[Any]) -> bytes:
+    encode = _ENCODER.encode
+    lines: list[str] = []
+    for value in values:
+        rows = _plain(value)
+        try:
+            lines += map(encode, rows)
+        except (TypeError, ValueError) as exc:
+            exc.add_note(f"writing {value!r} as JSON; ps.map it to something that has a form there")
+            raise
+    lines.append("")
+    return "\n".join(lines).encode()
 
 
-def _lines(values: Iterable[Any]) -> bytes:
-    return "".join(f"{_line(value)}\n" for value in values).encode()
-
-
-def _line(value: Any) -> str:
-    try:
-        return _ENCODER.encode(_plain(value))
-    except (TypeError, ValueError) as exc:
-        exc.add_note(f"writing {value!r} as JSON; ps.map it to something that has a form there")
-        raise
-
-
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> Sequence[Any]:
+    if isinstance(value, dict):
+        return (value,)  # pyright: ignore[reportUnknownVariableType] - whatever is in it
     as_dict: Any = getattr(value, "_asdict", None)
-    return value if as_dict is None else as_dict()
+    if as_dict is not None:
+        return (as_dict(),)
+    to_pylist: Any = getattr(value, "to_pylist", None)
+    return (value,) if to_pylist is None else to_pylist()
 
 
 def _default(value: Any) -> Any:

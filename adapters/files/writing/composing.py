@@ -1,0 +1,71 @@
+"""What the writing sinks share when they are composed: their arguments, and the refusal of wrong ones."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from typing_extensions import Unpack
+
+from adapters.files.writing.formats import Format
+from adapters.files.writing.keys import Key, key_argument
+from adapters.files.writing.target import Target, is_url
+from adapters.files.writing.writing import Body, Plan
+from pullstream import CompositionError, Sink
+from pullstream.blueprint import Module, Site, count_argument
+
+
+class Options(TypedDict, total=False):
+    """What every writing sink takes beside what is its own; `write_jsonl` explains them."""
+
+    key: Key
+    manifest: str | os.PathLike[str] | None
+    open_files: int
+    durable: bool
+    storage_options: Mapping[str, Any] | None
+
+
+_KNOWN = frozenset(Options.__annotations__)
+
+
+def writer(
+    module: str, target: object, format: Format, own: Mapping[str, object], *, rows: bool, **options: Unpack[Options]
+) -> Sink[Any, list[Any]]:
+    """The sink; `own` are the module's own options, to be shown, and `rows` says whether values have columns."""
+    if unknown := set(options) - _KNOWN:
+        raise CompositionError(
+            f"{module}() at {Site.here()} takes no {min(unknown)}=; it takes {', '.join(sorted(_KNOWN | set(own)))}"
+        )
+    place = Target.of(module, target)
+    key_argument(module, options.get("key"), wanted="key" in place.fields, rows=rows)
+    count_argument(module, "open_files", options.get("open_files", 64), least=1)
+    if place.grows and not format.grows:
+        raise CompositionError(
+            f"{module}({place.template!r}) at {Site.here()}: such a file cannot grow, so it needs a {{time}} in its "
+            f"target",
+        )
+    if place.grows and place.is_url:
+        raise CompositionError(
+            f"{module}({place.template!r}) at {Site.here()}: what is at a URL cannot grow; give it a {{time}}, or "
+            f"write to a local path",
+        )
+    plan = Plan(
+        place,
+        format,
+        options.get("key"),
+        _manifest(module, options.get("manifest")),
+        options.get("open_files", 64),
+        options.get("durable", True),
+        options.get("storage_options"),
+    )
+    given = [(name, value) for name, value in {**own, **options}.items() if value is not None]
+    shown = {"compression": "infer", "end": "\n", "delimiter": ",", "header": True, "open_files": 64, "durable": True}
+    kept = tuple((name, value) for name, value in given if shown.get(name) != value)
+    return Sink((Module(module, Body(plan), (os.fspath(place.template),), kept),))
+
+
+def _manifest(module: str, path: Any) -> str | None:
+    if path is None:
+        return None
+    if not (isinstance(path, str) or hasattr(path, "__fspath__")) or not str(path) or is_url(str(path)):
+        raise CompositionError(f"{module}() at {Site.here()} got manifest={path!r}: it is the path of a local file")
+    return str(path)

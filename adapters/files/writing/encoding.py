@@ -1,0 +1,183 @@
+"""From units (bytes, or tables) to a file's content."""
+
+import bz2
+import lzma
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Literal, Protocol, TypeAlias
+
+from typing_extensions import Buffer, override
+
+from adapters.arrow import pyarrow
+from adapters.files.writing.columns import Schema
+from adapters.files.writing.place import Out
+from adapters.files.writing.target import suffixes
+from pullstream import CompositionError
+from pullstream.blueprint import Site
+
+Codec: TypeAlias = Literal["gzip", "zstd", "bz2", "xz"]
+Compression: TypeAlias = Literal["infer", "gzip", "zstd", "bz2", "xz"] | None
+
+_BY_SUFFIX: Mapping[str, Codec] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
+
+
+def codec_argument(module: str, target: object, compression: object) -> Codec | None:
+    """What a target's content goes through: as said, or by the name's suffix; anything else is refused."""
+    if compression == "infer":
+        return _BY_SUFFIX.get((suffixes(str(target)) or [""])[-1])
+    for codec in _BY_SUFFIX.values():
+        if compression == codec:
+            return codec
+    if compression is not None:
+        known = ", ".join(map(repr, dict.fromkeys(_BY_SUFFIX.values())))
+        raise CompositionError(
+            f"{module}() at {Site.here()} got compression={compression!r}: it is 'infer' (by the suffix), None, or "
+            f"one of {known}",
+        )
+    return None
+
+
+class Encoder(ABC):
+    """Writes units to a file."""
+
+    @abstractmethod
+    def write(self, unit: Any) -> None:
+        """Append a unit."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Write what ends the file."""
+
+
+class Plain(Encoder):
+    """Bytes as they are."""
+
+    def __init__(self, out: Out) -> None:
+        self._out = out
+
+    @override
+    def write(self, unit: Any) -> None:
+        self._out.write(unit)
+
+    @override
+    def finish(self) -> None:
+        self._out.finish()
+
+
+class _Compressor(Protocol):
+    def compress(self, data: Buffer, /) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
+_COMPRESSORS: Mapping[Codec, Callable[[], _Compressor]] = {
+    # With a header, which has no time and no name in it.
+    "gzip": lambda: zlib.compressobj(wbits=zlib.MAX_WBITS | 16),
+    "bz2": bz2.BZ2Compressor,
+    "xz": lzma.LZMACompressor,
+}
+
+
+class Compressed(Encoder):
+    """Bytes through a compressor, one member or frame a file."""
+
+    def __init__(self, codec: Codec, out: Out) -> None:
+        self._out = out
+        self._compressor = _COMPRESSORS[codec]()
+
+    @override
+    def write(self, unit: Any) -> None:
+        self._out.write(self._compressor.compress(unit))
+
+    @override
+    def finish(self) -> None:
+        self._out.write(self._compressor.flush())
+        self._out.finish()
+
+
+class Zstandard(Encoder):
+    """Bytes through pyarrow's Zstandard, one frame a file."""
+
+    def __init__(self, out: Out) -> None:
+        pa = pyarrow()
+        self._out = out
+        self._stream = pa.CompressedOutputStream(pa.PythonFile(out, "w"), "zstd")
+
+    @override
+    def write(self, unit: Any) -> None:
+        self._stream.write(unit)
+
+    @override
+    def finish(self) -> None:
+        self._stream.close()
+        self._out.finish()
+
+
+def encoded(codec: Codec | None, out: Out) -> Encoder:
+    """Bytes, through a codec."""
+    if codec is None:
+        return Plain(out)
+    return Zstandard(out) if codec == "zstd" else Compressed(codec, out)
+
+
+class Csv(Encoder):
+    """Tables as CSV: text always quoted, nulls empty."""
+
+    def __init__(self, codec: Codec | None, out: Out, delimiter: str, header: Buffer) -> None:
+        self._encoder = encoded(codec, out)
+        self._delimiter = delimiter
+        if header:
+            self._encoder.write(header)
+
+    @override
+    def write(self, unit: Any) -> None:
+        self._encoder.write(csv_of(unit, self._delimiter))
+
+    @override
+    def finish(self) -> None:
+        self._encoder.finish()
+
+
+def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
+    """A table's lines, or its first line."""
+    csv: Any = import_module("pyarrow.csv")
+    out = pyarrow().BufferOutputStream()
+    csv.write_csv(table, out, csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384))
+    return out.getvalue()
+
+
+class Parquet(Encoder):
+    """Tables as Parquet, a row group each."""
+
+    def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:
+        parquet: Any = import_module("pyarrow.parquet")
+        self._out = out
+        self._writer = parquet.ParquetWriter(out, schema, **options)
+
+    @override
+    def write(self, unit: Any) -> None:
+        self._writer.write_table(unit, row_group_size=max(1, unit.num_rows))
+
+    @override
+    def finish(self) -> None:
+        self._writer.close()
+        self._out.finish()
+
+
+class Arrow(Encoder):
+    """Tables as an Arrow IPC file, a record batch each."""
+
+    def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:
+        ipc = pyarrow().ipc
+        self._out = out
+        self._writer = ipc.new_file(out, schema, options=ipc.IpcWriteOptions(**options))
+
+    @override
+    def write(self, unit: Any) -> None:
+        self._writer.write_table(unit)
+
+    @override
+    def finish(self) -> None:
+        self._writer.close()
+        self._out.finish()

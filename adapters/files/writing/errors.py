@@ -1,0 +1,15 @@
+"""What can be wrong with where, or what, is written."""
+
+from pullstream import PullstreamError
+
+
+class FileTargetError(PullstreamError):
+    """A file cannot be written where it was meant to go."""
+
+
+class FileBusyError(FileTargetError):
+    """Another run, or another sink of this one, is writing to the same target."""
+
+
+class SchemaError(PullstreamError, ValueError):
+    """A value does not fit the columns of the file it was meant for."""

@@ -1,0 +1,126 @@
+"""The kinds of files: how values wait, and what writes them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+from typing_extensions import Buffer, override
+
+from adapters.arrow import pyarrow
+from adapters.files.writing.columns import Columns, Schema
+from adapters.files.writing.encoding import Arrow, Codec, Csv, Encoder, Parquet, csv_of, encoded
+from adapters.files.writing.place import Out, Place
+from adapters.files.writing.raw import Raw, RawBytes, RawRows
+
+
+@attrs.frozen
+class Format(ABC):
+    """What makes a kind of file: the module that writes it, and the codec that the whole file goes through."""
+
+    module: str
+    codec: Codec | None
+
+    @property
+    def grows(self) -> bool:
+        """Whether a file may have parts appended."""
+        return True
+
+    @property
+    def costly(self) -> bool:
+        """Whether an encoder keeps much in memory between two units."""
+        return self.codec is not None
+
+    @abstractmethod
+    def raw(self, place: Place, path: Path, shown: str) -> Raw:
+        """Where values wait."""
+
+    def head(self, raw: Raw) -> Buffer:
+        """What such a file begins with, before anything is compressed."""
+        _ = raw
+        return b""
+
+    @abstractmethod
+    def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
+        """What writes the file, after `head` if it is wanted; called when there is a unit, or at the end."""
+
+
+@attrs.frozen
+class Lines(Format):
+    """Bytes, made of values one by one."""
+
+    lines: Callable[[Sequence[Any]], bytes]
+
+    @override
+    def raw(self, place: Place, path: Path, shown: str) -> Raw:
+        return RawBytes(place, path, self.lines)
+
+    @override
+    def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
+        return encoded(self.codec, out)
+
+
+@attrs.frozen
+class _Table(Format):
+    schema: Schema | None
+    unit: int
+
+    @override
+    def raw(self, place: Place, path: Path, shown: str) -> Raw:
+        return RawRows(place, path, Columns(shown, self.schema), self.unit)
+
+
+def _fixed(raw: Raw) -> Schema:
+    """The schema of what is written from now on."""
+    return cast("RawRows", raw).columns.fix()
+
+
+@attrs.frozen
+class CsvTable(_Table):
+    """Rows as CSV."""
+
+    delimiter: str
+    header: bool
+
+    @override
+    def head(self, raw: Raw) -> Buffer:
+        empty = pyarrow().Table.from_batches([], schema=_fixed(raw))
+        return csv_of(empty, self.delimiter, header=True) if self.header else b""
+
+    @override
+    def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
+        return Csv(self.codec, out, self.delimiter, self.head(raw) if head else b"")
+
+
+@attrs.frozen
+class _Binary(_Table):
+    options: Mapping[str, Any]
+
+    @property
+    @override
+    def grows(self) -> bool:
+        return False
+
+    @property
+    @override
+    def costly(self) -> bool:
+        return True
+
+
+@attrs.frozen
+class ParquetTable(_Binary):
+    """Rows as Parquet."""
+
+    @override
+    def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
+        return Parquet(_fixed(raw), out, self.options)
+
+
+@attrs.frozen
+class ArrowTable(_Binary):
+    """Rows as an Arrow IPC file."""
+
+    @override
+    def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
+        return Arrow(_fixed(raw), out, self.options)

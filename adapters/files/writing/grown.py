@@ -1,0 +1,105 @@
+"""Files that grow: complete times appended one after another."""
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from adapters.files.writing.encoding import encoded
+from adapters.files.writing.errors import FileTargetError, SchemaError
+from adapters.files.writing.formats import Format
+from adapters.files.writing.part import Part
+from adapters.files.writing.place import Out, Place
+from adapters.files.writing.store import Local
+from adapters.files.writing.workshop import Workshop
+
+
+@attrs.frozen
+class Length:
+    """How far a file goes, and what it begins with."""
+
+    size: int
+    head: bytes
+
+
+class Grown:
+    """The files of a run that grow: each is made anew by its first time, and lengthened by every other."""
+
+    def __init__(self, place: Place, format: Format, workshop: Workshop, store: Local, *, durable: bool) -> None:
+        self._place = place
+        self._format = format
+        self._workshop = workshop
+        self._store = store
+        self._durable = durable
+        self.lengths: dict[str, Length] = {}
+
+    def resume(self, lengths: dict[str, Length]) -> None:
+        """Go on with files of a run that was killed, cut back to what had been complete.
+
+        Raises:
+            FileTargetError: one is shorter than it was, so somebody else has changed it.
+        """
+        for target, length in lengths.items():
+            path = Path(target)
+            size = self._place.size(path) if path.exists() else 0
+            if size < length.size:
+                raise FileTargetError(
+                    f"{self._format.module}: {target} has {size} bytes, where the run that is resumed had written "
+                    f"{length.size}: somebody has changed it. Put it back, or start anew with another journal",
+                )
+            if size > length.size:
+                self._place.shorten(path, length.size)
+                self._place.flush(path)
+        self.lengths = dict(lengths)
+
+    def append(self, part: Part) -> int:
+        """Add what is complete; where it begins."""
+        head = bytes(memoryview(self._format.head(part.raw)))
+        known = self.lengths.get(part.target)
+        if known is None:
+            start = self._begin(part, head)
+        else:
+            if known.head != head:
+                raise SchemaError(
+                    f"{self._format.module}, {part.target}: the file's columns are {_shown(known.head)}, and those of "
+                    f"its next time {_shown(head)}; give a schema=, so that all have the same",
+                )
+            start = known.size
+            self._lengthen(part, Path(part.target), start)
+        self.lengths[part.target] = Length(start + part.size, head)
+        return start
+
+    def _begin(self, part: Part, head: bytes) -> int:
+        path, size = part.path, 0
+        if head:
+            path = self._workshop.part()
+            out = Out(self._place, path)
+            encoder = encoded(self._format.codec, out)
+            encoder.write(head)
+            encoder.finish()
+            size = out.size
+            self._place.copy(part.path, path)
+            self._place.remove(part.path)
+            if self._durable:
+                self._place.flush(path)
+        self._store.publish([(path, part.target)])
+        return size
+
+    def _lengthen(self, part: Part, path: Path, size: int) -> None:
+        if (now := self._place.size(path)) != size:
+            raise FileTargetError(
+                f"{self._format.module}: {path} has {now} bytes, where {size} were written: somebody else writes to it"
+            )
+        try:
+            self._place.copy(part.path, path)
+            if self._durable:
+                self._place.flush(path)
+        except BaseException:
+            # Whole times only, as far as the file system still lets us.
+            self._place.shorten(path, size)
+            raise
+        self._place.remove(part.path)
+
+
+def _shown(head: Any) -> str:
+    return head.decode(errors="replace").strip()

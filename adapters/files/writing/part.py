@@ -1,0 +1,60 @@
+"""One target under way: what came for it, and the file beside its place."""
+
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+from adapters.files.writing.encoding import Encoder
+from adapters.files.writing.formats import Format
+from adapters.files.writing.place import Out, Place
+
+
+class Part:
+    """The values for one target: a time's, and a key's, until the time is complete."""
+
+    def __init__(
+        self, place: Place, format: Format, target: str, key: Hashable, temporaries: tuple[Path, Path], *, head: bool
+    ) -> None:
+        self.target = target
+        self.key = key
+        self.path, waiting = temporaries
+        self.size = 0
+        self._place = place
+        self._format = format
+        self._head = head
+        self._encoder: Encoder | None = None
+        self._out = Out(place, self.path)
+        self.raw = format.raw(place, waiting, f"{format.module}, {target}")
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Take more values."""
+        self.raw.add(values)
+
+    @property
+    def costly(self) -> bool:
+        """Whether an encoder with much in memory is at work."""
+        return self._encoder is not None and self._format.costly
+
+    def advance(self, may_begin: Callable[[], bool]) -> None:
+        """Encode the units there are, if this has begun, or `may_begin`."""
+        if self._encoder is not None or may_begin():
+            for unit in self.raw.units(last=False):
+                self._begun().write(unit)
+            if not self.costly:
+                # There may be any number of these, so each keeps nothing.
+                self._out.hand_over()
+
+    def finish(self, *, durable: bool) -> None:
+        """Encode all that is left, and have the file on the disk."""
+        for unit in self.raw.units(last=True):
+            self._begun().write(unit)
+        self._begun().finish()
+        self._encoder = None
+        self.size = self._out.size
+        if durable:
+            self._place.flush(self.path)
+
+    def _begun(self) -> Encoder:
+        if self._encoder is None:
+            self._encoder = self._format.encoder(self.raw, self._out, head=self._head)
+        return self._encoder

@@ -1,0 +1,248 @@
+"""What is kept of a target before it is encoded: in memory, and on disk where that would be too much.
+
+A unit is as much as is encoded at once. Units are cut where they are full, whatever the batches were and whenever
+something went to the disk: so the same values give the same file, byte for byte.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from adapters.arrow import RecordBatch, pyarrow
+from adapters.files.writing.columns import Columns
+from adapters.files.writing.place import BLOCK, Place
+
+LOOSE = 1024
+"""How many rows are kept as Python's objects before they become a record batch."""
+
+
+class Raw(ABC):
+    """The values of a target that are not encoded yet."""
+
+    rows: int = 0
+
+    @property
+    @abstractmethod
+    def held(self) -> int:
+        """Bytes in memory."""
+
+    @property
+    @abstractmethod
+    def loose(self) -> int:
+        """Python's objects in memory, whose size nobody knows."""
+
+    @property
+    @abstractmethod
+    def full(self) -> bool:
+        """Whether there is a unit."""
+
+    @abstractmethod
+    def add(self, values: Sequence[Any]) -> None:
+        """Keep some more."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Turn loose values into what has a size."""
+
+    @abstractmethod
+    def spill(self) -> None:
+        """Put what is in memory on the disk."""
+
+    @abstractmethod
+    def units(self, *, last: bool) -> Iterator[Any]:
+        """Give away whole units; with `last`, what remains as well."""
+
+
+class RawBytes(Raw):
+    """Bytes; a unit is 1 MiB."""
+
+    def __init__(self, place: Place, path: Path, lines: Callable[[Sequence[Any]], bytes]) -> None:
+        self._place = place
+        self._path = path
+        self._lines = lines
+        self._memory = bytearray()
+        self._end = 0
+        self._read = 0
+
+    @property
+    @override
+    def held(self) -> int:
+        return len(self._memory)
+
+    @property
+    @override
+    def loose(self) -> int:
+        return 0
+
+    @property
+    @override
+    def full(self) -> bool:
+        return self._end - self._read + len(self._memory) >= BLOCK
+
+    @override
+    def add(self, values: Sequence[Any]) -> None:
+        self._memory += self._lines(values)
+        self.rows += len(values)
+
+    @override
+    def settle(self) -> None:
+        pass
+
+    @override
+    def spill(self) -> None:
+        if self._memory:
+            self._place.append(self._path, self._memory)
+            self._end += len(self._memory)
+            self._memory = bytearray()
+
+    @override
+    def units(self, *, last: bool) -> Iterator[bytes]:
+        while self.full or (last and (self._memory or self._read < self._end)):
+            unit = b""
+            if self._read < self._end:
+                unit = self._place.read(self._path, self._read, min(BLOCK, self._end - self._read))
+                self._read += len(unit)
+                if self._read == self._end:
+                    self._place.remove(self._path)
+                    self._read = self._end = 0
+            missing = BLOCK - len(unit)
+            if missing and self._read == self._end:
+                unit += self._memory[:missing]
+                del self._memory[:missing]
+            yield unit
+
+
+class RawRows(Raw):
+    """Rows, as Arrow record batches; a unit is a table of so many rows, and the schema is fixed with the first."""
+
+    def __init__(self, place: Place, path: Path, columns: Columns, unit: int) -> None:
+        self._place = place
+        self._path = path
+        self.columns = columns
+        self._unit = unit
+        self._loose: list[Any] = []
+        # In this order: what was read back, what is on the disk, what has come since.
+        self._back: deque[RecordBatch] = deque()
+        self._memory: deque[RecordBatch] = deque()
+        self._in_memory = 0
+        self._spilled: deque[tuple[int, int]] = deque()
+        self._end = 0
+        self._waiting = 0
+        self._given = False
+
+    @property
+    @override
+    def held(self) -> int:
+        return self._in_memory
+
+    @property
+    @override
+    def loose(self) -> int:
+        return len(self._loose)
+
+    @property
+    @override
+    def full(self) -> bool:
+        return self._waiting >= self._unit
+
+    @override
+    def add(self, values: Sequence[Any]) -> None:
+        pa = pyarrow()
+        if isinstance(values[0], (pa.RecordBatch, pa.Table)):
+            self.settle()
+            for value in values:
+                self._keep([value])
+            return
+        self._loose.extend(values)
+        if len(self._loose) >= LOOSE:
+            self.settle()
+
+    @override
+    def settle(self) -> None:
+        loose, self._loose = self._loose, []
+        if not self.columns.fixed and len(loose) > self._unit - self.rows > 0:
+            # What the columns are follows from the first unit, whatever came together with its last row.
+            first = self._unit - self.rows
+            self._keep(loose[:first])
+            loose = loose[first:]
+        if loose:
+            self._keep(loose)
+
+    def _keep(self, values: Sequence[Any]) -> None:
+        for batch in self.columns.batches(values):
+            self._memory.append(batch)
+            self._in_memory += _size(batch)
+            self._waiting += batch.num_rows
+            self.rows += batch.num_rows
+        if self.rows >= self._unit:
+            self.columns.fix()
+
+    @override
+    def spill(self) -> None:
+        self.settle()
+        pa = pyarrow()
+        while self._memory:
+            # Streams one after another, for each may have a schema of its own until the file's is known.
+            schema = self._memory[0].schema
+            out = pa.BufferOutputStream()
+            with pa.ipc.new_stream(out, schema) as stream:
+                while self._memory and self._memory[0].schema.equals(schema):
+                    stream.write_batch(self._memory.popleft())
+            data = out.getvalue()
+            self._place.append(self._path, data)
+            self._spilled.append((self._end, data.size))
+            self._end += data.size
+        self._in_memory = 0
+
+    @override
+    def units(self, *, last: bool) -> Iterator[Any]:
+        """Tables; at the end, if there never was a row, one without rows."""
+        if last:
+            self.settle()
+        while self.full or (last and self._waiting):
+            self.columns.fix()
+            yield self._table(min(self._unit, self._waiting))
+        if last and not self._given:
+            yield pyarrow().Table.from_batches([], schema=self.columns.fix())
+
+    def _table(self, rows: int) -> Any:
+        taken: list[RecordBatch] = []
+        missing = rows
+        while missing:
+            if not self._back and self._spilled:
+                self._unspill()
+            oldest = self._back or self._memory
+            batch = oldest.popleft()
+            if oldest is self._memory:
+                self._in_memory -= _size(batch)
+            if batch.num_rows > missing:
+                rest = batch.slice(missing)
+                oldest.appendleft(rest)
+                if oldest is self._memory:
+                    self._in_memory += _size(rest)
+                batch = batch.slice(0, missing)
+            missing -= batch.num_rows
+            taken.append(self.columns.fitted(batch))
+        self._waiting -= rows
+        self._given = True
+        # One chunk, for where the values came in parts must not show.
+        return pyarrow().Table.from_batches(taken).combine_chunks()
+
+    def _unspill(self) -> None:
+        """Read back the oldest of what is on the disk."""
+        pa = pyarrow()
+        offset, size = self._spilled.popleft()
+        with pa.ipc.open_stream(self._place.read(self._path, offset, size)) as stream:
+            self._back.extend(stream)
+        if not self._spilled:
+            self._place.remove(self._path)
+            self._end = 0
+
+
+def _size(batch: RecordBatch) -> int:
+    """Bytes in memory, about: a batch of one row is mostly wrapping."""
+    return batch.nbytes + 512 * (batch.num_columns + 1)

@@ -1,0 +1,128 @@
+"""Where finished files go: to a place on local disks by renaming, to a URL by putting."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from adapters.files.writing.errors import FileTargetError
+from adapters.files.writing.place import Place
+from adapters.files.writing.target import Target
+from pullstream import PullstreamError
+
+_PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
+"""Object stores: an object is there when all of it has been put, and a renaming would be a copy."""
+
+
+class FsspecMissing(PullstreamError, ImportError):
+    """fsspec is not installed."""
+
+
+class Store(ABC):
+    """Where finished files appear, whole."""
+
+    def open(self, folder: str) -> None:  # noqa: B027 - not every store has something to do
+        """Begin; `folder` is the name of one for files under way, which is emptied."""
+
+    def check(self, target: str) -> None:  # noqa: B027 - as above
+        """Refuse at once a target that cannot become a file."""
+
+    @abstractmethod
+    def publish(self, made: Sequence[tuple[Path, str]]) -> None:
+        """Make files appear in their places."""
+
+    @abstractmethod
+    def shown(self, target: str) -> Any:
+        """What the caller gets to see of a target."""
+
+    def close(self) -> None:  # noqa: B027 - as above
+        """Leave nothing behind."""
+
+
+class Local(Store):
+    """Renames; what has appeared survives a power cut."""
+
+    def __init__(self, place: Place, module: str, *, durable: bool) -> None:
+        self._place = place
+        self._module = module
+        self._durable = durable
+
+    @override
+    def check(self, target: str) -> None:
+        path = Path(target)
+        if path.is_dir():
+            raise FileTargetError(f"{self._module}: {target} is a folder, so no file can appear there")
+        above = next((folder for folder in path.parents if folder.exists()), None)
+        if above is not None and not above.is_dir():
+            raise FileTargetError(f"{self._module}: {above} is a file, so {target} cannot be in it")
+
+    @override
+    def publish(self, made: Sequence[tuple[Path, str]]) -> None:
+        folders = dict.fromkeys(Path(target).parent for _, target in made)
+        for folder in folders:
+            self._place.folders(folder, durable=self._durable)
+        for path, target in made:
+            self._place.rename(path, Path(target))
+        if self._durable:
+            # The names, too, must survive a power cut.
+            for folder in folders:
+                self._place.flush(folder)
+
+    @override
+    def shown(self, target: str) -> Path:
+        return Path(target)
+
+
+class Remote(Store):
+    """Puts what was made on the local disk: at once where that is atomic, else beside, and moves it."""
+
+    def __init__(self, target: Target, options: Mapping[str, Any] | None) -> None:
+        self._target = target
+        self._options = options or {}
+        self._fs: Any = None
+        self._beside: str | None = None
+        self._put = 0
+
+    @override
+    def open(self, folder: str) -> None:
+        try:
+            fsspec = import_module("fsspec.core")
+        except ModuleNotFoundError as exc:
+            raise FsspecMissing("fsspec is not installed: `pip install 'pullstream[files]'`", name="fsspec") from exc
+        self._fs, root = fsspec.url_to_fs(self._target.root, **self._options)
+        protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else set(self._fs.protocol)
+        if not protocols & _PUT_IS_ATOMIC:
+            self._beside = f"{root.rstrip('/')}/.{folder}"
+            self._clear()
+
+    @override
+    def publish(self, made: Sequence[tuple[Path, str]]) -> None:
+        for path, target in made:
+            place = self._fs._strip_protocol(target)  # noqa: SLF001 - the name by which fsspec's file systems share it
+            if self._fs.isdir(place):
+                raise FileTargetError(f"{self._target.module}: {target} is a folder, so no file can appear there")
+            self._fs.makedirs(self._fs._parent(place), exist_ok=True)  # noqa: SLF001 - as above
+            if self._beside is None:
+                self._fs.put_file(str(path), place)
+            else:
+                self._put += 1
+                beside = f"{self._beside}/{self._put}.part"
+                self._fs.makedirs(self._beside, exist_ok=True)
+                self._fs.put_file(str(path), beside)
+                self._fs.mv(beside, place)
+
+    @override
+    def shown(self, target: str) -> str:
+        return target
+
+    @override
+    def close(self) -> None:
+        if self._fs is not None:
+            self._clear()
+
+    def _clear(self) -> None:
+        if self._beside is not None and self._fs.exists(self._beside):
+            self._fs.rm(self._beside, recursive=True)

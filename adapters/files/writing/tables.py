@@ -1,0 +1,140 @@
+"""Tables: CSV, Parquet and Arrow."""
+
+import os
+from typing import Any, Literal
+
+from typing_extensions import Unpack
+
+import pullstream as ps
+from adapters.arrow import pyarrow
+from adapters.files.writing.columns import Schema
+from adapters.files.writing.composing import Options, writer
+from adapters.files.writing.encoding import Compression, codec_argument
+from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable
+from adapters.files.writing.target import suffixes
+from pullstream import CompositionError
+from pullstream.blueprint import Site, count_argument
+
+_CSV_UNIT = 1 << 15
+"""Rows of CSV encoded at once; by the first so many a file's columns are found."""
+
+
+def write_csv(
+    target: str | os.PathLike[str],
+    *,
+    schema: Schema | None = None,
+    delimiter: str = ",",
+    header: bool = True,
+    compression: Compression = "infer",
+    **options: Unpack[Options],
+) -> ps.Sink[Any, list[Any]]:
+    r"""Write rows as CSV, as pyarrow does: text always quoted, nulls empty; a file per time.
+
+    >>> import tempfile, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = ps.values([{"name": "tea", "n": 5}, {"name": "rice", "n": None}])
+    ...     [path.read_text() for path in ps.run(ps.pipe(rows, files.write_csv(f"{folder}/{{time}}.csv")))]
+    ['"name","n"\n"tea",5\n"rice",\n']
+
+    Rows are as in `write_parquet`; the columns of a file are found by its first 32,768 rows, if there is no `schema`.
+    A file that grows has its header once. Options, results and other errors are those of `write_jsonl`.
+
+    Raises:
+        SchemaError: a value does not fit its column.
+    """
+    _schema_argument("write_csv", schema)
+    if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"write_csv() at {Site.here()} got delimiter={delimiter!r}: it is one ASCII character")
+    codec = codec_argument("write_csv", target, compression)
+    format = CsvTable("write_csv", codec, schema, _CSV_UNIT, delimiter, header)
+    own = {"schema": schema, "delimiter": delimiter, "header": header, "compression": compression}
+    return writer("write_csv", target, format, own, rows=True, **options)
+
+
+def write_parquet(
+    target: str | os.PathLike[str],
+    *,
+    schema: Schema | None = None,
+    row_group: int = 131_072,
+    compression: str | None = "snappy",
+    **options: Unpack[Options],
+) -> ps.Sink[Any, list[Any]]:
+    """Write rows as Parquet, a file per time, in row groups of `row_group` rows.
+
+    >>> import tempfile, pyarrow.parquet, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = ps.values([{"name": "tea", "n": 5}, {"name": "rice", "n": None}])
+    ...     paths = ps.run(ps.pipe(rows, files.write_parquet(f"{folder}/{{time}}.parquet")))
+    ...     pyarrow.parquet.read_table(paths[0]).to_pylist()
+    [{'name': 'tea', 'n': 5}, {'name': 'rice', 'n': None}]
+
+    A row is a dict, a named tuple or a tuple (whose columns are those of the `schema`, or f0, f1, …), or comes with
+    others as an Arrow record batch. Without a pyarrow `schema` each file's columns are found by its first row group: a
+    type that holds all that is there, so that nulls fit everywhere, and ints among floats; give a schema where all
+    files must have the same. Values wait until there is a whole row group, so that it is the same whatever came
+    together. `compression` is Parquet's own: "snappy", "zstd", "gzip", "lz4", "brotli" or None. Dictionary columns of
+    batches are written as plain ones, unless the schema says otherwise.
+
+    Options, results and other errors are those of `write_jsonl`; the target needs a `{time}`, for Parquet cannot grow.
+
+    Raises:
+        SchemaError: a value does not fit its column.
+    """
+    _schema_argument("write_parquet", schema)
+    count_argument("write_parquet", "row_group", row_group, least=1)
+    _no_suffix("write_parquet", target)
+    known = ("snappy", "zstd", "gzip", "lz4", "brotli")
+    if compression is not None and compression not in known:
+        raise CompositionError(f"write_parquet() at {Site.here()} got compression={compression!r}: not in {known}")
+    format = ParquetTable("write_parquet", None, schema, row_group, {"compression": compression or "none"})
+    own = {"schema": schema, "row_group": None if row_group == 131_072 else row_group}
+    if compression != "snappy":
+        own["compression"] = compression
+    return writer("write_parquet", target, format, own, rows=True, **options)
+
+
+def write_arrow(
+    target: str | os.PathLike[str],
+    *,
+    schema: Schema | None = None,
+    batch: int = 65_536,
+    compression: Literal["lz4", "zstd"] | None = None,
+    **options: Unpack[Options],
+) -> ps.Sink[Any, list[Any]]:
+    """Write rows as Arrow IPC files, one per time, in record batches of `batch` rows.
+
+    >>> import tempfile, pyarrow.feather, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = ps.values([("tea", 5), ("rice", None)])
+    ...     paths = ps.run(ps.pipe(rows, files.write_arrow(f"{folder}/{{time}}.arrow")))
+    ...     pyarrow.feather.read_table(paths[0]).to_pylist()
+    [{'f0': 'tea', 'f1': 5}, {'f0': 'rice', 'f1': None}]
+
+    Rows and schemas are as in `write_parquet`; the rest as in `write_jsonl`. The schema may have no dictionaries.
+    """
+    _schema_argument("write_arrow", schema)
+    count_argument("write_arrow", "batch", batch, least=1)
+    _no_suffix("write_arrow", target)
+    if compression not in {None, "lz4", "zstd"}:
+        raise CompositionError(f"write_arrow() at {Site.here()} got compression={compression!r}: it is 'lz4' or 'zstd'")
+    if schema is not None and any(map(pyarrow().types.is_dictionary, schema.types)):
+        raise CompositionError(f"write_arrow() at {Site.here()}: dictionaries differ; give plain columns")
+    format = ArrowTable("write_arrow", None, schema, batch, {"compression": compression})
+    own = {"schema": schema, "batch": None if batch == 65_536 else batch, "compression": compression}
+    return writer("write_arrow", target, format, own, rows=True, **options)
+
+
+def _schema_argument(module: str, schema: object) -> None:
+    if schema is not None and not isinstance(schema, pyarrow().Schema):
+        raise CompositionError(f"{module}() at {Site.here()} got schema={schema!r}: it is a pyarrow.schema([...])")
+
+
+def _no_suffix(module: str, target: str | os.PathLike[str]) -> None:
+    last = (suffixes(str(target)) or [""])[-1]
+    if last in {".gz", ".zst", ".zstd", ".bz2", ".xz"}:
+        raise CompositionError(
+            f"{module}() at {Site.here()}: such a file is compressed inside; say compression=, and leave out {last}"
+        )

@@ -1,0 +1,214 @@
+"""The state of a sink that writes files, and the sink itself."""
+
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+
+from adapters.files.writing.formats import Format
+from adapters.files.writing.grown import Grown
+from adapters.files.writing.keys import Key, by_key
+from adapters.files.writing.manifest import Manifest, plain
+from adapters.files.writing.part import Part
+from adapters.files.writing.place import Place
+from adapters.files.writing.store import Local, Remote, Store
+from adapters.files.writing.target import Names, Target
+from adapters.files.writing.workshop import Workshop
+from pullstream import Batch, Context, Reader
+
+MEMORY = 64 << 20
+"""Bytes that may wait in memory, in all targets together, before some of them go to the disk."""
+
+LOOSE = 1 << 16
+"""Rows that may wait as Python's objects, in all targets together."""
+
+
+@attrs.frozen
+class Plan:
+    """What a sink was asked to do."""
+
+    target: Target
+    format: Format
+    key: Key
+    manifest: str | None
+    open_files: int
+    durable: bool
+    storage_options: Mapping[str, Any] | None
+
+
+class Writing:
+    """The targets of a run; `add` is quick, the rest blocks and belongs into a thread."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._place = place = Place()
+        self._names = Names(plan.target)
+        self._workshop = Workshop(place, plan.target, durable=plan.durable)
+        local = Local(place, plan.target.module, durable=plan.durable)
+        self._store: Store = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
+        self._grown = Grown(place, plan.format, self._workshop, local, durable=plan.durable)
+        path = plan.manifest
+        self._manifest = None if path is None else Manifest(place, Path(path), durable=plan.durable)
+        self._parts: dict[Hashable, dict[Hashable, Part]] = {}
+        self._full: dict[Part, None] = {}
+        self._begun: set[Part] = set()
+        self._held = 0
+        self._loose = 0
+        self.result: list[Any] = []
+
+    def open(self) -> None:
+        """Be the only one who writes there."""
+        self._workshop.open()
+        self._store.open(self._workshop.folder.name.lstrip("."))
+        if self._manifest is not None:
+            self._manifest.open(None)
+
+    # ---- what comes
+
+    def __contains__(self, time: Hashable) -> bool:
+        return time in self._parts
+
+    def add(self, time: Hashable, values: Sequence[Any]) -> None:
+        """Take values; `work` is to be called when there is some."""
+        key = self._plan.key
+        for found, some in ((None, values),) if key is None else by_key(values, key).items():
+            part = self._parts.setdefault(time, {}).get(found)
+            if part is None:
+                part = self._parts[time][found] = self._part(time, found)
+            held, loose = part.raw.held, part.raw.loose
+            part.add(some)
+            self._held += part.raw.held - held
+            self._loose += part.raw.loose - loose
+            if part.raw.full:
+                self._full[part] = None
+
+    def _part(self, time: Hashable, key: Hashable) -> Part:
+        target = self._names.of(time, key)
+        self._store.check(target)
+        temporaries = (self._workshop.part(), self._workshop.part())
+        head = not self._plan.target.grows
+        return Part(self._place, self._plan.format, target, key, temporaries, head=head)
+
+    @property
+    def pressed(self) -> bool:
+        """Whether there is work."""
+        return bool(self._full) or self._held > MEMORY or self._loose > LOOSE
+
+    def work(self) -> None:
+        """Encode what is full, and put on the disk what is too much."""
+        full, self._full = self._full, {}
+        for part in full:
+            part.advance(self._may_begin)
+            if part.costly:
+                self._begun.add(part)
+            if part.raw.full:
+                part.raw.spill()
+        if self._loose > LOOSE or self._held > MEMORY:
+            self._relieve()
+        self._count()
+
+    def _may_begin(self) -> bool:
+        return not self._plan.format.costly or len(self._begun) < self._plan.open_files
+
+    def _relieve(self) -> None:
+        """Keep half of what may be kept, and rather many small than few large."""
+        parts = [part for parts in self._parts.values() for part in parts.values()]
+        for part in parts:
+            part.raw.settle()
+        parts.sort(key=lambda part: part.raw.held, reverse=True)
+        held = sum(part.raw.held for part in parts)
+        for part in parts if held > MEMORY else ():
+            if held <= MEMORY // 2:
+                break
+            held -= part.raw.held
+            part.raw.spill()
+
+    def _count(self) -> None:
+        raws = [part.raw for parts in self._parts.values() for part in parts.values()]
+        self._held = sum(raw.held for raw in raws)
+        self._loose = sum(raw.loose for raw in raws)
+
+    # ---- what is complete
+
+    def complete(self, time: Hashable) -> None:
+        """Make a time's files appear."""
+        parts = list(self._parts[time].values())
+        for part in parts:
+            part.finish(durable=self._plan.durable)
+        if self._plan.target.grows:
+            offsets: list[dict[str, int]] = [{"offset": self._grown.append(part)} for part in parts]
+        else:
+            self._store.publish([(part.path, part.target) for part in parts])
+            offsets = [{} for _ in parts]
+        if self._manifest is not None:
+            self._manifest.add(
+                {
+                    "time": plain(time),
+                    "key": plain(part.key),
+                    "path": part.target,
+                    "rows": part.raw.rows,
+                    "bytes": part.size,
+                    **offset,
+                }
+                for part, offset in zip(parts, offsets, strict=True)
+            )
+        shown = [self._store.shown(part.target) for part in parts]
+        self.result += [path for path in shown if not self._plan.target.grows or path not in self.result]
+        del self._parts[time]
+        for part in parts:
+            self._full.pop(part, None)
+            self._begun.discard(part)
+        self._count()
+
+    def close(self) -> None:
+        """Leave whole files only."""
+        self._parts.clear()
+        try:
+            self._store.close()
+        finally:
+            self._workshop.close()
+
+
+@attrs.frozen
+class Body:
+    """Makes the sink's body for each run."""
+
+    plan: Plan
+
+    def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
+        """A new one; what the module shows as its arguments is in the plan."""
+
+        async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
+            writing = Writing(self.plan)
+            try:
+                await _write(writing, upstream, ctx)
+            except BaseException as exc:
+                try:
+                    await _close(writing)
+                except OSError as more:
+                    exc.add_note(f"and what was under way could not be removed: {more}; the next run will do it")
+                raise
+            await _close(writing)
+            return writing.result
+
+        return body
+
+
+async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
+    await trio.to_thread.run_sync(writing.open)
+    async for event in ctx.events(upstream):
+        if isinstance(event, Batch):
+            if event.time not in writing:
+                ctx.notify_at(event.time)
+            writing.add(event.time, event.values)
+            if writing.pressed:
+                await trio.to_thread.run_sync(writing.work)
+        else:
+            await trio.to_thread.run_sync(writing.complete, event.time)
+
+
+async def _close(writing: Writing) -> None:
+    with trio.CancelScope(shield=True):
+        await trio.to_thread.run_sync(writing.close)
