@@ -35,8 +35,7 @@ class Columns:
             made.append(self._of_rows(kinds.pop(), values))
         else:
             # Few are mixed, and batches are few.
-            for value in values:
-                made.append(self._of_rows(_kind_of(value), [value]))
+            made.extend(self._of_rows(_kind_of(value), [value]) for value in values)
         return made
 
     def _of_rows(self, kind: "_Reader", values: Sequence[Any]) -> RecordBatch:

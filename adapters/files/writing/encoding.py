@@ -175,9 +175,16 @@ class Arrow(Encoder):
 
     @override
     def write(self, unit: Any) -> None:
-        self._writer.write_table(unit)
+        # A copy has buffers of just the length of what is in them, however much room there was while it was gathered.
+        copied = [_copy(column) for column in unit.columns]
+        self._writer.write_table(pyarrow().Table.from_arrays(copied, schema=unit.schema) if copied else unit)
 
     @override
     def finish(self) -> None:
         self._writer.close()
         self._out.finish()
+
+
+def _copy(column: Any) -> Any:
+    pa = pyarrow()
+    return pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)]) if column.num_chunks else column
