@@ -1,7 +1,8 @@
 """Spark: a session, and DataFrames as sources (`pip install 'pullstream[spark]'`).
 
 Importing this loads no pyspark; using it does. `session` gives a session, finding or supplying Java (`java`);
-`reading` holds `from_dataframe`, a DataFrame as a source.
+`reading` holds `from_dataframe`, a DataFrame as a source, and `streaming` `from_streaming`, the micro-batches of a
+streaming one.
 """
 
 from adapters.arrow import NullTimeError
@@ -11,9 +12,11 @@ from adapters.spark.errors import (
     SessionMismatch,
     SparkJobError,
     SparkMissing,
+    SparkStreamError,
 )
 from adapters.spark.reading import OrderedBatches, from_dataframe
 from adapters.spark.session import session
+from adapters.spark.streaming import StreamStatus, from_streaming
 
 __all__ = [
     "JavaNotFound",
@@ -23,6 +26,9 @@ __all__ = [
     "SessionMismatch",
     "SparkJobError",
     "SparkMissing",
+    "SparkStreamError",
+    "StreamStatus",
     "from_dataframe",
+    "from_streaming",
     "session",
 ]

@@ -30,3 +30,7 @@ class SparkJobError(PullstreamError):
     def __init__(self, message: str, details: str) -> None:
         super().__init__(message)
         self.details = details
+
+
+class SparkStreamError(SparkJobError):
+    """A streaming query failed, or was stopped by somebody else; `details` is as in `SparkJobError`."""

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from adapters.spark.errors import SparkJobError
+from adapters.spark.errors import SparkJobError, SparkStreamError
 
 _LONGEST_CHAIN = 20
 
@@ -15,6 +15,12 @@ def job_error(exc: BaseException) -> SparkJobError:
     """Spark's innermost cause, without Java frames and without the Python frames of Spark's own worker."""
     details = str(exc)
     return SparkJobError(f"Spark could not do the job: {essence(_cause(exc) or details)}", details)
+
+
+def stream_error(exc: BaseException) -> SparkStreamError:
+    """The same of a streaming query."""
+    details = str(exc)
+    return SparkStreamError(f"the streaming query failed: {essence(_cause(exc) or details)}", details)
 
 
 @contextmanager

@@ -1,0 +1,133 @@
+"""A streaming DataFrame and how it is to be run, checked when composing."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import attrs
+
+from adapters.arrow import As, shape_argument
+from adapters.spark.errors import SparkMissing
+from pullstream.blueprint import Site
+from pullstream.errors import CompositionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+AVAILABLE_NOW = "availableNow"
+
+Body = Callable[["DataFrame", int], None]
+
+_OUTPUT_MODES = ("append", "update", "complete")
+
+
+@attrs.frozen(eq=False, repr=False)
+class StreamingFrame:
+    """A handle: a streaming DataFrame, and how its query is to be run. It cannot be pickled."""
+
+    frame: "DataFrame"
+    checkpoint: str
+    trigger: str | None
+    as_: As
+    output_mode: str
+    query_name: str | None
+
+    def __repr__(self) -> str:
+        return f"DataFrame[{', '.join(self.frame.columns)}]"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"from_streaming({self!r}) cannot be pickled: a DataFrame lives in its driver")
+
+    @property
+    def ends(self) -> bool:
+        """Whether the query comes to an end by itself."""
+        return self.trigger == AVAILABLE_NOW
+
+    def start(self, body: Body) -> "StreamingQuery":
+        """Start the query."""
+        writer = triggered(self.frame.writeStream, self.trigger).foreachBatch(body).outputMode(self.output_mode)
+        if self.query_name is not None:
+            writer = writer.queryName(self.query_name)
+        return writer.option("checkpointLocation", self.checkpoint).start()
+
+
+def triggered(writer: "DataStreamWriter", trigger: str | None) -> "DataStreamWriter":
+    """A writer with its trigger."""
+    if trigger is None:
+        return writer
+    return writer.trigger(availableNow=True) if trigger == AVAILABLE_NOW else writer.trigger(processingTime=trigger)
+
+
+def streaming(
+    df: Any, *, checkpoint: object, trigger: object, as_: As, output_mode: str, query_name: object
+) -> StreamingFrame:
+    """Check what `from_streaming` was given; nothing is started.
+
+    Raises:
+        CompositionError: it is nothing that could be run.
+        SparkMissing: pyspark, pyarrow or pandas is not installed.
+    """
+    _check_packages()
+    shape_argument("from_streaming", as_)
+    _check_frame(df)
+    if not isinstance(checkpoint, (str, os.PathLike)) or not os.fspath(cast("str", checkpoint)):
+        raise _refusal(
+            f"needs a checkpoint, the path of a folder of its own, and got {checkpoint!r}: there Spark notes which "
+            f"micro-batch is which and which are done, so that a run that was killed can go on"
+        )
+    if output_mode not in _OUTPUT_MODES:
+        raise _refusal(f"got output_mode={output_mode!r}: it is {', '.join(map(repr, _OUTPUT_MODES))}")
+    if query_name is not None and not isinstance(query_name, str):
+        raise _refusal(f"got query_name={query_name!r}, and needs a string")
+    if trigger is not None:
+        _check_trigger(df, trigger)
+    place = os.fspath(cast("str", checkpoint))
+    return StreamingFrame(df, place, cast("str | None", trigger), as_, output_mode, query_name)
+
+
+def _check_packages() -> None:
+    for name in ("pyspark", "pyarrow", "pandas"):
+        try:
+            __import__(name)
+        except ImportError as exc:
+            raise SparkMissing(f"{name} is not installed: `pip install 'pullstream[spark]'`", name=name) from exc
+
+
+def _check_frame(df: Any) -> None:
+    from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
+
+    if not isinstance(df, DataFrame):
+        raise _refusal(f"needs a streaming Spark DataFrame, and got {df!r} ({type(df).__name__})")
+    if type(df).__module__.startswith("pyspark.sql.connect"):
+        raise _refusal(
+            "got a DataFrame of Spark Connect: there a micro-batch is handed to a process beside the server, and not "
+            "to this one. Use a classic session, such as spark.session() gives"
+        )
+    if not df.isStreaming:
+        raise _refusal("got a DataFrame that has an end, and is no stream: from_dataframe reads it")
+    doubled = sorted({name for name in df.columns if df.columns.count(name) > 1})
+    if doubled:
+        raise _refusal(f"needs every column to have a name of its own, but has several named {', '.join(doubled)}")
+
+
+def _check_trigger(df: "DataFrame", trigger: object) -> None:
+    if isinstance(trigger, str):
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+
+        try:
+            triggered(df.writeStream, trigger)
+        except (PySparkException, ValueError):
+            pass
+        else:
+            return
+    raise _refusal(
+        f"got trigger={trigger!r}: it is None (the next micro-batch begins when there is something for it), "
+        f"'{AVAILABLE_NOW}' (what is there now, and then the stream ends), or an interval in Spark's words, such as "
+        f"'10 seconds'"
+    )
+
+
+def _refusal(what: str) -> CompositionError:
+    return CompositionError(f"from_streaming() at {Site.here()} {what}")

@@ -1,0 +1,264 @@
+"""The Spark side of a streaming query: its life, and the body that Spark calls for every micro-batch.
+
+The body runs in a thread of Spark's, and Spark commits a micro-batch when it returns. It reads the rows in the ordered
+route, one Arrow batch at a time, each handed over before the next is read, and returns when it is told that all they
+led to is complete. It never lets an exception of its own out, which Spark would take for the query's failure: what
+goes wrong it hands over, and then waits to be stopped, and what it raises after that Spark takes for the interruption
+of a thread. So there is one way to end a query: `close`.
+
+This class knows nothing of the pull protocol; it blocks, and is meant for threads.
+"""
+
+import json
+import logging
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from adapters.arrow import Shape
+from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
+from adapters.spark.failures import stream_error, unlogged
+from adapters.spark.reading.ordered import OrderedBatches
+from adapters.spark.reading.timed import TimedFrame
+from adapters.spark.streaming.checked import StreamingFrame
+from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
+from adapters.spark.streaming.status import StreamStatus
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LOOK_SECONDS = 0.25
+"""How often a body that waits looks whether somebody else has stopped its query."""
+
+COMMIT_SECONDS = 2.0
+"""How long to wait for Spark to note that a micro-batch is committed."""
+
+
+def stopped_elsewhere() -> SparkStreamError:
+    """The error for a query that has ended before its time."""
+    return SparkStreamError(
+        "the streaming query was stopped by somebody else: query.stop(), the end of its session, or another query "
+        "that was started with the same checkpoint",
+        "",
+    )
+
+
+class _Stopped(Exception):
+    """The query has been stopped: the body leaves."""
+
+
+class Interrupted(Exception):
+    """What the body ends with in a query that was stopped."""
+
+    def __init__(self) -> None:
+        # Spark knows by these words that its own interruption has come back to it through Python (SPARK-39218), and
+        # neither logs an error nor commits. They are few, because Spark looks for them with a recursive pattern.
+        super().__init__(
+            "py4j.protocol.Py4JJavaError: An error occurred while calling a body that was stopped: "
+            "java.lang.InterruptedException"
+        )
+
+
+class Query:
+    """A streaming query; `send` takes what its body has to say, in the body's thread, and `reply` answers it."""
+
+    def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
+        self._spec = spec
+        self._send = send
+        self._status = status
+        self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._begun = False
+        self._stopping = False
+        self._started = threading.Event()
+        self._over = threading.Event()
+        self._query: StreamingQuery | None = None
+        self._batches: OrderedBatches | None = None
+        self._connection: Any = None
+
+    def run(self) -> None:
+        """Start the query and wait for its end.
+
+        Raises:
+            SparkStreamError: it failed, with Spark's message, or somebody else has stopped it.
+        """
+        body = _Body(self)
+        self._begun = True
+        try:
+            with unlogged(), unlogged_interruptions():
+                if self._stopping:
+                    return
+                self._query = query = self._spec.start(body)
+                self._started.set()
+                while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
+                    self._report(query)
+                self._report(query)
+        except Exception as exc:  # noqa: BLE001 - Spark's and the bridge's are many, and all end the query
+            raise stream_error(exc) from None
+        finally:
+            self._started.set()
+            # Java keeps the body until it collects its garbage; what it leads to must not wait for that.
+            body.query = None
+            self._hang_up()
+            self._over.set()
+        if not (self._stopping or self._spec.ends):
+            raise stopped_elsewhere()
+
+    def reply(self, reply: Reply) -> None:
+        """Answer the body, which waits for it."""
+        self._replies.put(reply)
+
+    def close(self) -> None:
+        """Stop the query, uncommitted if a micro-batch is under way, and wait until nothing of it is left.
+
+        Twice is once.
+        """
+        self._stopping = True
+        self._replies.put(Reply.STOP)
+        if not self._begun:
+            return
+        self._started.wait()
+        stopping = threading.Thread(target=self._stop, daemon=True)
+        stopping.start()
+        while not self._over.wait(LOOK_SECONDS / 5):
+            if (batches := self._batches) is not None:
+                batches.cancel()
+        stopping.join()
+
+    def wait_for_commit(self, batch: int) -> None:
+        """Wait until Spark has noted that a micro-batch is committed, or the query has ended, for two seconds."""
+        end = time.monotonic() + COMMIT_SECONDS
+        with suppress(Exception), unlogged():
+            while (query := self._query) is not None and time.monotonic() < end and query.isActive:
+                self._report(query)
+                if self._status.committed is not None and self._status.committed >= batch:
+                    return
+                time.sleep(0.01)
+
+    # ---- in the thread of the body
+
+    def hand_over(self, df: "DataFrame", batch: int) -> None:
+        """Hand over a micro-batch; returns when it may be committed.
+
+        Raises:
+            Interrupted: it may not be, for the query was stopped.
+        """
+        self._connection = _connection(df)
+        try:
+            if self._told(Began(batch)) is not Reply.COMMIT:
+                self._read(df)
+                self._told(Over())
+        except _Stopped:
+            pass
+        except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
+            with suppress(_Stopped):
+                self._told(Broken(exc))
+        else:
+            return
+        self._wait_until_stopped()
+        raise Interrupted
+
+    def _read(self, df: "DataFrame") -> None:
+        shape = Shape(self._spec.as_, df.columns)
+        numbered = df.toDF(*(f"c{position}" for position in range(len(df.columns))))
+        self._batches = batches = OrderedBatches(TimedFrame(numbered, tuple(df.columns), ""))
+        try:
+            while (batch := batches.next()) is not None:
+                if values := shape.of(batch):
+                    self._told(Read(values))
+        except JobCancelled:
+            raise _Stopped from None
+        except SparkJobError as exc:
+            raise SparkStreamError(str(exc), exc.details) from None
+        finally:
+            self._batches = None
+            batches.close()
+
+    def _told(self, message: Message) -> Reply:
+        if self._stopping:
+            raise _Stopped
+        self._send(message)
+        while True:
+            try:
+                reply = self._replies.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                if self._inactive():
+                    raise _Stopped from None
+                continue
+            if reply is Reply.STOP:
+                raise _Stopped
+            return reply
+
+    def _wait_until_stopped(self) -> None:
+        """Spark takes an interruption for its own only when it has begun to stop the query."""
+        self._started.wait()
+        while not self._inactive():
+            time.sleep(0.003)
+
+    def _inactive(self) -> bool:
+        try:
+            return self._query is not None and not self._query.isActive
+        except Exception:  # noqa: BLE001 - there is no Spark any more
+            return True
+
+    # ----
+
+    def _report(self, query: "StreamingQuery") -> None:
+        # The public `lastProgress` makes of this some dozens of calls to Java.
+        java: Any = query._jsq  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        report: Any = java.lastProgress()
+        if report is not None:
+            self._status.reported(json.loads(report.json()))
+
+    def _hang_up(self) -> None:
+        """End the thread that the body ran in: it listens to Java's, which has ended and will not say so."""
+        connection, self._connection = self._connection, None
+        # It may have hung up itself, because Spark is gone.
+        with suppress(OSError, AttributeError):
+            connection.socket.shutdown(socket.SHUT_RDWR)
+
+    def _stop(self) -> None:
+        # What it might raise is that Spark is gone, or its time is up: both are told by the end, or its not coming.
+        with suppress(Exception), unlogged():
+            if self._query is not None:
+                self._query.stop()
+
+
+@contextmanager
+def unlogged_interruptions() -> Generator[None, None, None]:
+    """Keep the bridge to Java from logging, as errors, the interruptions that end a body."""
+    logger = logging.getLogger("py4j.clientserver")
+
+    def others(record: logging.LogRecord) -> bool:
+        return record.exc_info is None or not isinstance(record.exc_info[1], Interrupted)
+
+    logger.addFilter(others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(others)
+
+
+def _connection(df: "DataFrame") -> Any:
+    """By which Java and the thread of the body talk to each other; there is no public way to it."""
+    gateway: Any = df.sparkSession.sparkContext._gateway  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    client = getattr(gateway, "_gateway_client", None)
+    get = getattr(client, "get_thread_connection", None)
+    return None if get is None else get()
+
+
+class _Body:
+    """What Spark calls for a micro-batch, and Java keeps longer than anybody needs it."""
+
+    def __init__(self, query: Query) -> None:
+        self.query: Query | None = query
+
+    def __call__(self, df: "DataFrame", batch: int) -> None:
+        query = self.query
+        if query is None:
+            raise Interrupted
+        query.hand_over(df, batch)

@@ -1,0 +1,237 @@
+"""`from_streaming`: the micro-batches of a streaming query as a source, each at a time of its own."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+import trio
+from typing_extensions import override
+
+from adapters.arrow import As
+from adapters.spark.streaming.checked import StreamingFrame, streaming
+from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
+from adapters.spark.streaming.query import Query, stopped_elsewhere
+from adapters.spark.streaming.status import StreamStatus
+from pullstream.blueprint import Module, Source
+from pullstream.engine.beside import Beside
+from pullstream.protocol import DONE, Batch, Done
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def from_streaming(
+    df: "DataFrame",
+    *,
+    checkpoint: str | PathLike[str] | None = None,
+    trigger: str | None = None,
+    as_: As = "rows",
+    output_mode: Literal["append", "update", "complete"] = "append",
+    query_name: str | None = None,
+    status: StreamStatus | None = None,
+) -> Source[Any]:
+    """Read a streaming DataFrame: the rows of a micro-batch at the time that is its number, 0, 1, 2 and so on.
+
+    Spark commits a micro-batch when everything that it leads to is complete at the outputs of all sinks, and not
+    before: a day's file is in its place, a call has been answered. Whatever ends the run earlier (a failure, an abort,
+    Ctrl-C, a kill), the next run with the same `checkpoint`, a folder that belongs to this query alone, begins with
+    the same micro-batch, of the same number and the same rows. So nothing is lost, and what a sink does at a time
+    again must come to the same, as a file does that is named after its time.
+
+    `trigger` is None (the next micro-batch begins when there is something for it), `"availableNow"` (what is there
+    now, and then the stream ends), or an interval in Spark's words, `"10 seconds"`. `as_`, what a row is: see
+    `adapters.arrow.Shape`. `output_mode` and `query_name` are Spark's. `status` is kept up to date: see `StreamStatus`.
+
+    A query is started at the first ask, and a micro-batch read when it is asked for, by the ordered route of
+    `from_dataframe`: one Arrow batch ahead. The next one begins when it has been committed. What gives times within
+    a micro-batch nests: `stamp(..., nest=True)`. `running.finish()` ends the stream when the micro-batch under way is
+    committed; a `take` that has enough ends it at once, and uncommitted.
+
+    Raises:
+        CompositionError: when composing; `df` is no stream, or of Spark Connect, or something else cannot be run.
+        SparkStreamError: at an ask; the query failed, with Spark's message, or somebody else has stopped it.
+        StalledError: what a micro-batch leads to cannot complete before the next one has come (sliding windows).
+
+    ```python
+    flights = session.readStream.schema(schema).json("flights/")
+    source = spark.from_streaming(flights, checkpoint="checkpoint", trigger="availableNow")
+    ps.run(ps.pipe(source, ps.count_by_key(lambda row: row.carrier), files.write_jsonl("counts/{time}.jsonl")))
+    ```
+    """
+    checked = streaming(
+        df, checkpoint=checkpoint, trigger=trigger, as_=as_, output_mode=output_mode, query_name=query_name
+    )
+    return Source((Module("from_streaming", StreamSource, (checked, status)),))
+
+
+class StreamSource(Beside[Any]):
+    """Takes what the body of a query hands over, and lets it return when its micro-batch is complete everywhere.
+
+    The query runs in threads, and in Spark. While that works on something, the task that waits for its end counts as
+    one that waits outside, so that the run is not taken for stalled; while the body waits for a reply, as one inside.
+    """
+
+    def __init__(self, spec: StreamingFrame, status: StreamStatus | None) -> None:
+        self._spec = spec
+        self._status = status or StreamStatus()
+        self._values: Sequence[Any] = ()
+        self._given = 0
+        self._ahead: Sequence[Any] | None = None
+        self._waits_to_begin = False
+        self._over = False
+        self._batch: int | None = None
+        """The micro-batch under way, of which something is not handed on yet, or not complete."""
+        self._committing: int | None = None
+        self._ending: Done | BaseException | None = None
+        self._finishing = False
+        self._running = False
+        self._replied = False
+        self._task: trio.lowlevel.Task | None = None
+
+    @override
+    async def acquire(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        await super().acquire()
+        self._query = Query(self._spec, self._send, self._status)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._given < len(self._values):
+                return self._part(limit)
+            if self._ahead is not None:
+                self._values, self._given, self._ahead = self._ahead, 0, None
+                self._reply(Reply.GO_ON)
+            elif (self._batch is None or self._waits_to_begin) and (self._finishing or self._ending is DONE):
+                if self._finishing and self._committing is not None:
+                    await trio.to_thread.run_sync(self._query.wait_for_commit, self._committing, abandon_on_cancel=True)
+                return DONE
+            elif isinstance(self._ending, BaseException):
+                raise self._ending
+            else:
+                self._have_spark_go_on()
+                await self.change()
+
+    @override
+    async def release(self) -> None:
+        await trio.to_thread.run_sync(self._query.close, abandon_on_cancel=True)
+        await super().release()
+
+    @override
+    def finish(self) -> None:
+        # The micro-batch under way is not cut short: it would look complete with a part of its rows.
+        self._finishing = True
+        if self._running:
+            self.changed()
+
+    @override
+    def status(self) -> str:
+        return str(self._status)
+
+    # ---- what goes down
+
+    def _part(self, limit: int) -> Batch[Any]:
+        values = self._values
+        part = values[self._given : self._given + limit] if len(values) - self._given > limit or self._given else values
+        self._given += len(part)
+        if self._given == len(values):
+            self._values, self._given = (), 0
+            if self._over:
+                # When this has been answered: until then the right to its time is needed.
+                self._token.run_sync_soon(self._handed_on)
+        assert self._batch is not None, "there are rows of a micro-batch only while there is one"
+        return Batch(self._batch, part)
+
+    def _have_spark_go_on(self) -> None:
+        if not self._running:
+            self._running = True
+            self.start(self._run)
+        elif self._waits_to_begin:
+            self._waits_to_begin = False
+            self._reply(Reply.GO_ON)
+
+    # ---- what comes from Spark
+
+    def _send(self, message: Message) -> None:
+        """Called in the body's thread."""
+        try:
+            self._token.run_sync_soon(self._receive, message)
+        except trio.RunFinishedError:
+            self._query.reply(Reply.STOP)
+
+    def _receive(self, message: Message) -> None:
+        if self.ended:
+            # The query is being stopped, and the body told so.
+            return
+        self._replied = False
+        match message:
+            case Began(batch):
+                self._begin(batch)
+            case Read(values):
+                self._ahead = values
+                self._status.rows += len(values)
+                self.changed()
+            case Over():
+                self._over = True
+                self._handed_on()
+            case Broken(failure):
+                self._ending = failure
+                self.changed()
+        if self._task is not None and not self._replied:
+            self.run.standstill.enter(self._task)
+
+    def _begin(self, batch: int) -> None:
+        self._batch, self._over, self._committing = batch, False, None
+        self._status.batch, self._status.rows = batch, 0
+        if batch and (self._status.committed is None or self._status.committed < batch - 1):
+            # Spark begins a micro-batch when the one before is committed.
+            self._status.committed = batch - 1
+        self.seat.advance(batch)
+        self._waits_to_begin = True
+        self.changed()
+
+    def _handed_on(self) -> None:
+        """All rows of the micro-batch have been answered, if they have: nothing more will come at its time."""
+        if self._over and not self._values and self._ahead is None and not self.ended:
+            assert self._batch is not None, "what is over has begun"
+            self._over = False
+            self.seat.advance(self._batch + 1)
+            self.start(self._complete, self._batch)
+
+    async def _complete(self, batch: int) -> None:
+        """Have Spark commit a micro-batch when everything that it leads to is complete."""
+        try:
+            await self.run.progress.completed(batch)
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - the stream ends of it, if it has not ended already
+            self._ending = exc
+        else:
+            self._batch, self._committing = None, batch
+            self._reply(Reply.COMMIT)
+        self.changed()
+
+    def _reply(self, reply: Reply) -> None:
+        self._replied = True
+        if self._task is not None:
+            self.run.standstill.leave(self._task)
+        self._query.reply(reply)
+
+    async def _run(self) -> None:
+        """Run the query, in a thread, to its end."""
+        self._task = trio.lowlevel.current_task()
+        try:
+            await trio.to_thread.run_sync(self._query.run, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
+            ending: Done | BaseException = DONE
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - raised where the stream answers
+            ending = exc
+        finally:
+            self.run.standstill.leave(self._task)
+            self._task = None
+        if ending is DONE and self._batch is not None:
+            ending = stopped_elsewhere()
+        if self._ending is None:
+            self._ending = ending
+        self.changed()
