@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pullstream as ps
-from adapters import files
+from adapters import files, spark
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -42,4 +42,4 @@ def test_table_of_modules_is_complete():
     }
 
     assert ready <= rows
-    assert rows - ready <= {"from_dataframe", "session", *files.__all__}
+    assert rows - ready <= {*spark.__all__, *files.__all__}

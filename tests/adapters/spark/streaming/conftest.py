@@ -1,0 +1,94 @@
+"""Streams of files that the tests write, and what is there after them."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from adapters import spark
+
+SCHEMA = "number long, key string"
+
+
+class Landing:
+    """A folder in which files arrive, each a micro-batch of the stream over it, and the stream's checkpoint."""
+
+    def __init__(self, session, root):
+        self.session = session
+        self.folder = root / "landing"
+        self.folder.mkdir()
+        self.checkpoint = root / "checkpoint"
+        self.files = 0
+
+    def arrive(self, *files):
+        """Files with so many rows each; the numbers go on from one to the next."""
+        for rows in files:
+            start = sum(1 for _ in self._numbers())
+            lines = [json.dumps({"number": n, "key": "abc"[n % 3]}) for n in range(start, start + rows)]
+            self.put("\n".join(lines))
+
+    def put(self, text):
+        """A file, as it is."""
+        part = self.folder / ".part"
+        part.write_text(text)
+        # Spark takes the oldest first, by the millisecond.
+        time.sleep(0.002)
+        part.rename(self.folder / f"{self.files:04}.json")
+        self.files += 1
+
+    def _numbers(self):
+        for path in sorted(self.folder.glob("*.json")):
+            yield from path.read_text().splitlines()
+
+    def frame(self, files=1, schema=SCHEMA, **options):
+        """The stream of it, so many files to a micro-batch."""
+        reader = self.session.readStream.schema(schema).option("maxFilesPerTrigger", files)
+        for name, value in options.items():
+            reader = reader.option(name, value)
+        return reader.json(str(self.folder))
+
+    def source(self, df=None, *, trigger="availableNow", **options):
+        """What is under test."""
+        df = self.frame() if df is None else df
+        return spark.from_streaming(df, checkpoint=self.checkpoint, trigger=trigger, **options)
+
+    @property
+    def commits(self):
+        """The micro-batches that Spark has committed, as it notes on the disk."""
+        return self._notes("commits")
+
+    @property
+    def offsets(self):
+        """Those that it has begun."""
+        return self._notes("offsets")
+
+    def _notes(self, kind):
+        folder = self.checkpoint / kind
+        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.exists() else []
+
+
+@pytest.fixture
+def landing(session, tmp_path):
+    """A stream of files."""
+    return Landing(session, tmp_path)
+
+
+JAVAS_OWN = set()
+"""Threads in which Java says what it has collected; it keeps them from some time on."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(session, seconds_until_idle):
+    """After every test there is no query, and no job, and no thread of a query."""
+    before = set(threading.enumerate())
+    yield
+    assert session.streams.active == []
+    seconds_until_idle()
+    deadline = time.monotonic() + 1
+    while left := {t for t in set(threading.enumerate()) - before if not t.name.startswith("Trio thread")}:
+        if time.monotonic() > deadline:
+            JAVAS_OWN.update(left)
+            assert len(JAVAS_OWN) <= 2, JAVAS_OWN
+            break
+        time.sleep(0.01)

@@ -1,0 +1,245 @@
+"""`from_streaming`: what comes, at which times, and when Spark commits it."""
+
+import pickle
+import time
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import files, spark
+
+pytestmark = pytest.mark.spark
+
+
+def by_time(timed):
+    found = {}
+    for at, value in timed:
+        found.setdefault(at, []).append(value)
+    return found
+
+
+class TestContents:
+    def test_a_micro_batch_is_a_time(self, landing):
+        """Every row comes once, at the number of its micro-batch, in Spark's order, and the stream ends."""
+        landing.arrive(3, 1, 5)
+        found = by_time(ps.run(ps.pipe(landing.source(), ps.collect(timed=True))))
+        assert {at: [row.number for row in rows] for at, rows in found.items()} == {
+            0: [0, 1, 2],
+            1: [3],
+            2: [4, 5, 6, 7, 8],
+        }
+        assert landing.commits == [0, 1, 2]
+
+    def test_the_same_rows_as_sparks_own(self, session, landing, tmp_path):
+        """What comes at a time is what Spark's own file sink has for that micro-batch, over several files in each."""
+        landing.arrive(*[40] * 7)
+        found = by_time(ps.run(ps.pipe(landing.source(landing.frame(files=3), as_="tuples"), ps.collect(timed=True))))
+
+        own = {}
+        query = (
+            landing.frame(files=3)
+            .writeStream.foreachBatch(lambda df, batch: own.setdefault(batch, [tuple(row) for row in df.collect()]))
+            .option("checkpointLocation", str(tmp_path / "own"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        assert {at: sorted(rows) for at, rows in found.items()} == {at: sorted(rows) for at, rows in own.items()}
+        rows = [row for rows in found.values() for row in rows]
+        assert sorted(rows) == sorted(tuple(row) for row in session.read.schema("number long, key string").json(
+            str(landing.folder)).collect())  # fmt: skip
+
+    @pytest.mark.parametrize("limit", [1, 2, 7])
+    def test_the_limit_changes_nothing(self, landing, limit):
+        """Whatever is asked for at a time, the same rows come in the same order."""
+        landing.arrive(5, 8)
+        rows = ps.run(ps.pipe(landing.source(), ps.collect(timed=True)), limit=limit)
+        assert [(at, row.number) for at, row in rows] == [(int(n >= 5), n) for n in range(13)]
+
+    def test_several_arrow_batches_are_one_time(self, session, landing):
+        """A micro-batch larger than an Arrow batch stays one time."""
+        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+        try:
+            landing.arrive(450, 10)
+            batches = ps.run(ps.pipe(landing.source(as_="batches"), ps.collect(timed=True)))
+        finally:
+            session.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+        assert [(at, batch.num_rows) for at, batch in batches] == [(0, 100)] * 4 + [(0, 50), (1, 10)]
+
+    @pytest.mark.parametrize(
+        ("as_", "expected"),
+        [("rows", (0, "a")), ("tuples", (0, "a")), ("dicts", {"number": 0, "key": "a"})],
+    )
+    def test_the_form_is_chosen(self, landing, as_, expected):
+        """Rows are named tuples, tuples or dicts, as in from_dataframe."""
+        landing.arrive(1)
+        (row,) = ps.run(ps.pipe(landing.source(as_=as_), ps.collect()))
+        assert row == expected
+        assert hasattr(row, "number") == (as_ == "rows")
+
+    def test_a_micro_batch_without_rows_is_complete_at_once(self, landing):
+        """Of a filter that nothing passes there are empty micro-batches, which have times, too, and are committed."""
+        landing.arrive(3, 3, 3)
+        df = landing.frame().filter("number >= 6")
+        rows = ps.run(ps.pipe(landing.source(df), ps.collect(timed=True)))
+        assert [at for at, _ in rows] == [2, 2, 2]
+        assert landing.commits == [0, 1, 2]
+
+    def test_no_data_is_no_micro_batch(self, landing):
+        """With nothing there, the stream is empty; with something there later, it comes."""
+        landing.arrive(2)
+        assert len(ps.run(ps.pipe(landing.source(), ps.collect()))) == 2
+        assert ps.run(ps.pipe(landing.source(), ps.collect())) == []
+        landing.arrive(3)
+        assert [at for at, _ in ps.run(ps.pipe(landing.source(), ps.collect(timed=True)))] == [1, 1, 1]
+
+    def test_an_aggregate_in_spark_comes_as_it_changes(self, landing):
+        """Spark's own state works below: the totals by key, as of every micro-batch."""
+        landing.arrive(3, 3)
+        df = landing.frame().groupBy("key").count()
+        source = landing.source(df, output_mode="complete", as_="tuples")
+        session = landing.session
+        session.conf.set("spark.sql.shuffle.partitions", "1")
+        try:
+            found = by_time(ps.run(ps.pipe(source, ps.collect(timed=True))))
+        finally:
+            session.conf.unset("spark.sql.shuffle.partitions")
+        assert {at: sorted(rows) for at, rows in found.items()} == {
+            0: [("a", 1), ("b", 1), ("c", 1)],
+            1: [("a", 2), ("b", 2), ("c", 2)],
+        }
+
+
+class TestCommits:
+    def test_spark_commits_what_is_complete_and_not_before(self, landing):
+        """When a time completes at the sinks its micro-batch is not committed; when the next begins it is."""
+        landing.arrive(2, 2, 2)
+        seen = []
+
+        @ps.sink
+        async def slow(upstream, ctx):
+            async for event in ctx.events(upstream):
+                match event:
+                    case ps.Batch(at):
+                        seen.append(("row", at, landing.commits))
+                        ctx.notify_at(at)
+                    case ps.Completed(at):
+                        await trio.sleep(0.2)
+                        seen.append(("complete", at, landing.commits))
+
+        ps.run(ps.pipe(landing.source(), slow()), limit=1)
+        assert [entry for entry in seen if entry[0] == "complete"] == [
+            ("complete", at, list(range(at))) for at in range(3)
+        ]
+        assert all(commits == list(range(at)) for _, at, commits in seen)
+        assert landing.commits == [0, 1, 2]
+
+    def test_every_sink_counts(self, landing):
+        """Of two sinks the slower decides."""
+        landing.arrive(2, 2)
+        seen = []
+
+        @ps.sink
+        async def owes(upstream, ctx):
+            async for batch in ctx.batches(upstream):
+                with ctx.hold(batch.time):
+                    await trio.sleep(0.3)
+                    seen.append((batch.time, landing.commits))
+
+        ps.run(ps.pipe(landing.source(), ps.tee(ps.drain(), owes())))
+        assert seen == [(0, []), (1, [0])]
+
+    def test_a_consumer_that_takes_its_time_to_ask_again_hinders_no_commit(self, landing):
+        """A sink that has acknowledged, and does not ask for more, has seen the last row: that is complete."""
+        landing.arrive(2, 2)
+        committed = []
+
+        @ps.sink
+        async def acknowledges(upstream, ctx):
+            while (batch := await upstream.ask(100)) is not ps.DONE:
+                upstream.ack()
+                with trio.move_on_after(10):
+                    while batch.time not in landing.commits:
+                        await trio.sleep(0.01)
+                committed.append(batch.time)
+
+        started = time.monotonic()
+        ps.run(ps.pipe(landing.source(), acknowledges()))
+        assert committed == [0, 1]
+        assert time.monotonic() - started < 10
+
+    def test_files_of_micro_batches(self, landing, tmp_path):
+        """With a sink that is idempotent by time, the files are the micro-batches."""
+        landing.arrive(3, 4)
+        target = tmp_path / "out"
+        ps.run(ps.pipe(landing.source(), ps.count_by_key(lambda row: row.key), files.write_jsonl(f"{target}/{{time}}.jsonl")))  # fmt: skip
+        assert sorted(path.name for path in target.iterdir()) == ["0.jsonl", "1.jsonl"]
+        assert sorted((target / "1.jsonl").read_text().splitlines()) == ['["a", 2]', '["b", 1]', '["c", 1]']
+
+
+class TestStatus:
+    def test_what_spark_reports_is_there(self, landing):
+        """The status has the micro-batch under way, what is committed, rows, rates and Spark's watermark."""
+        landing.arrive(30, 30, 30)
+        status = spark.StreamStatus()
+        df = landing.frame().selectExpr("*", "timestamp_seconds(number) AS at").withWatermark("at", "5 seconds")
+        during = []
+
+        def look(row):
+            during.append((status.batch, status.rows, status.committed))
+
+        async def main():
+            async with ps.pipe(landing.source(df, status=status), ps.tap(look), ps.drain()).open() as running:
+                await running.result()
+            return running.counters()[0].status
+
+        told = trio.run(main)
+        assert during == [(0, 30, None)] * 30 + [(1, 30, 0)] * 30 + [(2, 30, 1)] * 30
+        assert status.committed == 2
+        assert status.input_rows == 30
+        assert status.processed_rows_per_second > 0
+        assert status.watermark == "1970-01-01T00:00:54.000Z"
+        assert status.details["sources"][0]["description"].startswith("FileStreamSource")
+        assert "committed up to 2" in told
+        assert "watermark 1970" in told
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"checkpoint": None}, "needs a checkpoint, the path of a folder of its own, and got None: there Spark"),
+            ({"checkpoint": ""}, "needs a checkpoint"),
+            ({"trigger": "sometimes"}, "got trigger='sometimes': it is None .* 'availableNow'"),
+            ({"trigger": 5}, "got trigger=5"),
+            ({"as_": "lists"}, "got as_='lists'"),
+            ({"output_mode": "overwrite"}, "got output_mode='overwrite'"),
+            ({"query_name": 3}, "got query_name=3"),
+        ],
+    )
+    def test_bad_arguments_are_refused_when_composing(self, landing, options, message):
+        """The mistake is told where it was made, and nothing is started."""
+        with pytest.raises(ps.CompositionError, match=rf"(?s)from_streaming\(\) at .*test_contents\.py:\d+ {message}"):
+            spark.from_streaming(landing.frame(), **{"checkpoint": landing.checkpoint, **options})
+        assert not landing.checkpoint.exists()
+
+    def test_a_frame_that_ends_is_refused(self, session):
+        """It is for from_dataframe, which is named; and the other way round."""
+        with pytest.raises(ps.CompositionError, match="has an end, and is no stream: from_dataframe reads it"):
+            spark.from_streaming(session.range(3), checkpoint="x")
+
+    def test_something_else_is_refused(self):
+        """Whatever is no DataFrame is named for what it is."""
+        with pytest.raises(ps.CompositionError, match=r"needs a streaming Spark DataFrame, and got \[1\] \(list\)"):
+            spark.from_streaming([1], checkpoint="x")
+
+    def test_two_columns_of_one_name_are_refused(self, landing):
+        """`row.key` would be either of them."""
+        with pytest.raises(ps.CompositionError, match="several named key"):
+            spark.from_streaming(landing.frame().select("key", "key"), checkpoint="x")
+
+    def test_a_handle_is_not_pickled(self, landing):
+        """A DataFrame lives in its driver; the message names it."""
+        with pytest.raises(TypeError, match=r"from_streaming\(DataFrame\[number, key\]\) cannot be pickled"):
+            pickle.dumps(landing.source())
