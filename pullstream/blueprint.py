@@ -15,6 +15,8 @@ from typing_extensions import TypeVar, override
 from pullstream.errors import CompositionError, ReuseError
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from pullstream.checker.pipeline import Check
     from pullstream.run import Beside, Running
 
@@ -174,6 +176,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         release_timeout: float = 5.0,
         check: "Check" = False,
         beside: "Beside | None" = None,
+        journal: "str | PathLike[str] | None" = None,
     ) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
@@ -187,6 +190,12 @@ class Pipeline(Blueprint, Generic[R_co]):
         it begins with the run and is cancelled at its end; it keeps no run going and hides no stall. What it raises
         aborts the run in order, and is the run's failure.
 
+        With `journal`, the path of a file, the run can be killed at any moment, and the next one with that journal goes
+        on after the last time that all sinks had completed: sources are read again, and what is done is dropped. A sink
+        may be given anew a time that it had not quite completed, so its effects replace what they were before. A run
+        that has come to its end does nothing again, and gives its result again. Times, and what modules keep beyond
+        them, are pickled (a file is trusted as the program is). One run at a time has a journal.
+
         >>> import trio, pullstream as ps
         >>> async def main():
         ...     async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
@@ -194,10 +203,13 @@ class Pipeline(Blueprint, Generic[R_co]):
         ...         return await running.result()
         >>> trio.run(main)
         ['a', 'b']
+
+        Raises:
+            JournalError: the journal belongs to another pipeline or to other sources, is in use, or cannot be used.
         """
         from pullstream.run import Running  # noqa: PLC0415 - a blueprint is data; only opening needs the runtime
 
-        return Running(self, limit=limit, release_timeout=release_timeout, check=check, beside=beside)
+        return Running(self, limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal)
 
 
 def advice(module: str, value: object, *, source: bool = False) -> str:

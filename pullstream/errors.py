@@ -53,6 +53,10 @@ class StalledError(PullstreamError):
     """Nothing in the run could move any more: everything waited for something else in it (DESIGN 4.2)."""
 
 
+class JournalError(PullstreamError):
+    """A run cannot go on with a journal: it belongs to another pipeline, is in use, or cannot hold what it should."""
+
+
 class Abandoned(PullstreamError):
     """What is awaited will not come: the stream was aborted before the time was complete."""
 

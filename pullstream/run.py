@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from os import PathLike
 from types import TracebackType
 from typing import Any, Generic, Self, cast
 
@@ -27,6 +28,7 @@ from pullstream.errors import (
     StalledError,
     without_cancelled,
 )
+from pullstream.journal.keeper import Keeper
 
 R = TypeVar("R")
 
@@ -45,6 +47,7 @@ class Running(Generic[R]):
         release_timeout: float,
         check: Check = False,
         beside: Beside | None = None,
+        journal: "str | PathLike[str] | None" = None,
     ) -> None:
         if beside is not None:
             callable_argument("open", "beside", beside)
@@ -52,6 +55,7 @@ class Running(Generic[R]):
         self._beside = beside
         self._checker = checker_for(check)
         self._run = Run(limit=limit, release_timeout=release_timeout, watcher=self._checker)
+        self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
         self._manager = self._open()
         # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
         self._scope = trio.CancelScope(shield=True)
@@ -187,6 +191,8 @@ class Running(Generic[R]):
         assembly = Assembly(run)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.progress.start()
+        if self._keeper is not None:
+            await self._keeper.begin()
         run.standstill.on_stall = self._stall
         outcome: BaseException | None = None
         try:
@@ -198,6 +204,8 @@ class Running(Generic[R]):
                     run.spawn_watch(self._end_at_a_violation, self._checker)
                 if self._beside is not None:
                     run.spawn_watch(self._look_on, self._beside)
+                if self._keeper is not None:
+                    run.spawn_watch(self._keep, self._keeper)
                 try:
                     yield
                     await (self.wait() if self._aborted or self._told else self.result())
@@ -209,6 +217,9 @@ class Running(Generic[R]):
         except BaseException as exc:
             if without_cancelled(exc) is not None:
                 raise
+        finally:
+            if self._keeper is not None:
+                self._keeper.close()
         if self._checker is not None:
             outcome = self._checker.verdict() or outcome
         self._report(self._with_trouble(outcome))
@@ -235,6 +246,11 @@ class Running(Generic[R]):
             self.progress.end(self._failure, abandoned=abandoned)
         except BaseException as exc:  # noqa: BLE001 - whoever waits for the end must hear of it, whatever it is
             abandoned, self._failure = False, self._failure or exc
+        if self._keeper is not None:
+            try:
+                await self._keeper.end()
+            except Exception as exc:  # noqa: BLE001 - raised where the run's end is told
+                abandoned, self._failure = False, self._failure or exc
         if abandoned:
             self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
         self._finished.set()
@@ -257,6 +273,18 @@ class Running(Generic[R]):
     async def _end_at_a_violation(self, checker: Checker) -> None:
         await checker.tripped.wait()
         self._scope.cancel()
+
+    async def _keep(self, keeper: Keeper) -> None:
+        """Have the journal kept; a run whose completions cannot be recorded ends."""
+        try:
+            await keeper.keep()
+        except BaseException as exc:
+            trouble = without_cancelled(exc)
+            if trouble is None:
+                raise
+            if self._cause is None:
+                self._cause = keeper.trouble = trouble
+                self._scope.cancel()
 
     async def _look_on(self, beside: Beside) -> None:
         """Run what looks on; what it raises ends the run in order, or what comes of it if it has ended already."""
@@ -317,13 +345,14 @@ def run(
     release_timeout: float = 5.0,
     check: Check = False,
     beside: Beside | None = None,
+    journal: "str | PathLike[str] | None" = None,
 ) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
     wait for the order, only for code that shields itself from cancellation. It may be called in any thread, and where
-    another event loop runs, as in a notebook: that one waits until it returns. `limit`, `release_timeout`, `check` and
-    `beside` (a progress display) are those of `Pipeline.open`.
+    another event loop runs, as in a notebook: that one waits until it returns. `limit`, `release_timeout`, `check`,
+    `beside` (a progress display) and `journal` (a run that can be killed and goes on) are those of `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
@@ -332,6 +361,7 @@ def run(
     Raises:
         BaseException: the stream's failure, as itself, with a note that names the module.
         Violation: with `check`, a rule was broken.
+        JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
     """
     if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
         raise CompositionError(
@@ -342,7 +372,9 @@ def run(
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
         )
     with borrowed_wakeups() as borrowed:
-        running = pipeline.open(limit=limit, release_timeout=release_timeout, check=check, beside=beside)
+        running = pipeline.open(
+            limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal
+        )
         return trio.run(_run, running, borrowed)
 
 

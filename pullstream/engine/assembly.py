@@ -12,9 +12,11 @@ from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.context import Context, SinkAccount
 from pullstream.engine.fused import Segment, Stage
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.progress import Keeping
+from pullstream.engine.seat import Carries
 from pullstream.engine.shared import Run
 from pullstream.errors import CompositionError, blame, without_cancelled
-from pullstream.protocol import Reader
+from pullstream.protocol import DONE, Reader
 
 FRAMES = 5
 """How many Python frames a termination takes in each kernel that it passes."""
@@ -93,6 +95,8 @@ class Assembly:
         above = [upstream.seat for upstream in upstreams]
         seat = self.run.progress.seat(names, site, above, summaries=kernel.summaries)
         kernel.connect(self.run, seat, upstreams)
+        if kernel.carries is Carries.MEMORY:
+            self.run.remembering.append(kernel)
         kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
         if kernel.depth * FRAMES > sys.getrecursionlimit() - SPARE_FRAMES:
             raise CompositionError(
@@ -116,10 +120,14 @@ class Consumer:
         self._reader = upstream.reader(self.seat.ports[0])
         self._account = SinkAccount(run, self.seat, [self._reader])
         self._body = body
+        self._progress = run.progress
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
         self.seat.meter.begin(sink=True)
+        keeper = self._progress.keeper
+        if keeper is not None and (exhausted := keeper.finished(self.seat)) is not None:
+            return await self._over_before(keeper, exhausted=exhausted)
         try:
             try:
                 result = await self._body(self._reader, Context(self._account))
@@ -127,6 +135,7 @@ class Consumer:
                 self._account.ended = True
             # Until upstream has let go, and without trouble, nothing that was left out looks complete.
             self.seat.freeze()
+            exhausted = self._reader.over
             await self._reader.abort()
         except BaseException as given:
             self.seat.freeze()
@@ -144,8 +153,25 @@ class Consumer:
             if exc is not given:
                 raise exc from given.__cause__
             raise
+        if keeper is not None:
+            keeper.finishes(self.seat, result, exhausted=exhausted)
         self.seat.complete()
         return result
+
+    async def _over_before(self, keeper: Keeping, *, exhausted: bool) -> Any:
+        """The result of an earlier run. What the sink did not want then it does not want now."""
+        try:
+            while exhausted and await self._reader.ask(self._account.limit) is not DONE:
+                await self._account.breathe()
+        except BaseException:
+            self.seat.freeze()
+            with trio.CancelScope(shield=True):
+                await self._reader.abort()
+            self.seat.abandon()
+            raise
+        await self._reader.abort()
+        self.seat.complete()
+        return keeper.result(self.seat)
 
 
 async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:

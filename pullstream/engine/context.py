@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic, thread_time
-from typing import Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 import attrs
 import trio
@@ -18,6 +18,9 @@ from pullstream.engine.waiting import Waiter, least
 from pullstream.errors import CapabilityError
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import less_equal
+
+if TYPE_CHECKING:
+    from pullstream.journal.memory import Memory
 
 T = TypeVar("T")
 
@@ -46,6 +49,14 @@ class Account:
         self.ended = False
         """Whether the module's stream is over: what it still does asks for nothing."""
         self._breath = 0.0
+        self._memory: Memory | None = None
+
+    @property
+    def memory(self) -> "Memory":
+        """What the module keeps from time to time."""
+        if self._memory is None:
+            self._memory = self.run.memory(self.seat)
+        return self._memory
 
     def take(self, time: Hashable) -> None:
         """Hold `time`, if anything gives the right to."""
@@ -209,6 +220,21 @@ class Context:
         if self._account.inputs:
             raise CapabilityError(f"{seat}, is not a source: its times follow from what it receives and holds")
         seat.advance(time)
+
+    @property
+    def memory(self) -> "Memory":
+        """What the module keeps from time to time: a dict, saved with the run's journal.
+
+        `ctx.memory.at(time)` gives it, to be changed because of what came at that time; see `Memory`.
+        """
+        return self._account.memory
+
+    def done(self, time: Hashable) -> bool:
+        """Whether an earlier run with this journal has completed everything that comes of `time`, at all sinks.
+
+        What a source answers at such a time is dropped; it may save itself the work. False without a journal.
+        """
+        return self._account.seat.done(time)
 
     # ---- what comes from upstream
 

@@ -9,6 +9,7 @@ from typing_extensions import override
 from pullstream.engine.context import Account, Context
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.row import Left
+from pullstream.engine.seat import Carries
 from pullstream.errors import ProtocolError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
@@ -21,6 +22,7 @@ class GeneratorKernel(Kernel[Any]):
     """
 
     waits: ClassVar[bool] = True
+    carries: Carries = Carries.MAYBE
 
     def __init__(self, function: Callable[..., AsyncGenerator[Any, None]], args: Any, kwargs: Any) -> None:
         self._function = function

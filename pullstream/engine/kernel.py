@@ -12,7 +12,7 @@ ends and then wakes a waiting abort has returned to its asker before the abort i
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
 from types import TracebackType
@@ -23,7 +23,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Source
 from pullstream.engine.lane import Lane
-from pullstream.engine.seat import Port, Seat
+from pullstream.engine.seat import Carries, Port, Seat
 from pullstream.engine.shared import Run
 from pullstream.engine.standstill import Signal
 from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
@@ -32,6 +32,7 @@ from timely import Summary
 
 if TYPE_CHECKING:
     from pullstream.engine.reach import Lasting
+    from pullstream.journal.memory import Memory
 
 T = TypeVar("T")
 
@@ -85,6 +86,9 @@ class Kernel(ABC, Generic[T]):
     this when the last one is. No times means none, ever.
     """
 
+    carries: "Carries" = Carries.NOTHING
+    """What the module knows, when a time is complete, beyond what is held: nothing that matters, or how it is kept."""
+
     depth: int = 0
     """How many kernels stand in a row above this one, with itself."""
 
@@ -105,6 +109,15 @@ class Kernel(ABC, Generic[T]):
         """The next answer: at most `limit` values at one time, or DONE; raise to fail.
 
         One call at a time. To deliver values before a failure, answer them now and raise at the next call.
+        """
+
+    def identity(self) -> object:
+        """In a source: what tells the outside from what it was when a journal was begun, by `==`; it is pickled."""
+
+    def restore(self) -> None:
+        """Take up what `memory` holds, before the run begins; called with a journal, where the module uses its memory.
+
+        What will be answered of it is to be held from now on.
         """
 
     async def release(self) -> None:
@@ -161,6 +174,7 @@ class Kernel(ABC, Generic[T]):
         self.run = run
         self.seat = seat
         seat.lasting = self.lasting
+        seat.carries = self.carries
         seat.meter.status = self.status
         self.inputs: list[Lane[object]] = [
             upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)
@@ -183,6 +197,14 @@ class Kernel(ABC, Generic[T]):
         self.__closed: trio.Event | None = None
         self.__release_failure: BaseException | None = None
         self.__breath = 0.0
+        self.__memory: Memory | None = None
+
+    @property
+    def memory(self) -> "Memory":
+        """What the module keeps from time to time: a dict, saved with the run's journal; see `Memory`."""
+        if self.__memory is None:
+            self.__memory = self.run.memory(self.seat)
+        return self.__memory
 
     @property
     def state(self) -> State:
@@ -233,6 +255,8 @@ class Kernel(ABC, Generic[T]):
                     answer = await self.produce(limit)
             else:
                 answer = await self.produce(limit)
+            if lane.drops is not None:
+                answer = await self.__beyond(lane.drops, answer, limit)
             if self.__state is State.OPEN:
                 if answer is not DONE:
                     if not self.trusted:
@@ -247,6 +271,21 @@ class Kernel(ABC, Generic[T]):
         finally:
             self.__pass_turn()
         return self.__terminal()
+
+    async def __beyond(self, drops: Callable[[Hashable], bool], answer: Batch[T] | Done, limit: int) -> Batch[T] | Done:
+        """The first answer at a time that an earlier run has not completed."""
+        while answer is not DONE and self.__state is State.OPEN and drops(answer.time):
+            if self.origin:
+                self.seat.advance(answer.time)
+            answer = DONE
+            if self.__finishing or not await self.breathe():
+                break
+            if self.waits:
+                with trio.CancelScope() as self.__scope:
+                    answer = await self.produce(limit)
+            else:
+                answer = await self.produce(limit)
+        return answer
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Serve an abort, or an error with its reason (R5, R6)."""

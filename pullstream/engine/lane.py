@@ -1,5 +1,6 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
+from collections.abc import Callable, Hashable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,7 +20,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Lane(Stamp, Reader[T_co]):
     """A reader of a kernel: one task's end of the edge."""
 
-    __slots__ = ("count", "kernel", "over", "trouble")
+    __slots__ = ("count", "drops", "kernel", "over", "trouble")
 
     def __init__(self, kernel: "Kernel[T_co]", port: Port) -> None:
         super().__init__(kernel.run.progress, port)
@@ -29,6 +30,11 @@ class Lane(Stamp, Reader[T_co]):
         port.seat.meter.ins.append(self.count)
         self.over = False
         self.trouble: BaseException | None = None
+        # Every lane of an edge drops what the first one does: that one is told when the run begins.
+        self.drops: Callable[[Hashable], bool] | None = next(
+            (lane.drops for lane in kernel.lanes if lane.port is port), None
+        )
+        """Times that are not let pass, because an earlier run has completed what comes of them."""
         kernel.lanes.append(self)
 
     @override

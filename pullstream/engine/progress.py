@@ -28,6 +28,7 @@ from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, S
 
 if TYPE_CHECKING:
     from pullstream.engine.shared import Run
+    from pullstream.journal.memory import Memory
 
 
 _ADVICE = (
@@ -55,6 +56,38 @@ class Mirroring(Protocol):
 
     def mirrored(self) -> Iterable[Hashable]:
         """The times to hold, as of now."""
+        ...
+
+
+class Keeping(Protocol):
+    """Who keeps the journal of a run."""
+
+    def done(self, seat: Seat, time: Hashable) -> bool:
+        """Whether everything that comes of a time at a module's output was complete before."""
+        ...
+
+    def memory(self, seat: Seat) -> "Memory":
+        """What a module keeps."""
+        ...
+
+    def stop(self) -> None:
+        """Sources are about to end in the middle of a time: record nothing from now on."""
+        ...
+
+    async def until_recorded(self, seat: Seat, time: Hashable) -> None:
+        """Wait until the journal says that everything that comes of a time at a module's output is complete."""
+        ...
+
+    def finished(self, seat: Seat) -> bool | None:
+        """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""
+        ...
+
+    def result(self, seat: Seat) -> Any:
+        """What a sink gave that came to its end in an earlier run."""
+        ...
+
+    def finishes(self, seat: Seat, result: object, *, exhausted: bool) -> None:
+        """A sink has come to its end, and all it did is done."""
         ...
 
 
@@ -116,6 +149,8 @@ class Progress:
         # Such a one has often ended before anybody looks, and costs no tracker then.
         self._observed = not inner
         self._reach: Reach | None = None
+        self.keeper: Keeping | None = None
+        """Who keeps the run's journal, if it has one."""
         self._looking = False
         self._ended = False
         self._places = 0
@@ -482,6 +517,16 @@ class Progress:
         signal = Signal(self._standstill)
         await self.until([Movement(seats, frontiers, signal)], signal)
 
+    @property
+    def seats(self) -> Sequence[Seat]:
+        """Every module's place, in the order in which they are numbered."""
+        return self._seats
+
+    @property
+    def sinks(self) -> Sequence[Seat]:
+        """The places of the sinks."""
+        return self._sinks
+
     def signal(self) -> Signal:
         """An event for one task of the run to wait for."""
         return Signal(self._standstill)
@@ -515,6 +560,8 @@ class Progress:
         waiter = self._fulfilling(seat, time)
         await self.until([waiter], waiter.event)
         if waiter.fulfilled(self.tracker):
+            if self.keeper is not None:
+                await self.keeper.until_recorded(seat, time)
             return
         for sink in self._sinks:
             if sink.failure is not None:

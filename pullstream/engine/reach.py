@@ -97,6 +97,11 @@ class Reach:
         """What comes of whatever comes to an input of a module at a time."""
         return self._follow(*self._through(seat, number, time))
 
+    def sinks_below(self, seat: Seat) -> list[Seat]:
+        """Every sink that anything at a module can come to."""
+        below = self._anything_below([seat])
+        return [sink for sink in self._sinks if sink in below]
+
     def _follow(self, todo: list[tuple[Seat, Hashable]], cut: list[Seat]) -> list[Reached]:
         seen = set(todo)
         times: dict[Seat, list[Hashable]] = {}

@@ -84,6 +84,19 @@ class Ending(Enum):
     ABANDONED = "abandoned"
 
 
+class Carries(Enum):
+    """What a module knows of a time that is complete, apart from what it holds."""
+
+    NOTHING = "nothing"
+    """Nothing that matters for what comes later."""
+    MEMORY = "memory"
+    """Something, in its `memory`."""
+    MAYBE = "maybe"
+    """A user's code, which is to keep it in `ctx.memory`."""
+    LOST = "lost"
+    """Something, of which no journal knows."""
+
+
 class Seat:
     """A module's place in the sidecar: its name, its input and output, and what it holds."""
 
@@ -107,6 +120,7 @@ class Seat:
         """What the module does to the times of each input; nothing, if it does not say."""
         self.lasting: Lasting | None = None
         """The last times below at which what comes at a time still matters, where the summaries do not tell."""
+        self.carries = Carries.NOTHING
         # A graph numbers its ports so: node by node, the inputs before the output.
         self.ports = [Port(self, place + number) for number in range(len(upstreams))]
         self.output = place + len(upstreams)
@@ -215,6 +229,19 @@ class Seat:
         return True
 
     # ---- what comes of a time
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the module has a memory, or may have one."""
+        return self.carries in (Carries.MEMORY, Carries.MAYBE)
+
+    def done(self, time: Hashable) -> bool:
+        """Whether an earlier run with this journal has completed everything that `time` at this output leads to.
+
+        What is answered at such a time is dropped: a source may save itself the work. False without a journal.
+        """
+        keeper = self._progress.keeper
+        return keeper is not None and keeper.done(self, time)
 
     def fulfilled(self, time: Hashable) -> bool:
         """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.

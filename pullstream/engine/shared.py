@@ -8,8 +8,9 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.progress import Progress
-from pullstream.engine.seat import Port
+from pullstream.engine.seat import Port, Seat
 from pullstream.engine.standstill import Signal, Standstill
+from pullstream.journal.memory import Memory
 
 
 class Watcher(Protocol):
@@ -22,8 +23,24 @@ class Watcher(Protocol):
 class Finishing(Protocol):
     """A source, to the run."""
 
+    @property
+    def seat(self) -> Seat:
+        """Its place."""
+        ...
+
+    def identity(self) -> object:
+        """What tells one state of the outside from another."""
+        ...
+
     def finish(self) -> None:
         """Come to the end by itself."""
+
+
+class Restoring(Protocol):
+    """A module with a memory, to the run."""
+
+    def restore(self) -> None:
+        """Take it up."""
 
 
 class Run:
@@ -44,6 +61,8 @@ class Run:
         self.sources: set[Finishing] = set()
         """Those that have not ended."""
         self.finishing = False
+        self.remembering: list[Restoring] = []
+        """Modules that are to take up what they kept in an earlier run, before this one begins."""
         self.standstill = Standstill()
         self.progress = Progress(self.spawn, self.standstill)
         self.nursery: trio.Nursery
@@ -92,8 +111,15 @@ class Run:
     def finish(self) -> None:
         """Have every source end by itself; those that are opened from now on are empty."""
         self.finishing = True
+        if self.progress.keeper is not None:
+            self.progress.keeper.stop()
         for source in list(self.sources):
             source.finish()
+
+    def memory(self, seat: Seat) -> Memory:
+        """What a module keeps from time to time."""
+        keeper = self.progress.keeper
+        return Memory(seat) if keeper is None else keeper.memory(seat)
 
     def signal(self) -> Signal:
         """An event for one task of the run to wait for, and another to set; the wait is an inside one (DESIGN 4.2)."""
@@ -136,6 +162,7 @@ class InnerRun(Run):
         self.depth = outer.depth
         self.nursery = outer.nursery
         self.sources = outer.sources
+        self.remembering = []
         self.standstill = outer.standstill
         self.progress = Progress(self.spawn, self.standstill, inner=True)
 

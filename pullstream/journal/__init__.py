@@ -1,0 +1,23 @@
+"""Runs that survive being killed: `run(pipeline, journal=PATH)` goes on where the last run with that journal was.
+
+The journal holds, for every sink, what is complete at its output (its effects included), and what modules keep beyond
+a time, as of then. It is one SQLite file, written in one transaction whenever frontiers have moved.
+
+**The rule.** A time from which everything that can be reached at every sink is complete in the journal is *done*, and
+is dropped where it appears: where times begin (at sources, and at what gives times of its own: `stamp`, `epochs`), at
+the inputs of modules that have a memory, and at the sinks'. A source that does nothing about it reads again from the
+beginning, and its old times are dropped by the kernel. What else is in the run is computed again, from whole times, so
+it need not be saved; and a sink may be given a time that it had taken only a part of, or all of a moment before the
+run was killed: its effects are idempotent by time.
+
+**For authors of sources.** `self.seat.done(time)` (in a generator `ctx.done(time)`) says whether a time is done, in an
+earlier run: skip what it would take to read it. Nothing is done without a journal. What a source decided once and must
+decide alike again, before anything of it may be recorded (which file got which time), goes into
+`self.memory.ledger[key] = value`, which is saved with whatever is recorded next; what an offset or a length was as of a
+time goes into `self.memory.at(time)[key] = value`, and is given back as of what is done. `self.identity()` may return
+what tells one state of the outside from another (files with their sizes): a run with a journal that was written over
+another one is refused.
+
+**For authors of modules.** What is kept beyond the completion of a time goes into `self.memory` (`ctx.memory`), a
+dict with versions; see `Memory`.
+"""

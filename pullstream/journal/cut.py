@@ -1,0 +1,74 @@
+"""What a journal says is done: times from which everything that can be reached at every sink is complete."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from pullstream.engine.reach import Reach, Reached
+from pullstream.engine.seat import NOTHING, Seat
+from timely import Antichain, TimelyError
+
+Frontiers = Sequence[Antichain[Any]]
+"""What may still come at a sink, by each of several accounts: what one of them excludes does not."""
+
+
+def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
+    """What two runs know of a sink together."""
+    try:
+        rest = [frontier for frontier in before if not frontier <= now]
+    except TimelyError:
+        rest = list(before)
+    if any(frontier >= now for frontier in rest):
+        return rest
+    return [*rest, now]
+
+
+class Cut:
+    """Frontiers of all sinks, and what they mean elsewhere."""
+
+    def __init__(self, reach: Reach, sinks: Mapping[Seat, Frontiers]) -> None:
+        self._reach = reach
+        self._sinks = sinks
+
+    def output_done(self, seat: Seat, time: Hashable) -> bool:
+        """Whether everything that comes of a time at a module's output is complete."""
+        return self._complete(self._reach.from_output(seat, time))
+
+    def input_done(self, seat: Seat, time: Hashable) -> bool:
+        """Whether everything that comes of a time at a module's inputs, or at its output if it has none, is."""
+        if seat in self._sinks:
+            return any(not _may_come(frontier, time) for frontier in self._sinks[seat])
+        if not seat.upstreams:
+            return self.output_done(seat, time)
+        return all(self._complete(self._reach.from_input(seat, port, time)) for port in range(len(seat.upstreams)))
+
+    def over(self, seat: Seat) -> bool:
+        """Whether all sinks below a module have come to their end."""
+        return all(any(not each.elements for each in self._sinks[sink]) for sink in self._reach.sinks_below(seat))
+
+    def _complete(self, reached: Sequence[Reached]) -> bool:
+        return bool(reached) and all(
+            all(any(not _may_come(frontier, time) for frontier in self._sinks[each.sink]) for time in each.times)
+            and (each.tells or any(not frontier.elements for frontier in self._sinks[each.sink]))
+            for each in reached
+        )
+
+
+def _may_come(frontier: Antichain[Any], time: Hashable) -> bool:
+    try:
+        return frontier.less_equal(time)
+    except TimelyError:
+        return True
+
+
+def remembered(test: Callable[[Hashable], bool]) -> Callable[[Hashable], bool]:
+    """The same test, which answers at once for the time it was asked for last."""
+    last: Hashable = NOTHING
+    answer = False
+
+    def tested(time: Hashable) -> bool:
+        nonlocal last, answer
+        if time is not last and time != last:
+            answer, last = test(time), time
+        return answer
+
+    return tested

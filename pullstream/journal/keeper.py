@@ -1,0 +1,289 @@
+"""Keeping a run's journal: what the last run left behind is given out, and what this one completes is recorded."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from os import PathLike
+from time import monotonic
+from typing import Any, Final, cast
+
+import trio
+
+from pullstream.blueprint import Pipeline
+from pullstream.engine.lane import Lane
+from pullstream.engine.seat import Seat
+from pullstream.engine.shared import Run
+from pullstream.engine.standstill import LOOKS_ON
+from pullstream.errors import JournalError
+from pullstream.journal.cut import Cut, Frontiers, merged, remembered
+from pullstream.journal.fingerprint import difference, fingerprint
+from pullstream.journal.memory import Changes, Ledger, Memory, pickled
+from pullstream.journal.store import Entry, Record, Store, unpickled
+from timely import BEGINNING, Antichain
+
+SHARE: Final = 0.2
+"""At most this part of the time is spent on recording, unless somebody waits for it."""
+
+_UNKNOWN: Final = [Antichain([BEGINNING])]
+
+
+class Keeper:
+    """The journal of one run."""
+
+    def __init__(self, path: "str | PathLike[str]", pipeline: Pipeline[Any], run: Run) -> None:
+        self._path = path
+        self._pipeline = pipeline
+        self._run = run
+        self._store: Store
+        self._cut: Cut
+        self._frontiers: dict[Seat, Frontiers] = {}
+        """What is known of each sink, that of earlier runs included, when it was last looked at."""
+        self._written: dict[Seat, Frontiers] = {}
+        """The same, as it is in the journal."""
+        self._results: dict[Seat, bytes] = {}
+        self._finished: dict[Seat, tuple[bool, bytes | None]] = {}
+        self._saved: dict[str, dict[int, dict[bytes, bytes]]] = {}
+        self._memories: dict[Seat, Memory] = {}
+        self._lock = trio.Lock()
+        self._urgent = trio.Event()
+        self._recorded = trio.Event()
+        self._over = False
+        self._last: Record | None = None
+        self.trouble: BaseException | None = None
+        self.records = 0
+        """How often something was recorded."""
+
+    # ---- the beginning
+
+    async def begin(self) -> None:
+        """Open the journal and have the run, whose modules are in their places, go on from there.
+
+        Raises:
+            JournalError: it is in use, damaged, or that of another pipeline or of other sources.
+        """
+        with trio.CancelScope(shield=True):
+            self._store = await trio.to_thread.run_sync(Store, self._path)
+            try:
+                entries = await trio.to_thread.run_sync(self._read)
+                self._go_on(entries)
+            except BaseException:
+                self._store.close()
+                raise
+
+    def _read(self) -> dict[int, Entry]:
+        store = self._store
+        entries = store.sinks()
+        nodes = range(len(self._run.progress.seats))
+        for table in ("memory", "ledger"):
+            self._saved[table] = {node: store.memory(table, node) for node in nodes}
+        self._check_pipeline()
+        return entries
+
+    def _check_pipeline(self) -> None:
+        now = fingerprint(self._pipeline)
+        recorded = self._store.about("pipeline")
+        if recorded is None:
+            self._store.write(Record({}, {}, {}, {"pipeline": pickled(now, "it says what the pipeline is")}))
+            return
+        different = difference(unpickled(recorded, self._store.path), now)
+        if different:
+            raise JournalError(
+                f"the journal {self._store.path} belongs to another pipeline: {different}. Run the one it belongs to, "
+                f"or begin anew with another journal"
+            )
+
+    def _check_sources(self) -> None:
+        about: dict[str, bytes] = {}
+        for source in sorted(self._run.sources, key=lambda source: source.seat.node):
+            identity = source.identity()
+            name = f"source {source.seat.node}"
+            recorded = self._store.about(name)
+            if recorded is not None:
+                before = unpickled(recorded, self._store.path)
+                if before != identity:
+                    raise JournalError(
+                        f"the journal {self._store.path} was written over another state of {source.seat}: it was "
+                        f"{_short(before)}, and is {_short(identity)}. What was completed then may not be what would "
+                        f"come of it now: begin anew with another journal, or put back what it read"
+                    )
+            elif identity is not None:
+                about[name] = pickled(identity, f"it tells what {source.seat} reads")
+        if about:
+            self._store.write(Record({}, {}, {}, about))
+
+    def _go_on(self, entries: dict[int, Entry]) -> None:
+        progress = self._run.progress
+        self._check_sources()
+        for seat in progress.sinks:
+            entry = entries.get(seat.node)
+            self._frontiers[seat] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self._store.path)
+            if entry is not None and entry.result is not None:
+                self._results[seat] = entry.result
+                self._finished[seat] = unpickled(entry.result, self._store.path)
+        self._written = dict(self._frontiers)
+        self._cut = Cut(progress.reach, dict(self._frontiers))
+        progress.keeper = self
+        if entries:
+            for stamp in progress.stamps:
+                if isinstance(stamp, Lane):
+                    stamp.drops = self._drops(cast("Lane[Any]", stamp))
+            for source in list(self._run.sources):
+                if self._cut.over(source.seat):
+                    source.finish()
+        for kernel in self._run.remembering:
+            kernel.restore()
+
+    def _drops(self, lane: "Lane[Any]") -> Callable[[Hashable], bool] | None:
+        """Which times an edge does not let pass, because they are done."""
+        cut, above, below = self._cut, lane.kernel.seat, lane.port.seat
+        begins = not above.upstreams or any(not row for row in _rows(above))
+        ends = below in self._frontiers or below.remembers
+        if begins and ends:
+            return remembered(lambda time: cut.output_done(above, time) or cut.input_done(below, time))
+        if begins:
+            return remembered(lambda time: cut.output_done(above, time))
+        return remembered(lambda time: cut.input_done(below, time)) if ends else None
+
+    # ---- for the modules
+
+    @property
+    def resumed(self) -> bool:
+        """Whether an earlier run left something to go on from."""
+        return any(frontiers is not _UNKNOWN for frontiers in self._frontiers.values())
+
+    def done(self, seat: Seat, time: Hashable) -> bool:
+        """Whether everything that comes of a time at a module's output was complete; of a sink, whether it was."""
+        return self._cut.input_done(seat, time) if seat in self._frontiers else self._cut.output_done(seat, time)
+
+    def memory(self, seat: Seat) -> Memory:
+        """What a module keeps, as of what is done."""
+        memory = self._memories.get(seat)
+        if memory is None:
+            memory = self._memories[seat] = Memory(seat, saves=True)
+            memory.restore(self._saved["memory"].pop(seat.node, {}), self._saved["ledger"].pop(seat.node, {}))
+        return memory
+
+    def finished(self, seat: Seat) -> bool | None:
+        """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""
+        return self._finished[seat][0] if seat in self._finished else None
+
+    def result(self, seat: Seat) -> Any:
+        """What a sink gave that came to its end in an earlier run.
+
+        Raises:
+            JournalError: that could not be kept.
+        """
+        result = self._finished[seat][1]
+        if result is None:
+            raise JournalError(
+                f"{seat}, came to its end in an earlier run with the journal {self._store.path}, and there is nothing "
+                f"left to do; but its result could not be kept, because it cannot be pickled. To do it all again, "
+                f"begin anew with another journal"
+            )
+        return unpickled(result, self._store.path)
+
+    def finishes(self, seat: Seat, result: object, *, exhausted: bool) -> None:
+        """A sink has come to its end, and all it did is done."""
+        try:
+            kept = pickled(result, "it is the result")
+        except JournalError:
+            kept = None
+        self._results[seat] = pickled((exhausted, kept), "it is the result")
+
+    # ---- recording
+
+    async def keep(self) -> None:
+        """Record what is complete, whenever something more is; runs beside the pipeline."""
+        LOOKS_ON.set(True)
+        progress = self._run.progress
+        while True:
+            before = [seat.frontier for seat in progress.sinks]
+            began = monotonic()
+            await self.record()
+            with trio.move_on_after((monotonic() - began) * (1 / SHARE - 1)):
+                await self._urgent.wait()
+            self._urgent = trio.Event()
+            await progress.moved(progress.sinks, before)
+
+    async def record(self) -> None:
+        """Record what is complete by now, if it is more than before; on the disk when this returns."""
+        async with self._lock:
+            if self._over:
+                return
+            frontiers = self._look()
+            record = self._record(frontiers)
+            if record:
+                with trio.CancelScope(shield=True):
+                    await trio.to_thread.run_sync(self._store.write, record)
+                self.records += 1
+            self._written = frontiers
+            self._recorded.set()
+            self._recorded = trio.Event()
+
+    def _look(self) -> dict[Seat, Frontiers]:
+        for seat in self._run.progress.sinks:
+            now: Antichain[Any] = Antichain() if seat in self._results else seat.frontier
+            self._frontiers[seat] = merged(self._frontiers[seat], now)
+        return dict(self._frontiers)
+
+    def _record(self, frontiers: dict[Seat, Frontiers]) -> Record:
+        sinks = {
+            seat.node: Entry(pickled(frontiers[seat], f"it is a time at {seat}"), self._results.get(seat))
+            for seat in frontiers
+            if frontiers[seat] != self._written[seat]
+        }
+        if not sinks:
+            return Record({}, {}, {})
+        cut = Cut(self._run.progress.reach, frontiers)
+        memory: dict[int, Changes] = {}
+        ledger: dict[int, Changes] = {}
+        for seat, kept in self._memories.items():
+            changes = kept.take(partial(cut.input_done, seat))
+            if changes:
+                memory[seat.node] = changes
+            decided = kept.ledger.take() if isinstance(kept.ledger, Ledger) else {}
+            if decided:
+                ledger[seat.node] = decided
+        return Record(sinks, memory, ledger)
+
+    async def until_recorded(self, seat: Seat, time: Hashable) -> None:
+        """Wait until the journal says that everything that comes of a time at a module's output is complete."""
+        while not Cut(self._run.progress.reach, self._written).output_done(seat, time):
+            if self.trouble is not None:
+                raise self.trouble
+            if self._over:
+                raise JournalError(f"what {time!r} at {seat} leads to was not recorded: the run is being ended")
+            self._urgent.set()
+            await self._recorded.wait()
+
+    def stop(self) -> None:
+        """Sources are about to end in the middle of a time, which will look complete: record nothing from now on."""
+        if not self._over:
+            # There is no way to tell later what was complete and what was cut short.
+            self._last = self._record(self._look())
+            self._over = True
+
+    async def end(self) -> None:
+        """The run is over: record what it has completed, and let go of the journal."""
+        with trio.CancelScope(shield=True):
+            try:
+                if self.trouble is None:
+                    await self.record()
+                    if self._last:
+                        await trio.to_thread.run_sync(self._store.write, self._last)
+            finally:
+                self.close()
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._over = True
+        self._recorded.set()
+        self._store.close()
+
+
+def _rows(seat: Seat) -> Sequence[Any]:
+    return [row for row in seat.summaries if isinstance(row, (list, tuple))]
+
+
+def _short(identity: object) -> str:
+    text = repr(identity)
+    return text if len(text) <= 200 else f"{text[:197]}..."

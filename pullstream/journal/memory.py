@@ -1,0 +1,185 @@
+"""What a module keeps beyond a time: a dict with a version for every time, of which the journal saves one."""
+
+import pickle
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Final
+
+from typing_extensions import override
+
+from pullstream.errors import JournalError
+from timely import less_equal
+
+if TYPE_CHECKING:
+    from pullstream.engine.seat import Seat
+
+Changes = dict[bytes, bytes | None]
+"""What became of keys, both pickled; None for one that is gone."""
+
+_NONE: Final = object()
+
+
+class Memory(MutableMapping[Any, Any]):
+    """A module's own dict, which a journal, if there is one, saves as of the times that are done.
+
+    `memory.at(time)` is called before it is changed because of what came at `time`, and gives the dict itself: what was
+    there before is then the state as of the time before. Times must be in order, or the module has no state as of a
+    time, and the run fails; with `ordered=False` they need not, and a key must be written at one time only. A value
+    that is changed in place is saved if it is assigned again. Keys and values are pickled.
+
+    >>> memory = Memory()
+    >>> memory.at(3)["tea"] = 1
+    >>> memory
+    {'tea': 1}
+    """
+
+    def __init__(self, seat: "Seat | None" = None, *, saves: bool = False) -> None:
+        self._seat = seat
+        self.saves = saves
+        """Whether there is a journal; without one nothing is noted, and times may be in any order."""
+        self._now: dict[Any, Any] = {}
+        self._time: Any = _NONE
+        self._touched: dict[Hashable, set[Any]] = {}
+        self._sealed: list[tuple[Any, Changes]] = []
+        self.ledger: MutableMapping[Any, Any] = Ledger(seat) if saves else {}
+        """What holds from now on, whatever the time, and is saved before anything that follows from it."""
+
+    def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
+        """The dict, to be changed because of what came at `time`.
+
+        Raises:
+            JournalError: `time` is not at or after the one before.
+        """
+        if self.saves and time is not self._time and time != self._time:
+            if ordered:
+                self._follow(time)
+            self._time = time
+        return self
+
+    def _follow(self, time: Hashable) -> None:
+        before = self._time
+        if before is _NONE:
+            return
+        if not less_equal(before, time):
+            raise JournalError(
+                f"{self._seat}, carries a state from value to value, and {time!r} came after {before!r}: such a state "
+                f"cannot be told for a time, so no journal can save it. Have the values in the order of their times: "
+                f"sort_by_time() above it does that"
+            )
+        self._seal(before)
+
+    def _seal(self, time: Hashable) -> None:
+        touched = self._touched.pop(time, None)
+        if touched:
+            self._sealed.append((time, self._pickled(touched)))
+
+    def _pickled(self, keys: set[Any]) -> Changes:
+        return {self.pickle(key): self.pickle(self._now[key]) if key in self._now else None for key in keys}
+
+    def pickle(self, what: object) -> bytes:
+        """Bytes for a key or a value."""
+        return pickled(what, f"{self._seat}, keeps it beyond its time")
+
+    # ---- for the journal
+
+    def restore(self, saved: Mapping[bytes, bytes], ledger: Mapping[bytes, bytes]) -> None:
+        """Begin with what was saved."""
+        self._now = {pickle.loads(key): pickle.loads(value) for key, value in saved.items()}  # noqa: S301 - its own file
+        if isinstance(self.ledger, Ledger):
+            self.ledger.restore(ledger)
+
+    def take(self, done: Callable[[Hashable], bool]) -> Changes:
+        """What changed up to and with the times that are done, and was not taken before."""
+        changes: Changes = {}
+        while self._sealed and done(self._sealed[0][0]):
+            changes |= self._sealed.pop(0)[1]
+        if not self._sealed:
+            for time in [time for time in self._touched if done(time)]:
+                changes |= self._pickled(self._touched.pop(time))
+        return changes
+
+    # ---- a dict
+
+    def _touch(self, key: Any) -> None:
+        if self.saves:
+            if self._time is _NONE:
+                raise JournalError(f"{self._seat}, changed its memory outside of a time: memory.at(time)[key] = value")
+            self._touched.setdefault(self._time, set()).add(key)
+
+    @override
+    def __getitem__(self, key: Any) -> Any:
+        return self._now[key]
+
+    @override
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._now[key] = value
+        self._touch(key)
+
+    @override
+    def __delitem__(self, key: Any) -> None:
+        del self._now[key]
+        self._touch(key)
+
+    @override
+    def __contains__(self, key: object) -> bool:
+        return key in self._now
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._now)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._now)
+
+    @override
+    def __repr__(self) -> str:
+        return repr(self._now)
+
+
+class Ledger(dict[Any, Any]):
+    """What was decided once: saved as it is with whatever is recorded next."""
+
+    def __init__(self, seat: "Seat | None") -> None:
+        super().__init__()
+        self._seat = seat
+        self._changed: set[Any] = set()
+
+    def restore(self, saved: Mapping[bytes, bytes]) -> None:
+        """Begin with what was saved."""
+        super().update({pickle.loads(key): pickle.loads(value) for key, value in saved.items()})  # noqa: S301 - own file
+
+    def take(self) -> Changes:
+        """What changed since the last time."""
+        changed, self._changed = self._changed, set()
+        reason = f"{self._seat}, decides by it"
+        return {pickled(key, reason): pickled(self[key], reason) if key in self else None for key in changed}
+
+    @override
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._changed.add(key)
+
+    @override
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        self._changed.add(key)
+
+    @override
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+
+def pickled(what: object, reason: str) -> bytes:
+    """Bytes for what a journal saves.
+
+    Raises:
+        JournalError: it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(what, protocol=5)
+    except Exception as exc:
+        raise JournalError(
+            f"{what!r} ({type(what).__name__}) cannot be written to a journal, because it cannot be pickled ({exc}); "
+            f"{reason}"
+        ) from exc

@@ -1,0 +1,351 @@
+"""A run with a journal goes on where the last one was: what is done is dropped, what is not is done whole."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+
+
+class Stop(Exception):
+    """What ends a run in the middle."""
+
+
+def stopping_at(value):
+    """A function that gives what it is given, until it comes to a value."""
+
+    def check(n):
+        if n == value:
+            raise Stop
+        return n
+
+    return check
+
+
+def numbers(count=10):
+    """0, 1, ... two at each time."""
+    return ps.values(range(count), time=lambda n: n // 2)
+
+
+def storing(out, *between, source=None):
+    """A pipeline that stores what there is at each time."""
+    return ps.pipe(source or numbers(), *between, ps.at_completion(out.__setitem__))
+
+
+def run_until(pipeline, path, **options):
+    """Run, and put up with the end that a test has made."""
+    try:
+        return ps.run(pipeline, journal=path, **options)
+    except Stop:
+        return None
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_a_run_goes_on_after_the_last_complete_time(path, limit):
+    """What was completed is not done again, and what was begun is done whole."""
+    done = []
+    for stop in (3, 7, 7, None):
+        out = {}
+        run_until(storing(out, ps.map(stopping_at(stop))), path, limit=limit)
+        done.append(out)
+    assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4, 5]}, {}, {3: [6, 7], 4: [8, 9]}]
+
+
+def test_a_finished_run_does_nothing_again_and_gives_its_result(path):
+    """After its end a run reads nothing and has no effects, and gives what it gave."""
+    read, out = [], []
+    for _ in range(3):
+        pipeline = ps.pipe(numbers(), ps.tap(read.append), ps.tee(ps.collect(), ps.drain(out.append)))
+        assert ps.run(pipeline, journal=path) == (list(range(10)), None)
+    assert read == out == list(range(10))
+
+
+def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
+    """A result that cannot be pickled does no harm to its run; the next one says why there is none."""
+    pipeline = ps.pipe(numbers(), ps.map(lambda n: lambda: n), ps.last())
+    assert ps.run(pipeline, journal=path)() == 9
+    with pytest.raises(ps.JournalError, match="nothing left to do; but its result could not be kept"):
+        ps.run(pipeline, journal=path)
+
+
+def waiting_at(value):
+    """An async function that gives what it is given, and waits for ever at one value."""
+
+    async def wait(n):
+        if n == value:
+            await trio.sleep_forever()
+        return n
+
+    return wait
+
+
+def test_each_sink_is_given_what_it_has_not_completed(path):
+    """Of two sinks the one that was ahead is given nothing twice, and the one behind everything it lacks."""
+
+    async def main(stop):
+        fast, slow = {}, {}
+        behind = ps.pipe(ps.map_async(waiting_at(stop), 1), ps.at_completion(slow.__setitem__))
+        pipeline = ps.pipe(numbers(100), ps.tee(ps.at_completion(fast.__setitem__), behind, lag=20))
+        async with pipeline.open(journal=path, limit=2) as running:
+            await trio.testing.wait_all_tasks_blocked()
+            await (running.result() if stop is None else running.abort())
+        return fast, slow
+
+    ahead, behind = trio.run(main, 40)
+    assert list(behind) == list(range(20))
+    assert len(behind) < len(ahead) < 50
+    rest, lacking = trio.run(main, None)
+    assert [*ahead, *rest] == list(range(50))
+    assert [*behind, *lacking] == list(range(50))
+    assert lacking[20] == [40, 41]
+
+
+class Named(int):
+    """A number that looks the same, whichever it is."""
+
+    def __repr__(self):
+        return "n"
+
+
+def test_sources_are_told_what_is_done(path):
+    """A source may ask which times are done, and skip the work; without a journal none is."""
+    read = []
+
+    @ps.source
+    async def days(ctx, stop):
+        for day in range(5):
+            if not ctx.done(day):
+                read.append(day)
+                stopping_at(stop)(day)
+                yield ps.Batch(day, [day])
+
+    def pipeline(stop):
+        return ps.pipe(days(Named(stop)), ps.at_completion(lambda *_: None))
+
+    ps.run(pipeline(-1))
+    assert read == [0, 1, 2, 3, 4]
+    read.clear()
+    run_until(pipeline(3), path)
+    assert read == [0, 1, 2, 3]
+    read.clear()
+    ps.run(pipeline(-1), journal=path)
+    # The last one that was given may still have been in flight.
+    assert read == [2, 3, 4]
+
+
+def test_epochs_are_counted_from_the_beginning(path):
+    """A module that counts epochs counts all, and drops those that are done."""
+    seen = []
+    for stop in (7, None):
+        out = {}
+        source = ps.pipe(ps.values(range(10)), ps.tap(seen.append), ps.epochs(3))
+        run_until(storing(out, ps.map(stopping_at(stop)), source=source), path)
+    assert out == {2: [6, 7, 8], 3: [9]}
+    assert seen[-10:] == list(range(10))
+
+
+def test_windows_get_everything_they_are_made_of(path):
+    """Values in several windows are given again until the last of these is complete."""
+
+    def windows(stop, out):
+        source = ps.pipe(ps.values(range(20), time=int), ps.map(stopping_at(stop)))
+        return storing(out, ps.sliding(4, 2), source=source)
+
+    whole, parts = {}, {}
+    ps.run(windows(None, whole))
+    for stop in (5, 9, 10, 17, None):
+        run_until(windows(stop, parts), path)
+    assert parts == whole
+
+
+def test_joins_within_get_everything_that_may_match(path):
+    """Values that may match later ones are given again until those are complete."""
+
+    def pairs(stop, out):
+        left = ps.pipe(ps.values(range(20), time=int), ps.map(stopping_at(stop)))
+        joined = ps.join(left, ps.values(range(20), time=int), on=lambda n: n % 2, within=3)
+        return storing(out, ps.sort_by_time(lambda pair: pair), source=joined)
+
+    whole, parts = {}, {}
+    ps.run(pairs(None, whole))
+    for stop in (5, 9, 10, 17, None):
+        run_until(pairs(stop, parts), path)
+    assert parts == whole
+
+
+def test_finishing_early_is_not_the_end(path):
+    """What finish() cut short was not completed: the next run does it whole."""
+
+    async def main(seconds):
+        out = {}
+        async with storing(out, source=ps.pipe(ps.interval(1.0), ps.epochs(3))).open(journal=path) as running:
+            await trio.sleep(seconds)
+            await running.finish()
+        return out
+
+    cut_short = trio.run(main, 4.5, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert cut_short == {0: [0, 1, 2], 1: [3]}
+    assert trio.run(main, 6.5, clock=trio.testing.MockClock(autojump_threshold=0)) == {1: [3, 4, 5]}
+
+
+def test_another_pipeline_is_refused(path):
+    """A journal knows its pipeline, and says what is different about another one."""
+    ps.run(ps.pipe(numbers(), ps.count_by_key(), ps.drain()), journal=path)
+    with pytest.raises(ps.JournalError, match=r"module 2 was count_by_key\(\), and is distinct\(\)"):
+        ps.run(ps.pipe(numbers(), ps.distinct(), ps.drain()), journal=path)
+    with pytest.raises(ps.JournalError, match=r"module 4, drain\(\), is new"):
+        ps.run(ps.pipe(numbers(), ps.count_by_key(), ps.map(str), ps.drain()), journal=path)
+    with pytest.raises(ps.JournalError, match=r"module 1 was values\(range\(0, 10\), "):
+        ps.run(ps.pipe(numbers(11), ps.count_by_key(), ps.drain()), journal=path)
+
+
+def test_changed_sources_are_refused(path):
+    """A source that tells what it reads is refused when that is another thing than before."""
+    sizes = {"a.csv": 3}
+
+    @ps.source
+    class File(ps.Kernel[int]):
+        def identity(self):
+            return dict(sizes)
+
+        async def produce(self, limit):
+            return ps.DONE
+
+    ps.run(ps.pipe(File(), ps.drain()), journal=path)
+    ps.run(ps.pipe(File(), ps.drain()), journal=path)
+    sizes["a.csv"] = 4
+    with pytest.raises(ps.JournalError, match=r"another state of File.*was {'a.csv': 3}, and is {'a.csv': 4}"):
+        ps.run(ps.pipe(File(), ps.drain()), journal=path)
+
+
+def test_two_runs_at_once_are_refused(path):
+    """While a run goes on with a journal, another one with it is refused; afterwards it is not."""
+
+    async def main():
+        async with ps.pipe(numbers(), ps.drain()).open(journal=path) as running:
+            with pytest.raises(ps.JournalError, match="in use"):
+                async with ps.pipe(numbers(), ps.drain()).open(journal=path):
+                    pytest.fail("it was opened")
+            await running.result()
+
+    trio.run(main)
+    ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+
+
+def test_a_killed_run_lets_go_of_its_journal(path):
+    """A process that is killed leaves a journal that can be opened at once, with what it had completed."""
+    program = f"""
+import os, signal, pullstream as ps
+def kill(n):
+    if n == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+async def slowly(n):
+    import trio
+    await trio.sleep(0.02)
+    kill(n)
+    return n
+ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.drain()), journal={str(path)!r})
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=False
+    )
+    assert ended.returncode == -9
+    seen = []
+
+    async def slowly(n):
+        seen.append(n)
+        return n
+
+    ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.drain()), journal=path)
+    assert seen[-4:] == [6, 7, 8, 9]
+    assert 0 not in seen
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.write_bytes(b"something else, and long enough to be looked at" * 100), "no journal"),
+        (lambda path: sqlite3.connect(path).execute("create table t (a)").connection.close(), "something else"),
+        (lambda path: path.mkdir(), "cannot be opened"),
+    ],
+)
+def test_what_is_no_journal_is_refused(path, make, message):
+    """A file of another kind is left as it is, and said to be one."""
+    make(path)
+    with pytest.raises(ps.JournalError, match=message):
+        ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+
+
+def test_a_damaged_journal_is_refused(path):
+    """A journal that cannot be read is said to be damaged."""
+    ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+    data = bytearray(path.read_bytes())
+    data[100:] = b"\xff" * (len(data) - 100)
+    path.write_bytes(data)
+    with pytest.raises(ps.JournalError, match="damaged"):
+        ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+
+
+def test_a_directory_that_is_not_there_is_said(path):
+    """A journal is not made where there is no directory for it."""
+    with pytest.raises(ps.JournalError, match="there is no directory"):
+        ps.run(ps.pipe(numbers(), ps.drain()), journal=path / "x" / "y")
+
+
+def test_times_that_cannot_be_pickled_are_said(path):
+    """A time that cannot be written ends the run, and says which one and where."""
+
+    class Local(int):
+        pass
+
+    with pytest.raises(ps.JournalError, match="cannot be pickled.*it is a time at drain"):
+        ps.run(ps.pipe(ps.values([1, 2], time=Local), ps.map(stopping_at(2)), ps.drain()), journal=path)
+
+
+def test_what_cannot_be_written_ends_the_run(path, monkeypatch):
+    """A journal that cannot be written is the run's failure: nothing goes on unrecorded."""
+    from pullstream.journal.store import Store
+
+    def full(self, record):
+        raise ps.JournalError("the disk is full")
+
+    async def main():
+        async with ps.pipe(ps.interval(1.0), ps.epochs(2), ps.drain()).open(journal=path) as running:
+            monkeypatch.setattr(Store, "write", full)
+            await running.result()
+
+    with pytest.raises(ps.JournalError, match="disk is full"):
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_who_waits_for_everything_waits_for_the_journal(path):
+    """With a journal, what comes of a time is fulfilled when it is recorded."""
+    recorded = []
+
+    async def main():
+        @ps.source
+        class Batches(ps.Kernel[int]):
+            given = 0
+
+            async def produce(self, limit):
+                if self.given == 3:
+                    return ps.DONE
+                if self.given:
+                    self.seat.advance(self.given)
+                    await self.seat.until_fulfilled(self.given - 1)
+                    recorded.append(self.run.progress.keeper.records)
+                self.given += 1
+                return ps.Batch(self.given - 1, [self.given])
+
+        async with ps.pipe(Batches(), ps.drain()).open(journal=path, limit=1) as running:
+            await running.result()
+
+    trio.run(main)
+    assert recorded == sorted(set(recorded))
+    assert recorded[0] >= 1
