@@ -9,6 +9,21 @@ r"""Files: read as streams, and written one per completed time, whole or not at 
 [('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
 
+from adapters.files.reading import (
+    FileChangedError,
+    FileReadError,
+    NoFilesError,
+    Options,
+    PathTime,
+    name_time,
+    path_time,
+    read_arrow,
+    read_bytes,
+    read_csv,
+    read_jsonl,
+    read_parquet,
+    read_text,
+)
 from adapters.files.writing import (
     FileBusyError,
     FileTargetError,
@@ -24,9 +39,22 @@ from adapters.files.writing import (
 
 __all__ = [
     "FileBusyError",
+    "FileChangedError",
+    "FileReadError",
     "FileTargetError",
     "FsspecMissing",
+    "NoFilesError",
+    "Options",
+    "PathTime",
     "SchemaError",
+    "name_time",
+    "path_time",
+    "read_arrow",
+    "read_bytes",
+    "read_csv",
+    "read_jsonl",
+    "read_parquet",
+    "read_text",
     "write_arrow",
     "write_bytes",
     "write_csv",

@@ -1,0 +1,31 @@
+"""What goes wrong when files are read: the file, the line where there is one, and what to do."""
+
+from typing_extensions import override
+
+from pullstream.errors import PullstreamError
+
+
+class FileReadError(PullstreamError):
+    """A file, or a line of one, cannot be read: `path`, and `line` (the first is 1; None if it is not one line)."""
+
+    def __init__(self, path: str, problem: str, line: int | None = None) -> None:
+        super().__init__(path, problem, line)
+        self.path = path
+        self.problem = problem
+        self.line = line
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.path}{'' if self.line is None else f':{self.line}'}: {self.problem}"
+
+
+class NoFilesError(FileReadError):
+    """There is no file where one was said to be."""
+
+
+class FileChangedError(FileReadError):
+    """A file was shortened, overwritten or taken away while it was needed."""
+
+
+class Stopped(BaseException):
+    """Raised in a reading thread whose stream has ended: nobody waits for what it does."""

@@ -1,0 +1,254 @@
+"""`read_jsonl`."""
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any, Final, Literal, overload
+
+import attrs
+from typing_extensions import Unpack, override
+
+from adapters.arrow import As, pyarrow, shape_argument
+from adapters.files.reading.blocks import Block, blocks, opened
+from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.options import (
+    Options,
+    columns_argument,
+    encoding_argument,
+    files_source,
+    schema_argument,
+)
+from adapters.files.reading.pieces import (
+    Agreed,
+    Format,
+    Piece,
+    Start,
+    Values,
+    arrow_types,
+    decoded,
+    one_by_one,
+)
+from adapters.files.reading.places import File, Paths
+from adapters.files.reading.streams import Raw, transcoded
+from adapters.files.reading.tables import Sieve
+from pullstream.blueprint import Site, Source
+from pullstream.errors import CompositionError
+from pullstream.failures import Failed
+from pullstream.transformers.on_error import OnError
+
+_SCAN: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # public, and in no stub
+"""The scanner within `json.loads`, which spares each line the tests around it."""
+
+
+@attrs.frozen
+class Objects(Format):
+    """A line of JSON each, as `json` reads them."""
+
+    encoding: str
+    compression: str | None
+    block_size: int
+    columns: tuple[str, ...] | None
+
+    @override
+    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+        with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
+            for block in blocks(file.path, stream, self.block_size, start):
+                values = _scanned(block.data)
+                if values is not None:
+                    if self.columns is not None:
+                        values = [chosen(self.columns, value) for value in values]
+                    yield Values(values, block.line, block.offset if stream.plain else None)
+                    continue
+                parse = partial(_parsed, self.columns)
+                yield from one_by_one(file, block.lines, block.line, parse, blank=False)
+
+
+def _scanned(data: bytes) -> list[Any] | None:
+    """The values of some lines; None if one of them is not a value and nothing else."""
+    text = decoded(data)
+    if text is None:
+        return None
+    lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    try:
+        pairs: list[tuple[Any, int]] = [_SCAN(line, 0) for line in lines]
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    return [value for value, _ in pairs] if [end for _, end in pairs] == list(map(len, lines)) else None
+
+
+def chosen(columns: tuple[str, ...], value: Any) -> Any:
+    """The members of an object that were asked for, None for those that it does not have."""
+    if not isinstance(value, dict):
+        raise TypeError(f"is no object, and columns= was given: {value!r}")
+    return {name: value.get(name) for name in columns}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _parsed(columns: tuple[str, ...] | None, line: bytes) -> Any:
+    text = line.decode()
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise ValueError(f"is no JSON: {exc.msg}, at column {exc.colno}") from None
+    except RecursionError:
+        raise ValueError("is JSON nested too deep") from None
+    return value if columns is None else chosen(columns, value)
+
+
+@attrs.frozen
+class Tables(Format):
+    """The same as Arrow tables."""
+
+    encoding: str
+    compression: str | None
+    block_size: int
+    columns: tuple[str, ...] | None
+    schema: Any
+
+    @override
+    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+        with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
+            # Within the file, as types come from what is in front of it.
+            sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"")
+            for block in blocks(file.path, stream, self.block_size, start):
+                if agreed.schema is None:
+                    self._settle(file, block, agreed)
+                yield from sieve.pieces(block, block.offset if stream.plain else None)
+
+    def _settle(self, file: File, block: Block, agreed: Agreed) -> None:
+        """Have the first block say which columns there are, as far as nobody has."""
+        pa = pyarrow()
+        given = arrow_types(self.schema)
+        fields: dict[str, Any] = {}
+        if self.columns is None or not set(self.columns) <= set(given):
+            table = self._first(file, block, given)
+            fields = {name: table.schema.field(name).type for name in self._in_order(block, table.schema.names)}
+        types = {**fields, **given}
+        names = list(types) if self.columns is None else self.columns
+        agreed.settle(file, pa.schema([(name, types.get(name, pa.null())) for name in names]))
+
+    def _in_order(self, block: Block, names: list[str]) -> list[str]:
+        """The columns as the first line has them, and then the others; pyarrow begins with those of the schema."""
+        first = next((line for line in map(self._wanted, block.lines) if line is not None), b"{}")
+        order: list[str] = [*json.loads(first), *names]
+        return sorted(names, key=order.index)
+
+    def _first(self, file: File, block: Block, given: dict[str, Any]) -> Any:
+        """A table of those lines of the first block that can be read."""
+        pa = pyarrow()
+
+        def parse(data: bytes) -> Any:
+            return _read_json(data, pa.schema(list(given.items())), "infer")
+
+        try:
+            return parse(block.data)
+        except pa.ArrowException:
+            good = [line for line in map(self._wanted, block.lines) if line is not None]
+        try:
+            return parse(b"\n".join(good)) if good else pa.table({})
+        except pa.ArrowException as exc:
+            told = f"has lines that do not go together: {exc}; say schema=, choose columns=, or read it as_='dicts'"
+            raise FileReadError(file.path, told) from exc
+
+    def _wanted(self, line: bytes) -> bytes | None:
+        """What a line has of the columns that are wanted; None if it is no object."""
+        try:
+            value: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        if self.columns is None:
+            return line
+        return json.dumps({name: value[name] for name in self.columns if name in value}).encode()
+
+    def _parse(self, agreed: Agreed, data: bytes) -> Any:
+        table = _read_json(data, agreed.schema, "error" if self.columns is None else "ignore")
+        return table.select(agreed.schema.names)
+
+
+def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
+    pa = pyarrow()
+    arrow_json = import_module("pyarrow.json")
+    options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
+    try:
+        return arrow_json.read_json(pa.BufferReader(data), parse_options=options)
+    except pa.ArrowInvalid:
+        # Once more in one piece: a line may be longer than a piece.
+        whole = arrow_json.ReadOptions(block_size=max(len(data) + 1, 64), use_threads=False)
+        return arrow_json.read_json(pa.BufferReader(data), read_options=whole, parse_options=options)
+
+
+@overload
+def read_jsonl(
+    paths: Paths,
+    *,
+    as_: As = "dicts",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    encoding: str = "utf-8",
+    on_error: OnError[Any] = "fail",
+    **options: Unpack[Options],
+) -> Source[Any]: ...
+@overload
+def read_jsonl(
+    paths: Paths,
+    *,
+    as_: As = "dicts",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    encoding: str = "utf-8",
+    on_error: Literal["result"],
+    **options: Unpack[Options],
+) -> Source[Any | Failed[Any]]: ...
+def read_jsonl(
+    paths: Paths,
+    *,
+    as_: As = "dicts",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    encoding: str = "utf-8",
+    on_error: Any = "fail",
+    **options: Unpack[Options],
+) -> Source[Any]:
+    r"""Read JSON Lines: a value each line, exactly as `json` reads it; empty lines are left out.
+
+    >>> import tempfile, pathlib, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "flights.jsonl")
+    ...     _ = path.write_text('{"day": 1, "carrier": "AA"}\n{"day": 2, "carrier": "UA", "note": [1, {"n": null}]}\n')
+    ...     exact = ps.run(ps.pipe(files.read_jsonl(path, time="day"), ps.collect(timed=True)))
+    ...     rows = ps.run(ps.pipe(files.read_jsonl(path, as_="rows", columns=["carrier"]), ps.collect()))
+    >>> exact
+    [(1, {'day': 1, 'carrier': 'AA'}), (2, {'day': 2, 'carrier': 'UA', 'note': [1, {'n': None}]})]
+    >>> rows
+    [Row(carrier='AA'), Row(carrier='UA')]
+
+    With another `as_` (`"rows"`, named tuples; `"tuples"`; `"batches"`, Arrow record batches) every line is an object,
+    pyarrow makes columns of the members, and all files have the same columns. The first block of the first file says
+    which, and of which types, unless `schema` does: a mapping of names to types (Arrow's, or their names), or a
+    `pyarrow.Schema`. A member that is missing is None; one that nobody has named is an error, unless `columns` says
+    which are wanted.
+
+    A line that cannot be read is a failure that names it; with `on_error`, see `map`, it is left out and counted,
+    revealed or diverted, as bytes. `paths`, what else can be said (`Options`) and what is raised: see `read_text`.
+    """
+    encoding_argument("read_jsonl", encoding)
+    shape_argument("read_jsonl", as_)
+    wanted = columns_argument("read_jsonl", columns, options.get("time"))
+    schema_argument("read_jsonl", schema)
+    if as_ == "dicts" and schema is not None:
+        raise CompositionError(
+            f"read_jsonl() at {Site.here()} got schema= for dicts, which are as JSON has them: say as_='rows', or "
+            f"leave it out"
+        )
+
+    def format(compression: str | None, size: int) -> Format:
+        if as_ == "dicts":
+            return Objects(encoding, compression, size, wanted)
+        return Tables(encoding, compression, size, wanted, schema)
+
+    return files_source("read_jsonl", paths, format, options, as_=as_, on_error=on_error)

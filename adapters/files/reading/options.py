@@ -1,0 +1,133 @@
+"""What can be said to everything that reads files, and the source that is made of it."""
+
+import codecs
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypedDict, get_type_hints
+
+from adapters.files.reading.blocks import BLOCK
+from adapters.files.reading.pieces import Format, arrow_types
+from adapters.files.reading.places import Paths, checked_paths
+from adapters.files.reading.reading import Plan
+from adapters.files.reading.source import FilesSource
+from adapters.files.reading.streams import CODECS
+from adapters.files.reading.times import PathTime, time_argument
+from pullstream.blueprint import Module, Site, Source, count_argument, seconds_argument
+from pullstream.errors import CompositionError
+from pullstream.transformers.on_error import with_policy
+
+
+class Options(TypedDict, total=False):
+    """What can be said to everything that reads files.
+
+    - `time`: the time of every value, from a function of it; from a column's name; or, the same for a whole file, from
+      its path (`name_time`, `path_time`): then files are read in the order of their times. Times must not go back.
+      Without it all is at 0, or, with `follow`, every file at a time of its own: 0, 1, 2, ...
+    - `compression`: "infer" (the default: by the name, `.gz .bz2 .zst .lz4 .br .xz`), "gzip", ..., or None.
+    - `block_size`: how many bytes are read and decoded at a time, 4 MiB unless said otherwise; in memory there is about
+      one such block, and what is made of it.
+    - `follow`: when all has been read, look for new files every `every` seconds (of trio's clock; by default 1), until
+      `running.finish()` or an abort. A file is read when two looks in a row find it the same; a name that begins with
+      `.` or `_`, or ends as `.part` or `.tmp`, is no file yet. New files come in the order of their names. A file that
+      changes when it has been found whole is an error.
+    - `filesystem`: fsspec's, for `paths` within it; `storage_options`: what fsspec needs for URLs.
+    """
+
+    time: "str | PathTime | Callable[[Any], Hashable] | None"
+    compression: str | None
+    block_size: int
+    follow: bool
+    every: float
+    filesystem: Any
+    storage_options: Mapping[str, Any]
+
+
+_KNOWN = frozenset(get_type_hints(Options))
+
+
+def files_source(
+    name: str,
+    paths: Paths,
+    format: "Callable[[str | None, int], Format]",
+    options: Options,
+    *,
+    as_: str = "rows",
+    on_error: Any = "fail",
+) -> Source[Any]:
+    """A source of what a format reads; refuses options that mean nothing."""
+    unknown = sorted(set(options) - _KNOWN)
+    if unknown:
+        raise CompositionError(
+            f"{name}() at {Site.here()} got {', '.join(f'{key}=' for key in unknown)}, which it does not know"
+        )
+    time, block = options.get("time"), options.get("block_size", BLOCK)
+    follow, every = options.get("follow", False), options.get("every", 1.0)
+    compression = options.get("compression", "infer")
+    time_argument(name, time)
+    count_argument(name, "block_size", block, least=1)
+    seconds_argument(name, "every", every)
+    if compression not in {"infer", None, *CODECS.values()}:
+        known = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
+        raise CompositionError(
+            f"{name}() at {Site.here()} got compression={compression!r}: it is 'infer', None, or one of {known}"
+        )
+    filesystem = options.get("filesystem")
+    plan = Plan(
+        checked_paths(name, paths, filesystem),
+        format(compression, block),
+        as_,
+        time,
+        filesystem,
+        dict(options.get("storage_options", {})),
+        follow,
+        every,
+    )
+    shown = paths if isinstance(paths, (str, list, tuple)) else str(paths)
+    return Source(with_policy(Module(name, _Opened(plan), (shown,)), on_error))
+
+
+class _Opened:
+    """Makes the kernel of a plan; the blueprint shows the paths alone."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __call__(self, shown: object, *, on_error: object = "fail") -> FilesSource:
+        del shown
+        return FilesSource(self._plan, on_error=on_error)
+
+
+def encoding_argument(module: str, encoding: Any) -> None:
+    """Refuse, when composing, an encoding that Python does not know."""
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, TypeError):
+        raise CompositionError(
+            f"{module}() at {Site.here()} got encoding={encoding!r}, which Python does not know"
+        ) from None
+
+
+def columns_argument(module: str, columns: Any, time: Any) -> tuple[str, ...] | None:
+    """The columns that are wanted; refuses what is no list of names, or lacks the time."""
+    if columns is None:
+        return None
+    names = () if isinstance(columns, str) else tuple(columns)
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise CompositionError(
+            f"{module}() at {Site.here()} needs a list of columns' names, each once, and got columns={columns!r}"
+        )
+    if isinstance(time, str) and time not in names:
+        raise CompositionError(f"{module}() at {Site.here()} got time={time!r}, which is not among the columns {names}")
+    return names
+
+
+def schema_argument(module: str, schema: Any) -> None:
+    """Refuse, when composing, a `schema=` that says no types of columns."""
+    if schema is None:
+        return
+    try:
+        arrow_types(schema)
+    except (TypeError, ValueError, AttributeError) as exc:
+        raise CompositionError(
+            f"{module}() at {Site.here()} got schema={schema!r}: it is a pyarrow.Schema, or a mapping of columns to "
+            f"Arrow types, such as {{'price': 'float64'}}: {exc}"
+        ) from None

@@ -1,0 +1,234 @@
+"""`read_parquet` and `read_arrow`: files that are tables already."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Literal, overload
+
+import attrs
+from typing_extensions import Unpack, override
+
+from adapters.arrow import As, RecordBatch, pyarrow, shape_argument
+from adapters.files.reading.blocks import opened
+from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.options import Options, columns_argument, files_source, schema_argument
+from adapters.files.reading.pieces import Agreed, Format, Piece, Start, Table, arrow_types, missing_columns, unique
+from adapters.files.reading.places import File, Paths
+from adapters.files.reading.streams import Raw, compression_of, explained
+from pullstream.blueprint import Source
+from pullstream.failures import Failed
+from pullstream.transformers.on_error import OnError
+
+ROWS = 65_536
+"""How many rows are made values of at a time."""
+
+
+@attrs.frozen
+class _Typed:
+    """Columns that all files have, of the same types: chosen, and cast to what was said."""
+
+    columns: tuple[str, ...] | None
+    schema: Any
+
+    def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
+        """Have the first file say which columns there are, and compare the others with it."""
+        pa = pyarrow()
+        unique(file, schema.names)
+        given = arrow_types(self.schema)
+        missing_columns(file, schema.names, (*(self.columns or ()), *given))
+        names = self.columns or schema.names
+        # Types that were said are cast to, so they agree in any case.
+        shown = pa.schema([(name, given.get(name, schema.field(name).type)) for name in names if name in schema.names])
+        if agreed.schema is None:
+            agreed.settle(file, shown)
+            return
+        agreed.check_names(file, schema.names, chosen=self.columns is not None)
+        agreed.check_types(file, shown)
+
+    def cast(self, file: File, batch: RecordBatch, agreed: Agreed) -> RecordBatch:
+        """A batch of the columns and types that were agreed."""
+        pa = pyarrow()
+        schema = agreed.schema
+        columns = [batch.column(name) for name in schema.names]
+        if self.schema is not None:
+            try:
+                columns = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+            except pa.ArrowException as exc:
+                raise FileReadError(file.path, f"does not fit into schema=: {exc}") from exc
+        return pa.RecordBatch.from_arrays(columns, schema=schema) if columns else batch
+
+
+@attrs.frozen
+class Parquet(Format):
+    """Row groups, one after the other."""
+
+    typed: _Typed
+    options: Mapping[str, Any]
+
+    @override
+    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+        parquet = import_module("pyarrow.parquet")
+        with explained(file, raw, "is no Parquet file that can be read"):
+            reader = parquet.ParquetFile(raw, **{"pre_buffer": False, **self.options})
+        with reader:
+            self.typed.settle(file, reader.schema_arrow, agreed)
+            for group in range(start.at, reader.num_row_groups):
+                batches: Iterator[Any] = reader.iter_batches(ROWS, row_groups=[group], columns=agreed.schema.names)
+                while True:
+                    with explained(
+                        file, raw, f"cannot be read, in its row group {group + 1} of {reader.num_row_groups}"
+                    ):
+                        batch = next(batches, None)
+                    if batch is None:
+                        break
+                    yield Table(self.typed.cast(file, batch, agreed), None, group)
+
+
+@attrs.frozen
+class Ipc(Format):
+    """Record batches, of a file or a stream."""
+
+    typed: _Typed
+    compression: str | None
+
+    @override
+    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+        for number, batch in enumerate(self._batches(file, raw, start)):
+            if number == 0:
+                self.typed.settle(file, batch.schema, agreed)
+            for begin in range(0, len(batch), ROWS):
+                part = self.typed.cast(file, batch.slice(begin, ROWS), agreed)
+                yield Table(part, None, start.at + number)
+
+    def _batches(self, file: File, raw: Raw, start: Start) -> Iterator[RecordBatch]:
+        ipc = import_module("pyarrow.ipc")
+        if compression_of(file.path, self.compression) is None:
+            with explained(file, raw, "is no Arrow IPC that can be read"):
+                begin = raw.read(6)
+                raw.seek(0)
+                if begin == b"ARROW1":
+                    reader = ipc.open_file(raw)
+                    for number in range(start.at, reader.num_record_batches):
+                        yield reader.get_batch(number)
+                    return
+        with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, "is no Arrow IPC stream"):
+            if stream.plain and file.size == 0:
+                raise FileReadError(file.path, "is empty, and no Arrow IPC")
+            for number, batch in enumerate(ipc.open_stream(stream.arrow())):
+                if number >= start.at:
+                    yield batch
+
+
+@overload
+def read_parquet(
+    paths: Paths,
+    *,
+    as_: As = "rows",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    parquet_options: Mapping[str, Any] | None = None,
+    on_error: OnError[Any] = "fail",
+    **options: Unpack[Options],
+) -> Source[Any]: ...
+@overload
+def read_parquet(
+    paths: Paths,
+    *,
+    as_: As = "rows",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    parquet_options: Mapping[str, Any] | None = None,
+    on_error: Literal["result"],
+    **options: Unpack[Options],
+) -> Source[Any | Failed[Any]]: ...
+def read_parquet(
+    paths: Paths,
+    *,
+    as_: As = "rows",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    parquet_options: Mapping[str, Any] | None = None,
+    on_error: Any = "fail",
+    **options: Unpack[Options],
+) -> Source[Any]:
+    """Read Parquet files: every row a named tuple, a tuple, a dict, or in an Arrow record batch (`as_`).
+
+    >>> import tempfile, pyarrow, pyarrow.parquet, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for day in (9, 10):
+    ...         table = pyarrow.table({"carrier": ["AA", "UA"], "delay": [day, None]})
+    ...         pyarrow.parquet.write_table(table, f"{folder}/day={day}.parquet")
+    ...     delays = files.read_parquet(folder, time=files.name_time(r"day=(.+)[.]", int), as_="tuples")
+    ...     ps.run(ps.pipe(delays, ps.collect(timed=True)))
+    [(9, ('AA', 9)), (9, ('UA', None)), (10, ('AA', 10)), (10, ('UA', None))]
+
+    Only `columns` are read, if they are named. All files have the same columns of the same types, the first file's,
+    unless `schema` (a mapping of names to Arrow types or their names, or a `pyarrow.Schema`) says what a column is cast
+    to. A timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`. 65,536 rows are read at a time;
+    `parquet_options` go to `pyarrow.parquet.ParquetFile`.
+
+    A file that cannot be read, wholly or from some row group on, is a failure that names it; with `on_error`, see
+    `map`, what is left of it is left out, revealed or diverted, as its path. `paths`, what else can be said (`Options`)
+    and what is raised: see `read_text`.
+    """
+    shape_argument("read_parquet", as_)
+    wanted = columns_argument("read_parquet", columns, options.get("time"))
+    schema_argument("read_parquet", schema)
+    typed = _Typed(wanted, schema)
+    given = dict(parquet_options or {})
+    return files_source(
+        "read_parquet", paths, lambda _compression, _size: Parquet(typed, given), options, as_=as_, on_error=on_error
+    )
+
+
+@overload
+def read_arrow(
+    paths: Paths,
+    *,
+    as_: As = "rows",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    on_error: OnError[Any] = "fail",
+    **options: Unpack[Options],
+) -> Source[Any]: ...
+@overload
+def read_arrow(
+    paths: Paths,
+    *,
+    as_: As = "rows",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    on_error: Literal["result"],
+    **options: Unpack[Options],
+) -> Source[Any | Failed[Any]]: ...
+def read_arrow(
+    paths: Paths,
+    *,
+    as_: As = "rows",
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, Any] | Any = None,
+    on_error: Any = "fail",
+    **options: Unpack[Options],
+) -> Source[Any]:
+    """Read Arrow IPC files (Feather, too) and streams, whichever a file is; a stream may be compressed as a whole.
+
+    >>> import tempfile, pyarrow, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     batch = pyarrow.record_batch({"day": [1, 1, 2]})
+    ...     with pyarrow.ipc.new_file(f"{folder}/days.arrow", batch.schema) as writer:
+    ...         writer.write(batch)
+    ...     days = files.read_arrow(f"{folder}/days.arrow", time="day", as_="batches")
+    ...     ps.run(ps.pipe(days, ps.map(len), ps.collect(timed=True)))
+    [(1, 2), (2, 1)]
+
+    `as_`, `columns`, `schema`, `on_error` and the rest are those of `read_parquet`; a record batch of the file is in
+    memory at a time.
+    """
+    shape_argument("read_arrow", as_)
+    wanted = columns_argument("read_arrow", columns, options.get("time"))
+    schema_argument("read_arrow", schema)
+    typed = _Typed(wanted, schema)
+    return files_source(
+        "read_arrow", paths, lambda compression, _size: Ipc(typed, compression), options, as_=as_, on_error=on_error
+    )

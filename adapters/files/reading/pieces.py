@@ -1,0 +1,175 @@
+"""What formats make of files: pieces of values or of tables, and what is bad among them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from adapters.arrow import RecordBatch, pyarrow
+from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.places import File
+from adapters.files.reading.streams import Raw
+
+
+@attrs.frozen
+class Values:
+    """Values that follow each other in a file.
+
+    `line` is the first one's, if each is a line of its own; from `start` the file can be read again (`Format.pieces`).
+    """
+
+    values: list[Any]
+    line: int | None = None
+    start: int | None = None
+
+
+@attrs.frozen
+class Table:
+    """The same as an Arrow record batch."""
+
+    batch: RecordBatch
+    line: int | None = None
+    start: int | None = None
+
+
+@attrs.frozen
+class Bad:
+    """What cannot be read: a line, as it is in the file, or the file's path, for all that is left of it."""
+
+    value: Any
+    error: Exception
+
+
+Piece = Values | Table | Bad
+
+
+class Format(ABC):
+    """How files of a kind are read; immutable, and pickled with its source."""
+
+    @abstractmethod
+    def pieces(self, file: File, raw: Raw, start: "Start", agreed: "Agreed") -> Generator[Piece]:
+        """Read a file, in a thread, bit by bit; `raw` is closed by the caller.
+
+        Raises:
+            FileReadError: what is left of the file cannot be read.
+        """
+
+    def shaped(self) -> bool:
+        """Whether `Table`s come, which are given shape by `as_`."""
+        return True
+
+
+@attrs.frozen
+class Start:
+    """Where in a file to begin: at a `start` that a piece had, whose first line is number `line`."""
+
+    at: int = 0
+    line: int = 1
+
+
+class Agreed:
+    """The columns that all files of a source have, and their types; the first file says which."""
+
+    def __init__(self) -> None:
+        self.schema: Any = None
+        self._path = ""
+
+    def settle(self, file: File, schema: Any) -> None:
+        """The first file has said its columns."""
+        self.schema = schema.remove_metadata()
+        self._path = file.path
+
+    def check_names(self, file: File, names: Sequence[str], *, chosen: bool) -> None:
+        """Refuse a file of other columns; those that nobody wants may be there if some were `chosen`."""
+        agreed: list[str] = self.schema.names
+        missing = [name for name in agreed if name not in names]
+        extra = [] if chosen else [name for name in names if name not in agreed]
+        if missing or extra:
+            told = [f"has no column {_listed(missing)}"] if missing else []
+            told += [f"has more: {_listed(extra)}"] if extra else []
+            raise FileReadError(
+                file.path,
+                f"{' and '.join(told)}, other than {self._path or 'schema='} before it. The files of one source have "
+                f"the same columns: read those that all have with columns=[...], or each kind with a source of its own",
+            )
+
+    def check_types(self, file: File, schema: Any) -> None:
+        """Refuse a file in which a column is of another type."""
+        for field in self.schema:
+            kind = schema.field(field.name).type
+            if kind != field.type:
+                raise FileReadError(
+                    file.path,
+                    f"the column {field.name!r} is {kind}, and {field.type} in {self._path}. Say what it is to be in "
+                    f"all files: schema={{{field.name!r}: {str(field.type)!r}}}",
+                )
+
+
+def unique(file: File, names: Sequence[str]) -> None:
+    """Refuse a file in which two columns share a name."""
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise FileReadError(file.path, f"has several columns of one name: {_listed(twice)}")
+
+
+def missing_columns(file: File, names: Sequence[str], wanted: Iterable[str]) -> None:
+    """Refuse a file that does not have the columns that were asked for."""
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise FileReadError(file.path, f"has no column {_listed(missing)}; it has {_listed(names)}")
+
+
+def arrow_types(schema: Any) -> dict[str, Any]:
+    """Names and Arrow types, of a schema or of a mapping that may say types as text."""
+    pa = pyarrow()
+    if isinstance(schema, pa.Schema):
+        return {field.name: field.type for field in schema}
+    given: Mapping[str, Any] = schema or {}
+    return {name: pa.type_for_alias(kind) if isinstance(kind, str) else kind for name, kind in given.items()}
+
+
+def one_by_one(
+    file: File, lines: Iterable[bytes], first: int, parse: Callable[[bytes], Any], *, blank: bool
+) -> Iterator[Values | Bad]:
+    """Lines parsed each by itself, which is slow, to find those that are bad; with `blank`, empty ones count."""
+    good: list[Any] = []
+    begin = first
+    for number, line in enumerate(lines, first):
+        if not blank and not line.strip():
+            if good:
+                yield Values(good, begin)
+            good, begin = [], number + 1
+            continue
+        try:
+            good.append(parse(line))
+        except (ValueError, TypeError) as exc:
+            if good:
+                yield Values(good, begin)
+            good, begin = [], number + 1
+            error = FileReadError(file.path, problem_of(exc), number)
+            error.__cause__ = exc
+            yield Bad(line, error)
+    if good:
+        yield Values(good, begin)
+
+
+def decoded(data: bytes) -> str | None:
+    """The text of some lines; None if it is not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def problem_of(exc: Exception) -> str:
+    """What is wrong with a line, from what its parser said."""
+    if isinstance(exc, UnicodeDecodeError):
+        wrong = exc.object[exc.start]
+        return f"is no UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}; say encoding=, or on_error="
+    return str(exc).strip().split("\n")[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown}, ... ({len(names)})"

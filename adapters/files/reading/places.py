@@ -1,0 +1,217 @@
+"""Where files are: paths, globs, folders and fsspec's URLs, and the files that are found there."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import has_magic
+from importlib import import_module
+from typing import Any, TypeAlias
+from zipfile import BadZipFile
+
+import attrs
+
+from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
+from pullstream.blueprint import Site
+from pullstream.errors import CompositionError
+
+Path: TypeAlias = str | os.PathLike[str]
+Paths: TypeAlias = Path | Sequence[Path]
+
+UNFINISHED = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
+"""How the names of files end that somebody is still writing."""
+
+VERSIONS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
+"""Where file systems keep what changes when a file does."""
+
+
+@attrs.frozen
+class File:
+    """A file that was found: what it is called, where it is in its file system, and how it was then."""
+
+    path: str
+    key: str = attrs.field(repr=False)
+    size: int | None
+    version: str | None
+    fs: Any = attrs.field(repr=False, eq=False)
+
+    @property
+    def identity(self) -> tuple[int | None, str | None]:
+        """What is another when the file is."""
+        return self.size, self.version
+
+
+@attrs.frozen
+class Place:
+    """One of the paths that a source was given, with the file system it is in."""
+
+    given: str
+    key: str
+    fs: Any = attrs.field(repr=False)
+    tail: str
+    """The rest of a chained URL, which names the file that this one is in."""
+
+    def files(self) -> Iterator[File]:
+        """What is there now, in the order of names."""
+        try:
+            info = self.fs.info(self.key)
+        except FileNotFoundError:
+            yield from self._matches()
+            return
+        if info["type"] == "directory":
+            yield from self._inside(self.key)
+        else:
+            yield self._file(self.key, info)
+
+    def _matches(self) -> Iterator[File]:
+        if not has_magic(self.key):
+            raise NoFilesError(self.given, "does not exist") from None
+        found: dict[str, Any] = self.fs.glob(self.key, detail=True)
+        # What is meant by name is read, whatever it is called.
+        plain = not self.key.rpartition("/")[2].startswith((".", "_"))
+        for key in sorted(found, key=_parts):
+            if found[key]["type"] != "directory" and not (plain and _is_aside(key.rpartition("/")[2])):
+                yield self._file(key, found[key])
+
+    def _inside(self, folder: str) -> Iterator[File]:
+        found: dict[str, Any] = self.fs.find(folder, detail=True)
+        for key in sorted(found, key=_parts):
+            if not any(map(_is_aside, key[len(folder) :].split("/"))):
+                yield self._file(key, found[key])
+
+    def nothing(self) -> NoFilesError:
+        """The error of a place where there are no files, though it exists or may exist."""
+        if not has_magic(self.key):
+            return NoFilesError(
+                self.given,
+                "is a folder with no files in it (names that begin with . or _, or end as .part, are left out)",
+            )
+        folders = any(info["type"] == "directory" for info in self.fs.glob(self.key, detail=True).values())
+        return NoFilesError(
+            self.given,
+            f"matches folders and no file; to read what is in them, write {self.given.rstrip('/')}/*"
+            if folders
+            else "matches no file; look at the pattern, or wait for files with follow=True",
+        )
+
+    def _file(self, key: str, info: Mapping[str, Any]) -> File:
+        return File(self._shown(key), key, *_identity(info), self.fs)
+
+    def _shown(self, key: str) -> str:
+        return key if is_local(self.fs) else f"{self.fs.unstrip_protocol(key)}{self.tail}"
+
+
+class Places:
+    """Finds and opens files; made by a run, in its thread, and closed with it."""
+
+    def __init__(self, paths: Sequence[str], filesystem: Any, options: Mapping[str, Any]) -> None:
+        self._ours: list[Any] = []
+        try:
+            self._places = [self._place(path, filesystem, options) for path in paths]
+        except BaseException:
+            self.close()
+            raise
+
+    def _place(self, path: str, filesystem: Any, options: Mapping[str, Any]) -> Place:
+        _, chained, rest = path.partition("::")
+        if filesystem is not None:
+            return Place(path, filesystem._strip_protocol(path), filesystem, "")  # noqa: SLF001 - fsspec's own way
+        # An archive is a file system that holds a file open: one for this run, which can be closed with it.
+        own = {"skip_instance_cache": True} if chained else {}
+        try:
+            fs, key = import_module("fsspec.core").url_to_fs(path, **{**own, **options})
+        except FileNotFoundError:
+            raise NoFilesError(path, "does not exist") from None
+        except BadZipFile as exc:
+            raise FileReadError(path, f"cannot be opened: {exc}") from exc
+        if chained:
+            self._ours.append(fs)
+        return Place(path, key, fs, f"::{rest}" if chained else "")
+
+    def look(self, *, follow: bool) -> list[File]:
+        """The files there are now, each once; a place without any is an error, unless files are waited for."""
+        found: dict[tuple[int, str], File] = {}
+        for place in self._places:
+            if follow:
+                place.fs.invalidate_cache()
+            here = list(place.files())
+            if not here and not follow:
+                raise place.nothing()
+            for file in here:
+                found.setdefault((id(file.fs), file.key), file)
+        return list(found.values())
+
+    def close(self) -> None:
+        """Let go of archives."""
+        while self._ours:
+            fs = self._ours.pop()
+            for part in (fs, getattr(fs, "of", None)):
+                close = getattr(part, "close", None)
+                if close is not None:
+                    close()
+
+
+def again(file: File) -> File | None:
+    """The file as it is now; None if it is not there any more."""
+    file.fs.invalidate_cache()
+    try:
+        info = file.fs.info(file.key)
+    except FileNotFoundError:
+        return None
+    size, version = _identity(info)
+    return attrs.evolve(file, size=size, version=version)
+
+
+def _identity(info: Mapping[str, Any]) -> tuple[int | None, str | None]:
+    version = next((info[name] for name in VERSIONS if info.get(name) is not None), None)
+    return info.get("size"), None if version is None else str(version)
+
+
+def vanished(file: File) -> FileChangedError:
+    """The error of a file that is gone."""
+    return FileChangedError(file.path, "was there, and is not any more: keep files until they have been read")
+
+
+def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
+    """The paths that a source was given, as text; refuses what is none, and URLs that nobody here can read."""
+    given: Iterable[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(given, Iterable) or isinstance(given, (bytes, Iterator)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"{module}() at {Site.here()} reads a path, or a list of paths, and got {paths!r}")
+    texts: list[str] = []
+    for path in given:
+        if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
+            raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is no path")
+        texts.append(os.fspath(path))
+        if filesystem is None:
+            _checked_protocols(module, texts[-1])
+    if not texts:
+        raise CompositionError(f"{module}() at {Site.here()} got an empty list of paths")
+    return tuple(texts)
+
+
+def _checked_protocols(module: str, path: str) -> None:
+    for part in path.split("::"):
+        protocol = part.partition("://")[0] if "://" in part else part if "::" in path and "/" not in part else ""
+        if not protocol:
+            continue
+        try:
+            import_module("fsspec").get_filesystem_class(protocol)
+        except ImportError as exc:
+            raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from exc
+        except ValueError as exc:
+            raise CompositionError(
+                f"{module}({path!r}) at {Site.here()}: fsspec knows no {protocol}://; its file systems are listed by "
+                f"fsspec.available_protocols()"
+            ) from exc
+
+
+def is_local(fs: Any) -> bool:
+    """Whether a file system is this machine's own."""
+    return "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
+
+
+def _parts(key: str) -> list[str]:
+    return key.split("/")
+
+
+def _is_aside(name: str) -> bool:
+    """Whether a name in a folder says that it is not data, or not yet; `_day=1` is a partition."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(UNFINISHED)

@@ -1,0 +1,216 @@
+"""A file's bytes: read in threads, decompressed, and made UTF-8."""
+
+import codecs
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from lzma import LZMAError
+from typing import Any, Final
+from zipfile import BadZipFile
+from zlib import error as ZlibError  # noqa: N812 - an exception's class, which is not written as one
+
+from adapters.files.reading.errors import FileChangedError, FileReadError, Stopped
+from adapters.files.reading.places import File, vanished
+
+CODECS: Final = {
+    ".gz": "gzip", ".bgz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli",
+    ".xz": "xz", ".lzma": "lzma",
+}  # fmt: skip
+
+NATIVE: Final = frozenset({"gzip", "bz2", "zstd", "lz4", "brotli"})
+"""What pyarrow decompresses, letting other threads go on."""
+
+
+STEP: Final = 64 << 10
+
+UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZipFile)
+"""What decoders raise, beside pyarrow's own."""
+
+
+class Raw:
+    """A file as the file system gives it: what it raises is remembered, and a stream that has ended reads no more."""
+
+    def __init__(self, file: File, stop: "Stop") -> None:
+        self._file = file
+        self.stop = stop
+        self.failure: BaseException | None = None
+        self.ended_at = 0
+        with self._remembered():
+            try:
+                self._inner: Any = file.fs.open(file.key, "rb")
+            except FileNotFoundError:
+                raise vanished(file) from None
+
+    @contextmanager
+    def _remembered(self) -> Generator[None]:
+        try:
+            self.stop.look()
+            yield
+        except BaseException as exc:
+            self.failure = self.failure or exc
+            raise
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most `size`; none at the end."""
+        with self._remembered():
+            data: bytes = self._inner.read(size)
+            self.ended_at += len(data)
+            return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to another place."""
+        with self._remembered():
+            self.ended_at = self._inner.seek(offset, whence)
+            return self.ended_at
+
+    def tell(self) -> int:
+        """The place in the file."""
+        return self._inner.tell()
+
+    def readable(self) -> bool:
+        """Whether bytes come out."""
+        return True
+
+    def writable(self) -> bool:
+        """Whether bytes go in."""
+        return False
+
+    def seekable(self) -> bool:
+        """Whether there is a way back."""
+        return bool(self._inner.seekable())
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file has been let go."""
+        return bool(self._inner.closed)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._inner.close()
+
+    def check_whole(self) -> None:
+        """At the end of a file that was read from front to back: that it has not been shortened meanwhile."""
+        size = self._file.size
+        if size is not None and self.ended_at < size:
+            raise FileChangedError(
+                self._file.path,
+                f"had {size:,} bytes, and ended after {self.ended_at:,}: it was shortened while it was read. Write "
+                f"files beside their place and rename them into it",
+            )
+
+
+class Stop:
+    """Whether the stream that reads has ended."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        """From now on nothing is read."""
+        self._set = True
+
+    def look(self) -> None:
+        """Leave the thread, if nobody waits for it."""
+        if self._set:
+            raise Stopped
+
+
+class Stream:
+    """What comes out of a file from front to back."""
+
+    def __init__(self, raw: Raw, compression: str | None, encoding: str | None = None) -> None:
+        self.raw = raw
+        self.plain = compression is None and encoding is None
+        """Whether places in the stream are places in the file."""
+        self._trouble: Exception | None = None
+        self._layers: list[Any] = [raw]
+        if compression in NATIVE:
+            self._layers.append(import_module("pyarrow").CompressedInputStream(raw, compression))
+        elif compression is not None:
+            self._layers.append(import_module("fsspec.compression").compr[compression](raw, mode="rb"))
+        if encoding is not None:
+            pa = import_module("pyarrow")
+            top = self._layers[-1]
+            native = top if isinstance(top, pa.NativeFile) else pa.PythonFile(top, mode="r")
+            self._layers.append(pa.transcoding_input_stream(native, encoding, "utf-8"))
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`; none at the end."""
+        if self.plain:
+            data = self.raw.read(size)
+            if not data:
+                self.raw.check_whole()
+            return data
+        # In small steps: what comes before a place that cannot be decoded is not lost.
+        parts: list[bytes] = []
+        if self._trouble is not None:
+            raise self._trouble
+        try:
+            while size > 0 and (part := self._layers[-1].read(min(size, STEP))):
+                parts.append(part)
+                size -= len(part)
+        except Exception as exc:
+            if not parts:
+                raise
+            self._trouble = exc
+        return b"".join(parts)
+
+    def arrow(self) -> Any:
+        """What pyarrow's own readers take."""
+        return self._layers[-1]
+
+    def fill(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
+        data = self.read(size)
+        while data and len(data) < size and (more := self.read(size - len(data))):
+            data += more
+        return data
+
+    def skip(self, size: int) -> None:
+        """Go on behind the next bytes."""
+        if self.plain:
+            self.raw.seek(size, 1)
+            return
+        while size and (data := self.read(min(size, 1 << 20))):
+            size -= len(data)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        for layer in reversed(self._layers):
+            layer.close()
+
+
+def compression_of(path: str, given: str | None) -> str | None:
+    """How a file is compressed: as was said or, for "infer", as its name says."""
+    if given != "infer":
+        return given
+    name = path.partition("::")[0].rpartition("/")[2].lower()
+    return CODECS.get(f".{name.rpartition('.')[2]}")
+
+
+def transcoded(encoding: str) -> str | None:
+    """The encoding that has to be changed to UTF-8; None for what is UTF-8 already."""
+    return None if codecs.lookup(encoding).name in {"utf-8", "utf-8-sig", "ascii"} else encoding
+
+
+@contextmanager
+def explained(file: File, raw: Raw | None, what: str) -> Generator[None]:
+    """Turn what decoders raise into an error with the file's name; what the file system raised stays what it is."""
+    try:
+        yield
+    except FileReadError:
+        raise
+    except (import_module("pyarrow").ArrowException, *UNREADABLE) as exc:
+        failure = None if raw is None else raw.failure
+        if failure is not None:
+            if not isinstance(failure, (FileReadError, Stopped)):
+                failure.add_note(f"reading {file.path}")
+            raise failure from None
+        raise FileReadError(file.path, f"{what}: {_first_line(exc)}") from exc
+
+
+def _first_line(exc: BaseException) -> str:
+    return (str(exc) or type(exc).__name__).strip().split("\n")[0]

@@ -1,0 +1,116 @@
+"""Lines that become Arrow tables: parsed block by block with the same types, and the bad ones found."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from adapters.arrow import pyarrow
+from adapters.files.reading.blocks import Block, records
+from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.pieces import Bad, Piece, Table, problem_of
+from adapters.files.reading.places import File
+
+Parse = Callable[[bytes], Any]
+"""Makes a table of whole lines; raises if one of them cannot be parsed, or does not fit."""
+
+
+class Sieve:
+    """Parses blocks at once and, where that fails, finds the lines that are bad by halving."""
+
+    def __init__(
+        self, file: File, parse: Parse, look: Callable[[], None], quote: bytes | None, strict: bytes | None
+    ) -> None:
+        self._file = file
+        self._parse = parse
+        self._look = look
+        self._quote = quote
+        self._unreadable = (ValueError, pyarrow().ArrowException)
+        self._strict = strict
+        """Whether every line gives a row, so that one that swallows the next is found; and if so, what quotes it."""
+
+    def pieces(self, block: Block, start: int | None) -> Iterator[Piece]:
+        """The tables of a block, and what is bad in it."""
+        table = self._whole(block)
+        if table is not None:
+            line = block.line if table.num_rows == count_lines(block.data) else None
+            for batch in table.to_batches():
+                yield Table(batch, line, start)
+                line = None if line is None else line + len(batch)
+            return
+        rows = records(block, self._quote)
+        # The number of the line at which each row begins.
+        lines = [block.line]
+        for row in rows:
+            lines.append(lines[-1] + row.count(b"\n"))
+        yield from self._sieved(rows, lines, 0, len(rows))
+
+    def _whole(self, block: Block) -> Any:
+        try:
+            return self._checked(block.data)
+        except self._unreadable:
+            # Found again, with its line.
+            return None
+
+    def _checked(self, data: bytes) -> Any:
+        self._look()
+        table = self._parse(data)
+        if self._strict is not None:
+            if table.num_rows != count_lines(data) and table.num_rows != _count_rows(data):
+                raise ValueError("the row does not end where the line does; is a quote or a bracket left open?")
+            last = data[data.rstrip(b"\r\n").rfind(b"\n") + 1 :].rstrip(b"\r\n") + b"\n"
+            if self._strict and last.count(self._strict) % 2 and self._parse(last * 2).num_rows != 2:
+                raise ValueError("a quote is left open")
+        return table
+
+    def _sieved(self, rows: Sequence[bytes], lines: Sequence[int], begin: int, end: int) -> Iterator[Piece]:
+        data = b"".join(rows[begin:end])
+        if not data.strip():
+            return
+        try:
+            table = self._checked(data)
+        except self._unreadable as exc:
+            problem = exc
+        else:
+            exact = table.num_rows == end - begin == lines[end - 1] - lines[begin] + 1
+            line = lines[begin] if exact else None
+            for batch in table.to_batches():
+                yield Table(batch, line)
+                line = None if line is None else line + len(batch)
+            return
+        if end - begin > 1:
+            middle = (begin + end) // 2
+            yield from self._sieved(rows, lines, begin, middle)
+            yield from self._sieved(rows, lines, middle, end)
+            return
+        error = FileReadError(self._file.path, _told(problem), lines[begin])
+        error.__cause__ = problem
+        yield Bad(rows[begin].rstrip(b"\r\n"), error)
+
+
+def _told(problem: Exception) -> str:
+    if isinstance(problem, UnicodeDecodeError):
+        return problem_of(problem)
+    return f"{problem_of(problem)}{_advice(str(problem))}"
+
+
+def _advice(text: str) -> str:
+    if "invalid UTF8" in text or "invalid UTF-8" in text:
+        return "; say encoding=, or on_error="
+    if "conversion error" in text or "changed from" in text:
+        return "; the first block of the first file says which types columns have, unless schema= does"
+    if "quote" in text:
+        return "; values with line breaks need ParseOptions(newlines_in_values=True)"
+    if "Expected" in text and "columns" in text:
+        return "; look at delimiter and quotes, or say on_error="
+    if "unexpected field" in text:
+        return "; name it in schema=, or choose columns="
+    return ""
+
+
+def _count_rows(data: bytes) -> int:
+    """How many rows some lines are: the empty ones are none."""
+    return sum(1 for line in data.split(b"\n") if line.strip())
+
+
+def count_lines(data: bytes) -> int:
+    """How many lines there are, the last of which may lack its end."""
+    return data.count(b"\n") + (not data.endswith(b"\n"))

@@ -1,0 +1,134 @@
+"""`read_text` and `read_bytes`."""
+
+from collections.abc import Generator, Iterator
+from typing import Any, Literal, overload
+
+import attrs
+from typing_extensions import Unpack, override
+
+from adapters.files.reading.blocks import Block, blocks, opened
+from adapters.files.reading.options import Options, encoding_argument, files_source
+from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start, Values, decoded, one_by_one
+from adapters.files.reading.places import File, Paths
+from adapters.files.reading.streams import Raw, transcoded
+from pullstream.blueprint import Source
+from pullstream.failures import Failed
+from pullstream.transformers.on_error import OnError
+
+
+@attrs.frozen
+class Lines(Format):
+    """Lines of text."""
+
+    encoding: str
+    compression: str | None
+    block_size: int
+
+    @override
+    def shaped(self) -> bool:
+        return False
+
+    @override
+    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+        with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
+            for block in blocks(file.path, stream, self.block_size, start):
+                yield from _lines(file, block, block.offset if stream.plain else None)
+
+
+def _lines(file: File, block: Block, start: int | None) -> Iterator[Values | Bad]:
+    text = decoded(block.data)
+    if text is None:
+        yield from one_by_one(file, block.lines, block.line, bytes.decode, blank=True)
+        return
+    lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    elif lines[-1].endswith("\r"):
+        lines[-1] = lines[-1][:-1]
+    yield Values(lines, block.line, start)
+
+
+@overload
+def read_text(
+    paths: Paths, *, encoding: str = "utf-8", on_error: OnError[Any] = "fail", **options: Unpack[Options]
+) -> Source[str]: ...
+@overload
+def read_text(
+    paths: Paths, *, encoding: str = "utf-8", on_error: Literal["result"], **options: Unpack[Options]
+) -> Source[str | Failed[Any]]: ...
+def read_text(
+    paths: Paths, *, encoding: str = "utf-8", on_error: Any = "fail", **options: Unpack[Options]
+) -> Source[Any]:
+    r"""Read text files line by line; lines come without what ended them, which is `\n` or `\r\n`.
+
+    >>> import tempfile, pathlib, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for day in (1, 2):
+    ...         _ = pathlib.Path(f"{folder}/2026-03-0{day}.log").write_text(f"started\nday {day}\n")
+    ...     lines = files.read_text(f"{folder}/*.log", time=files.name_time(r"\d{4}-\d\d-\d\d"))
+    ...     ps.run(ps.pipe(lines, ps.filter(lambda line: "day" in line), ps.collect(timed=True)))
+    [('2026-03-01', 'day 1'), ('2026-03-02', 'day 2')]
+
+    `paths` is a path, a glob, a folder (all that is in it, at any depth), a URL that fsspec knows, or a list of such.
+    What else can be said is the same for all that reads files: see `Options`. With `on_error`, see `map`, what cannot
+    be read is left out and counted, revealed or diverted: a line that is no text in `encoding`, as bytes; or, as its
+    path, what is left of a file that cannot be decompressed.
+
+    Raises:
+        CompositionError: when composing; an argument means nothing, or fsspec lacks what a URL needs.
+        NoFilesError: at the first ask; there is no such file.
+        FileReadError: a line or a file cannot be read; it says which.
+        FileChangedError: a file was shortened or taken away while it was needed.
+    """
+    encoding_argument("read_text", encoding)
+    return files_source(
+        "read_text",
+        paths,
+        lambda compression, size: Lines(encoding, compression, size),
+        options,
+        on_error=on_error,
+    )
+
+
+@attrs.frozen
+class Blocks(Format):
+    """Bytes as they come."""
+
+    compression: str | None
+    block_size: int
+
+    @override
+    def shaped(self) -> bool:
+        return False
+
+    @override
+    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+        with opened(file, raw, start, self.compression) as stream:
+            at = start.at
+            while data := stream.fill(self.block_size):
+                yield Values([data], None, at if stream.plain else None)
+                at += len(data)
+
+
+@overload
+def read_bytes(paths: Paths, *, on_error: OnError[Any] = "fail", **options: Unpack[Options]) -> Source[bytes]: ...
+@overload
+def read_bytes(
+    paths: Paths, *, on_error: Literal["result"], **options: Unpack[Options]
+) -> Source[bytes | Failed[Any]]: ...
+def read_bytes(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Options]) -> Source[Any]:
+    r"""Read files as blocks of bytes, of `block_size` (by default 4 MiB), the last of a file shorter.
+
+    >>> import tempfile, pathlib, pullstream as ps
+    >>> from adapters import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "numbers.bin")
+    ...     _ = path.write_bytes(bytes(range(5)))
+    ...     ps.run(ps.pipe(files.read_bytes(path, block_size=3), ps.collect()))
+    [b'\x00\x01\x02', b'\x03\x04']
+
+    Compressed files are decompressed; `compression=None` gives them as they are. `paths`, the other options and what
+    is raised are those of `read_text`.
+    """
+    return files_source("read_bytes", paths, Blocks, options, on_error=on_error)

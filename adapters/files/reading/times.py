@@ -1,0 +1,170 @@
+"""The times of what is read: from a file's path, from a column, or from a function of the value."""
+
+import re
+from collections.abc import Callable, Hashable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import attrs
+
+from adapters.arrow import Shape, pyarrow
+from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.pieces import Bad, Table, Values
+from adapters.files.reading.places import File
+from pullstream.blueprint import Site, sync_argument
+from pullstream.errors import CompositionError
+from pullstream.sources.cut import stamped
+
+
+@attrs.frozen
+class PathTime:
+    """Gives all that is in a file one time, which its path says; `name_time` and `path_time` make one."""
+
+    function: Callable[[str], Hashable]
+
+    def of(self, file: File) -> Hashable:
+        """The time of a file.
+
+        Raises:
+            FileReadError: it has none.
+        """
+        time = self.function(file.path)
+        if time is None:
+            raise FileReadError(file.path, "has no time: what was given to path_time returned None")
+        return time
+
+
+@attrs.frozen
+class _Named:
+    pattern: re.Pattern[str]
+    convert: Callable[[str], Hashable]
+
+    def __call__(self, path: str) -> Hashable:
+        matches = list(self.pattern.finditer(path))
+        if not matches:
+            raise FileReadError(
+                path, f"has no time: nothing in it matches {self.pattern.pattern!r}, which was given to name_time"
+            )
+        text = matches[-1].group(1 if self.pattern.groups else 0)
+        try:
+            return self.convert(text)
+        except Exception as exc:
+            exc.add_note(f"making a time of {text!r}, in the name of {path}")
+            raise
+
+
+def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTime:
+    r"""Take the time of what is read from the names of files, as `time=` of what reads them.
+
+    `pattern` is a regular expression; where it matches last in a path (so a file's name goes before its folders'),
+    `convert` makes a time of the match or, if the pattern has one, of its first group.
+
+    >>> from datetime import date
+    >>> from adapters import files
+    >>> files.name_time(r"\d{4}-\d\d-\d\d", date.fromisoformat).function("in/2026-03-01/log-2026-03-02.csv.gz")
+    datetime.date(2026, 3, 2)
+
+    Files are read in the order of their times; then in that of their paths. `path_time` takes any function of a path.
+    """
+    sync_argument("name_time", "convert", convert, "a name's time is known at once")
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, TypeError) as exc:
+        raise CompositionError(f"name_time() at {Site.here()} needs a regular expression: {pattern!r}: {exc}") from None
+    return PathTime(_Named(compiled, convert))
+
+
+def path_time(function: Callable[[str], Hashable]) -> PathTime:
+    """Take the time of what is read from a function of the file's path (text), as `time=` of what reads it.
+
+    >>> from adapters import files
+    >>> files.path_time(lambda path: int(path.rpartition("=")[2].partition("/")[0])).function("t/day=7/part-0.parquet")
+    7
+    """
+    sync_argument("path_time", "function", function, "a path's time is known at once")
+    return PathTime(function)
+
+
+Stretch = tuple[Hashable, list[Any]]
+
+
+class Timing:
+    """Cuts what is read into stretches at one time each."""
+
+    def __init__(self, time: str | Callable[[Any], Hashable] | None, shape: Shape) -> None:
+        self._column = time if isinstance(time, str) else None
+        self._function = itemgetter(time) if isinstance(time, str) else time
+        self._shape = shape
+
+    def stretches(self, file: File, piece: Values | Table, whole: Hashable) -> Iterator[Stretch | Bad]:
+        """The values of a piece, with their times; `whole` is that of all the file has, where it is one."""
+        if isinstance(piece, Table) and self._function is not None and self._column is not None:
+            yield from self._by_column(file, piece, self._column)
+            return
+        values = self._shape.of(piece.batch) if isinstance(piece, Table) else piece.values
+        if self._function is None:
+            if values:
+                yield whole, values
+            return
+        yield from self._by_function(file, values, piece.line, self._function)
+
+    def _by_column(self, file: File, piece: Table, name: str) -> Iterator[Stretch | Bad]:
+        batch = piece.batch
+        if name not in batch.schema.names:
+            raise FileReadError(file.path, f"has no column {name!r}, which time= names; it has {batch.schema.names}")
+        begin = 0
+        column = batch.column(name)
+        if column.null_count:
+            for row in pyarrow().compute.indices_nonzero(column.is_null()).to_pylist():
+                part = batch.slice(begin, row - begin)
+                yield from self._shape.runs(part, part.column(name))
+                begin = row + 1
+                line = None if piece.line is None else piece.line + row
+                yield Bad(batch.slice(row, 1).to_pylist()[0], _timeless(file, f"{name!r} is null", line))
+        rest = batch.slice(begin)
+        yield from self._shape.runs(rest, rest.column(name))
+
+    def _by_function(
+        self, file: File, values: list[Any], line: int | None, function: Callable[[Any], Hashable]
+    ) -> Iterator[Stretch | Bad]:
+        try:
+            times = list(map(function, values))
+        except Exception:  # noqa: BLE001 - found again, with its line
+            yield from self._one_by_one(file, values, line, function)
+            return
+        if None in times:
+            yield from self._one_by_one(file, values, line, function)
+        elif times.count(times[0]) == len(times):
+            yield times[0], values
+        else:
+            for time, group in groupby(zip(times, values, strict=True), key=itemgetter(0)):
+                yield time, [value for _, value in group]
+
+    def _one_by_one(
+        self, file: File, values: list[Any], line: int | None, function: Callable[[Any], Hashable]
+    ) -> Iterator[Stretch | Bad]:
+        for number, value in enumerate(values):
+            at = None if line is None else line + number
+            try:
+                time = stamped(value, function)
+            except Exception as exc:  # noqa: BLE001 - the value has no time, and the policy says what becomes of it
+                name = self._column
+                if name is not None:
+                    yield Bad(value, _timeless(file, f"{name!r}, which time= names, is not in it", at))
+                else:
+                    exc.add_note(f"giving a time to what is in {file.path}{'' if at is None else f':{at}'}")
+                    yield Bad(value, exc)
+            else:
+                yield time, [value]
+
+
+def _timeless(file: File, told: str, line: int | None) -> FileReadError:
+    return FileReadError(file.path, f"has a value without a time: {told}. Give it one, or say on_error=", line)
+
+
+def time_argument(module: str, time: Any) -> None:
+    """Refuse, when composing, a `time=` that is no way to give times."""
+    if time is None or isinstance(time, (str, PathTime)):
+        return
+    sync_argument(module, "time", time, "a value's time is known at once, from the value")

@@ -1,0 +1,62 @@
+"""Folders that are watched: which files are new, and whether they are whole."""
+
+from adapters.files.reading.errors import FileChangedError
+from adapters.files.reading.places import File, Places, again
+
+Identity = tuple[int | None, str | None]
+
+
+class Watch:
+    """Looks for files again and again.
+
+    A file counts as whole when two looks in a row find it the same; then it must stay as it is. It may be taken away
+    when it has been read.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._given: dict[str, Identity] = {}
+        self._growing: dict[str, Identity] = {}
+
+    def fresh(self) -> list[File]:
+        """The files that are new and whole, in the order of names; those that appear later come later.
+
+        Raises:
+            FileChangedError: a file that was given earlier is another now.
+        """
+        there = {file.path: file for file in self._places.look(follow=True)}
+        for path, identity in list(self._given.items()):
+            if path not in there:
+                del self._given[path]
+            elif there[path].identity != identity:
+                raise _changed(there[path], identity)
+        new = {path: file for path, file in there.items() if path not in self._given}
+        whole = [file for path, file in new.items() if self._growing.get(path) == file.identity]
+        self._growing = {path: file.identity for path, file in new.items()}
+        for file in whole:
+            del self._growing[file.path]
+            self._given[file.path] = file.identity
+        return whole
+
+    def check(self, file: File) -> None:
+        """That a file has stayed the same while it was read.
+
+        Raises:
+            FileChangedError: it has not.
+        """
+        now = again(file)
+        if now is not None and now.identity != file.identity:
+            raise _changed(now, file.identity)
+
+
+def _changed(file: File, before: Identity) -> FileChangedError:
+    size = before[0]
+    if size is None or file.size is None or size == file.size:
+        told = "was written again after it had been found whole"
+    else:
+        told = f"had {size:,} bytes when it was found whole, and has {file.size:,} now"
+    return FileChangedError(
+        file.path,
+        f"{told}. Files in a folder that is followed do not change: write them elsewhere (or as .NAME.part) and rename "
+        f"them into it, or raise every= above the time that a writer may pause",
+    )
