@@ -199,11 +199,14 @@ class Running(Generic[R]):
             async with trio.open_nursery() as block:
                 with trio.CancelScope(shield=True):
                     await block.start(run.host)
+                    if self._beside is not None:
+                        run.progress.times_done()
+                        run.spawn_watch(self._look_on, self._beside)
+                        # What looks on sees the beginning, too: the first batch may keep all tasks waiting for long.
+                        await trio.lowlevel.checkpoint()
                 run.spawn(self._consume, consumers, block)
                 if self._checker is not None:
                     run.spawn_watch(self._end_at_a_violation, self._checker)
-                if self._beside is not None:
-                    run.spawn_watch(self._look_on, self._beside)
                 if self._keeper is not None:
                     run.spawn_watch(self._keep, self._keeper)
                 try:

@@ -22,6 +22,7 @@ from pullstream.engine.meter import Counters
 from pullstream.engine.reach import Fulfilled, Reach
 from pullstream.engine.seat import NOTHING, Ending, Port, Seat, Stamp
 from pullstream.engine.standstill import Signal, Standstill
+from pullstream.engine.times_done import TimesDone
 from pullstream.engine.waiting import Frontiers, Movement, Waiter
 from pullstream.errors import Abandoned, PullstreamError
 from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Summary, Target, TimelyError, Tracker
@@ -172,6 +173,7 @@ class Progress:
         self.update: Callable[[int, Hashable, int], None] = _untracked
         """Count a pointstamp; without effect until there is a tracker, which begins with what there is then."""
         self._tracker: Tracker | None = None
+        self._times: TimesDone | None = None
         self._started = False
 
     # ---- for users
@@ -193,6 +195,10 @@ class Progress:
     def frontier(self, at: str | None = None) -> Antichain[Any]:
         """The least times that may still come out of `at`; the empty antichain is the end of time."""
         return Antichain(time for seat in self._resolve(at) for time in seat.frontier)
+
+    def frontiers(self) -> list[tuple[str, Antichain[Any]]]:
+        """The frontier at every sink, with its name; they need not be of one time domain."""
+        return [(seat.names[-1], seat.frontier) for seat in self._sinks]
 
     def explain(self, time: Hashable, at: str | None = None) -> list[Blocking]:
         """What still keeps `time` from being complete at the output of `at`; empty when it is complete.
@@ -218,6 +224,16 @@ class Progress:
             for place, counts in enumerate(stamps)
             for time, count in counts.items()
         ]
+
+    def times_done(self) -> int:
+        """How many times have come to the sinks, and are complete at all of them; the first call begins to count.
+
+        A pipeline that is opened with something `beside` it counts from its beginning.
+        """
+        if self._times is None:
+            self._times = TimesDone(self, self._sinks)
+            self.update = self._times.watching(self.update)
+        return self._times.count()
 
     def watch(self, at: str | None = None) -> Frontiers:
         """The frontier at the output of `at` now, and then every time it has moved, as an async iterator.

@@ -1,0 +1,70 @@
+"""Noticing, from another thread, that the run's own has been kept busy: by a function that never waits."""
+
+import sys
+import threading
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from adapters.display.history import QUIET
+
+if TYPE_CHECKING:
+    from adapters.display.history import History
+    from adapters.display.screens import Screen
+
+LOOK = 1.0
+"""Seconds from one look to the next."""
+
+_OURS = frozenset({"pullstream", "adapters", "timely", "trio", "outcome"})
+
+
+class Lookout:
+    """Says where Python is, when a display could not be brought up to date for a while.
+
+    All waits of a run are waits of trio's, and a display works meanwhile; what computes, or waits in some other way,
+    keeps everything else waiting.
+    """
+
+    def __init__(self, screen: "Screen", history: "History") -> None:
+        self._screen = screen
+        self._history = history
+        self._watched = threading.get_ident()
+        self._alive = monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="pullstream display", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def alive(self) -> None:
+        """The display has just been brought up to date."""
+        self._alive = monotonic()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK):
+            seconds = monotonic() - self._alive
+            where = self._where() if seconds >= QUIET else ""
+            if where:
+                self._screen.say(f"{where} has kept everything waiting for {seconds:.0f} s")
+
+    def _where(self) -> str:
+        """The innermost function of the user's that the run's thread is in; nothing if it is waiting."""
+        frame = sys._current_frames().get(self._watched)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - public in all but its name
+        innermost = frame
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if frame is innermost and module.startswith("trio."):
+                return ""
+            package = module.partition(".")[0]
+            if package not in _OURS and package not in sys.stdlib_module_names:
+                return f"{frame.f_code.co_qualname} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"
+            frame = frame.f_back
+        return ""

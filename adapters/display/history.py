@@ -1,0 +1,219 @@
+"""What a run looked like a few seconds ago, and how it looks now: figures for a display."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from time import perf_counter
+from typing import Any
+
+import attrs
+import trio
+from typing_extensions import override
+
+import pullstream as ps
+from adapters.display.words import of_frontier
+from pullstream.engine.progress import Blocking
+from timely import BEGINNING, Antichain, TimelyError
+
+SPAN = 5.0
+"""Seconds that rates are of."""
+
+QUIET = 5.0
+"""Seconds in which nothing moves, until it is said what is waited for."""
+
+REASONS = 3
+"""How many reasons are given for a standstill."""
+
+
+@attrs.frozen
+class Sample:
+    """A run as it looked at one moment."""
+
+    at: float
+    """Seconds of trio's clock."""
+    wall: float
+    """Seconds of the clock that counters are in."""
+    rows: Sequence[ps.Counters]
+    frontier: Sequence[Hashable]
+    done: int
+
+    @property
+    def read(self) -> int:
+        """How many values have come in from sources."""
+        return sum(row.values_out for row in self.rows if not row.values_in)
+
+    @property
+    def moved(self) -> object:
+        """What changes when anything moves."""
+        return [(row.values_in, row.values_out, row.status) for row in self.rows], self.frontier
+
+
+@attrs.frozen
+class Row:
+    """A module's line in the table."""
+
+    module: str
+    values_in: int
+    values_out: int
+    rate: float
+    busy: float
+    """The part of the last seconds, up to 1."""
+    skipped: int
+    status: str
+
+
+class _Shown(str):
+    """A time's text, which looks in a message as it is."""
+
+    __slots__ = ()
+
+    @override
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class History:
+    """Looks at a run, and remembers a few seconds."""
+
+    def __init__(self, running: ps.Running[Any], times: int | None, shown: Callable[[Hashable], str]) -> None:
+        self.running = running
+        self.times = times
+        self.shown = shown
+        self.resumed = ""
+        self._began = trio.current_time()
+        self._wall = perf_counter()
+        self._samples: deque[Sample] = deque()
+        self._moved_at = self._began
+
+    def look(self) -> None:
+        """Take a sample of the run as it is now."""
+        progress = self.running.progress
+        frontier = _least([time for _, frontier in progress.frontiers() for time in frontier])
+        sample = Sample(trio.current_time(), perf_counter(), self.running.counters(), frontier, progress.times_done())
+        samples = self._samples
+        if not samples or sample.moved != samples[-1].moved:
+            self._moved_at = sample.at
+        samples.append(sample)
+        while len(samples) > 2 and samples[1].at <= sample.at - SPAN:
+            samples.popleft()
+
+    @property
+    def now(self) -> Sample:
+        """The latest sample."""
+        return self._samples[-1]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended."""
+        return self.running.finished
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has been going."""
+        return self.now.at - self._began
+
+    @property
+    def state(self) -> str:
+        """How the run stands, in a word."""
+        if not self.finished:
+            return "running"
+        match self.running.failure:
+            case None:
+                return "finished"
+            case ps.Abandoned():
+                return "stopped"
+            case ps.StalledError():
+                return "stalled"
+            case _:
+                return "failed"
+
+    @property
+    def frontier(self) -> str:
+        """The least times that are not complete at the sinks; nothing, if there are no times to speak of."""
+        times = self.now.frontier
+        if not times or (self.now.done == 0 and all(time is BEGINNING or time == 0 for time in times)):
+            return ""
+        return of_frontier(times, self.shown)
+
+    @property
+    def rate(self) -> float:
+        """Values a second that sources gave, of late; after the end, on average."""
+        return self._per_second(self.now.read, None if self.finished else self._before.read)
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row a module."""
+        now, before = self.now, self._before
+        wall = now.wall - before.wall
+        if self.finished:
+            wall = now.wall - self._wall
+        rows: list[Row] = []
+        for row, old in zip(now.rows, before.rows, strict=False):
+            # A sink gives nothing: what it takes is what it does.
+            does, did = (row.values_out, old.values_out) if row.values_out else (row.values_in, old.values_in)
+            busy = row.busy - (0 if self.finished else old.busy)
+            rows.append(
+                Row(
+                    row.module,
+                    row.values_in,
+                    row.values_out,
+                    self._per_second(does, None if self.finished else did),
+                    min(busy / wall, 1.0) if wall > 0 else 0.0,
+                    row.skipped,
+                    row.status,
+                )
+            )
+        return rows
+
+    @property
+    def quiet(self) -> float:
+        """For how many seconds nothing has moved, if that is worth a word; else 0."""
+        seconds = self.now.at - self._moved_at
+        return 0.0 if self.finished or seconds < QUIET else seconds
+
+    def waits_for(self) -> list[str]:
+        """What a run in which nothing moves waits for: the modules that are at work, and what holds its times up."""
+        working = [row for row in self.rows if row.busy > 0.5]
+        names = ", ".join(f"{row.module} ({row.status})" if row.status else row.module for row in working)
+        reasons = [names or "what is outside of it"]
+        for time in self.now.frontier[:1]:
+            blocking = self._holding(time)
+            reasons += [
+                str(attrs.evolve(reason, time=_Shown(self.shown(reason.time)))) for reason in blocking[:REASONS]
+            ]
+            if len(blocking) > REASONS:
+                reasons.append(f"and {len(blocking) - REASONS} more")
+        return reasons
+
+    def _holding(self, time: Hashable) -> list[Blocking]:
+        try:
+            return self.running.progress.explain(time)
+        except TimelyError:
+            # It is no time at some of the sinks.
+            return []
+
+    def error(self) -> list[str]:
+        """What the run failed with: of a stall everything, of anything else a line."""
+        failure = self.running.failure
+        if failure is None or isinstance(failure, ps.Abandoned):
+            return []
+        lines = str(failure).splitlines()
+        if isinstance(failure, ps.StalledError):
+            return lines
+        return [": ".join([type(failure).__name__, *lines[:1]])]
+
+    @property
+    def _before(self) -> Sample:
+        return self._samples[0]
+
+    def _per_second(self, count: int, before: int | None) -> float:
+        """How many a second since the oldest sample or, without one, since the beginning."""
+        seconds = self.seconds if before is None else self.now.at - self._before.at
+        return (count - (before or 0)) / seconds if seconds > 0 else 0.0
+
+
+def _least(times: list[Hashable]) -> list[Hashable]:
+    """The least of some times; all of them, once, where they are of different kinds."""
+    try:
+        return list(Antichain(times))
+    except TimelyError:
+        return list(dict.fromkeys(times))

@@ -1,0 +1,141 @@
+"""A run's state as lines of a given width.
+
+Written out by hand, and not as one of rich's tables: those take milliseconds, several times a second.
+"""
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from rich.text import Text
+
+from adapters.display.history import History, Row
+from adapters.display.words import of_rate, of_seconds
+
+STYLES = {"running": "cyan", "finished": "green", "stopped": "yellow", "stalled": "bold red", "failed": "bold red"}
+
+NAME = 14
+"""The least width of a module's name; columns that leave less room are left out."""
+
+MUCH = 0.5
+"""The part of its time from which on a module is what holds up the others."""
+
+
+def lines(history: History, width: int, height: int = 0) -> list[Text]:
+    """Everything there is to say, in lines of at most `width`; with a `height`, in about so many."""
+    head = [*headline(history, width), *_bar(history, width), *_notes(history, width)]
+    room = height - len(head) - 2
+    table = _table(history.rows, width, finished=history.finished)
+    if 0 < room < len(table):
+        table = [*table[:room], Text(f"... and {len(table) - room} more lines", style="dim")]
+    return [*head, *table]
+
+
+def headline(history: History, width: int = 0) -> list[Text]:
+    """How the run stands, part by part, in as many lines of `width` as it takes; or in one."""
+    state = Text.assemble((history.state, STYLES[history.state]), f" in {of_seconds(history.seconds)}")
+    if not history.finished:
+        state = Text.assemble((f"{of_seconds(history.seconds)}", STYLES[history.state]))
+    parts = [state]
+    now = history.now
+    if history.frontier:
+        parts.append(Text.assemble("at ", (history.frontier, "bold")))
+    if now.done:
+        of = "" if history.times is None else f" of {history.times:,}"
+        parts.append(Text(f"{now.done:,}{of} {_times(now.done if history.times is None else history.times)} done"))
+    parts.append(Text(f"{now.read:,} {'value' if now.read == 1 else 'values'}, {of_rate(history.rate)}/s"))
+    found = [Text()]
+    for part in parts:
+        if not found[-1]:
+            found[-1] = part
+        elif not width or found[-1].cell_len + part.cell_len + 3 <= width:
+            found[-1] = Text.assemble(found[-1], (" · ", "dim"), part)
+        else:
+            found.append(part)
+    return [_fitted(line, width) for line in found]
+
+
+def quiet(history: History) -> list[str]:
+    """A line that says that nothing moves, and more on what it waits for."""
+    if not history.quiet:
+        return []
+    first, *more = history.waits_for()
+    return [f"nothing has moved for {history.quiet:.0f} s: waits for {first}", *more]
+
+
+def _bar(history: History, width: int) -> list[Text]:
+    if history.times is None:
+        return []
+    part = min(history.now.done / history.times, 1.0)
+    full = max(10, min(width, 60) - 5)
+    filled = int(part * full)
+    return [
+        Text.assemble(("━" * filled, "green" if part == 1 else "cyan"), ("─" * (full - filled), "dim"), f"{part:5.0%}")
+    ]
+
+
+def _notes(history: History, width: int) -> list[Text]:
+    """What is out of the ordinary."""
+    notes = [Text(history.resumed, style="dim")] if history.resumed else []
+    for number, line in enumerate(quiet(history)):
+        notes.append(Text(line if number == 0 else f"  {line}", style="yellow"))
+    notes += [Text(line, style="red") for line in history.error()]
+    return [part for note in notes for part in _wrapped(note, width)]
+
+
+def _table(rows: Sequence[Row], width: int, *, finished: bool) -> list[Text]:
+    columns = {
+        "out": [_number(row.values_out) for row in rows],
+        "/s": [of_rate(row.rate) if row.rate else "" for row in rows],
+        "busy": [f"{row.busy:.0%}" if row.busy >= 0.005 else "" for row in rows],
+        "in": [_number(row.values_in) for row in rows],
+        "skipped": [_number(row.skipped) for row in rows],
+    }
+    if not any(columns["skipped"]):
+        del columns["skipped"]
+    longest = max((len(row.module) for row in rows), default=0)
+    sizes = {
+        name: max(8 if name in {"in", "out", "/s"} else 5, len(name), *map(len, column)) + 2
+        for name, column in columns.items()
+    }
+    while len(sizes) > 1 and sum(sizes.values()) + min(longest, NAME) > width:
+        sizes.popitem()
+    order = [name for name in ("in", "out", "skipped", "/s", "busy") if name in sizes]
+    name_width = min(max(longest, NAME), width - sum(sizes.values()))
+    most = max((row.busy for row in rows), default=0.0)
+    head = "module".ljust(name_width) + "".join(name.rjust(sizes[name]) for name in order)
+    table = [Text(head, style="dim")]
+    for number, row in enumerate(rows):
+        style = "bold" if row.busy == most > MUCH and not finished else ""
+        text = _cut(row.module, name_width).ljust(name_width)
+        text += "".join(columns[name][number].rjust(sizes[name]) for name in order)
+        table.append(Text(text.rstrip(), style=style))
+        if row.status:
+            table.append(Text(_cut(f"  {row.status}", width), style="dim italic"))
+    return table
+
+
+def _number(count: int) -> str:
+    return f"{count:,}" if count else ""
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
+
+
+def _fitted(line: Text, width: int) -> Text:
+    if width and line.cell_len > width:
+        line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _wrapped(note: Text, width: int) -> list[Text]:
+    text = note.plain
+    if not width or note.cell_len <= width:
+        return [note]
+    indent = text[: len(text) - len(text.lstrip())]
+    rows = wrap(text.strip(), width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
+    return [Text(row, style=note.style) for row in rows]
+
+
+def _times(count: int) -> str:
+    return "time" if count == 1 else "times"

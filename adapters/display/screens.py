@@ -1,0 +1,225 @@
+"""Where a display shows itself: on a terminal, in a pipe or log, in a notebook."""
+
+import logging
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from importlib import import_module
+from io import StringIO
+from threading import RLock
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from rich.console import Console, Group
+from rich.file_proxy import FileProxy
+from rich.live import Live
+from rich.text import Text
+from typing_extensions import override
+
+from adapters.display.history import History
+from adapters.display.layout import headline, lines, quiet
+
+WIDEST = 100
+"""What a line has at most."""
+
+
+class Screen(ABC):
+    """Somewhere to show a run; one that can be written to no longer is left alone."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.gone = False
+        self._lock = RLock()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._guarded(self._stack.close)
+
+    def show(self, history: History) -> None:
+        """Show how the run stands now."""
+        self._guarded(self.draw, history)
+
+    def end(self, history: History) -> None:
+        """Show how it has ended."""
+        self._guarded(self.draw_last, history)
+
+    def say(self, text: str) -> None:
+        """Show a line in another thread, while the run's own is busy."""
+        self._guarded(self.interject, text)
+
+    def _guarded(self, draw: Any, *what: Any) -> None:
+        with self._lock:
+            if self.gone:
+                return
+            try:
+                draw(*what)
+            except (OSError, SystemExit):
+                # A pipe that nobody reads (rich makes an exit of it): the work is worth more than its display.
+                self.gone = True
+                with suppress(OSError, SystemExit):
+                    self._stack.close()
+
+    @property
+    def width(self) -> int:
+        """How wide a line may be."""
+        return min(self.console.width, WIDEST)
+
+    @abstractmethod
+    def draw(self, history: History) -> None:
+        """Show it."""
+
+    @abstractmethod
+    def draw_last(self, history: History) -> None:
+        """Show the end."""
+
+    @abstractmethod
+    def interject(self, text: str) -> None:
+        """Show a line."""
+
+
+class Terminal(Screen):
+    """Live, below what the program prints."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._last: list[Text] = []
+
+    @override
+    def __enter__(self) -> Self:
+        self._guarded(self._begin)
+        return self
+
+    def _begin(self) -> None:
+        # What goes to a file or another program goes on going there.
+        self._live = Live(
+            console=self.console,
+            auto_refresh=False,
+            redirect_stdout=_is_terminal(sys.stdout),
+            redirect_stderr=_is_terminal(sys.stderr),
+            vertical_overflow="crop",
+        )
+        before = sys.stdout, sys.stderr
+        self._stack.enter_context(self._live)
+        _redirect_logs(self._stack, dict(zip(before, (sys.stdout, sys.stderr), strict=True)))
+
+    @override
+    def draw(self, history: History) -> None:
+        self._put(lines(history, self.width, self.console.height))
+
+    @override
+    def draw_last(self, history: History) -> None:
+        self._put(lines(history, self.width))
+
+    @override
+    def interject(self, text: str) -> None:
+        self._live.update(_group([*self._last, Text(text, style="yellow")]), refresh=True)
+
+    def _put(self, rows: list[Text]) -> None:
+        self._last = rows
+        self._live.update(_group(rows), refresh=True)
+
+
+class Log(Screen):
+    """A line now and then, and the table at the end."""
+
+    def __init__(self, console: Console, every: float) -> None:
+        super().__init__(console)
+        self._every = every
+        self._next = every
+        self._quiet = False
+
+    @override
+    def draw(self, history: History) -> None:
+        silent = quiet(history)
+        if silent and not self._quiet:
+            self._print([Text(line if number == 0 else f"  {line}") for number, line in enumerate(silent)])
+        self._quiet = bool(silent)
+        if history.seconds >= self._next:
+            self._next = history.seconds + self._every
+            self._print(headline(history))
+
+    @override
+    def draw_last(self, history: History) -> None:
+        self._print(lines(history, self.width))
+
+    @override
+    def interject(self, text: str) -> None:
+        self._print([Text(text)])
+
+    def _print(self, rows: Iterable[Text]) -> None:
+        for row in rows:
+            # Plainly: not even a terminal that can do no more wants control codes here.
+            self.console.print(Text(row.plain), soft_wrap=True, highlight=False)
+
+
+class Notebook(Screen):
+    """An output of the cell, which changes."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._handle: Any = None
+        self._last: list[Text] = []
+
+    @override
+    def draw(self, history: History) -> None:
+        self._put(lines(history, WIDEST))
+
+    @override
+    def draw_last(self, history: History) -> None:
+        self._put(lines(history, WIDEST))
+
+    @override
+    def interject(self, text: str) -> None:
+        self._put([*self._last, Text(text, style="yellow")], keep=True)
+
+    def _put(self, rows: list[Text], *, keep: bool = False) -> None:
+        ipython: Any = import_module("IPython.display")
+        if not keep:
+            self._last = rows
+        page = Console(file=StringIO(), record=True, width=WIDEST, force_terminal=True, force_jupyter=False)
+        page.print(_group(rows))
+        html = ipython.HTML(
+            page.export_html(inline_styles=True, code_format='<pre style="line-height: 1.2">{code}</pre>')
+        )
+        if self._handle is None:
+            self._handle = ipython.display(html, display_id=True)
+        else:
+            self._handle.update(html)
+
+
+def screen_for(console: Console | None, every: float) -> Screen:
+    """The screen that fits where the program runs."""
+    console = console or Console(stderr=True)
+    if console.is_jupyter:
+        return Notebook(console)
+    if console.is_terminal and not console.is_dumb_terminal:
+        return Terminal(console)
+    return Log(console, every)
+
+
+def _group(rows: Iterable[Text]) -> Group:
+    for row in rows:
+        row.no_wrap = True
+        row.overflow = "ellipsis"
+    return Group(*rows)
+
+
+def _is_terminal(stream: TextIO | Any) -> bool:
+    return stream is not None and not isinstance(stream, FileProxy) and stream.isatty()
+
+
+def _redirect_logs(stack: ExitStack, streams: dict[Any, Any]) -> None:
+    """Have logs appear above the display, too: a handler keeps the stream that it was made with."""
+    loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
+    handlers: list[Any] = [handler for logger in loggers for handler in getattr(logger, "handlers", ())]
+    for handler in handlers:
+        stream = getattr(handler, "stream", None)
+        if hasattr(handler, "setStream") and streams.get(stream, stream) is not stream:
+            handler.setStream(streams[stream])
+            stack.callback(handler.setStream, stream)

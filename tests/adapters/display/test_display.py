@@ -1,0 +1,381 @@
+"""What a display shows: of a run that moves, waits, fails, stalls, is stopped, and ends."""
+
+import datetime as dt
+import io
+import logging
+import re
+import subprocess
+import sys
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters.display import display
+
+rich_console = pytest.importorskip("rich.console")
+
+
+class Paper:
+    """A terminal, or a pipe, that keeps what is written to it."""
+
+    def __init__(self, *, terminal=False, width=80):
+        self.file = io.StringIO()
+        self.console = rich_console.Console(
+            file=self.file, force_terminal=terminal, width=width, height=24, color_system=None, legacy_windows=False
+        )
+
+    @property
+    def written(self):
+        return self.file.getvalue()
+
+    @property
+    def lines(self):
+        return self.written.splitlines()
+
+    @property
+    def screens(self):
+        """What a terminal showed, state by state, without codes."""
+        return [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", part) for part in re.split(r"(?=\r\x1b\[2K)", self.written)]
+
+
+async def slow(n):
+    await trio.sleep(1)
+    return n
+
+
+def days(count, first=dt.date(2013, 7, 31)):
+    return [first + dt.timedelta(number) for number in range(count)]
+
+
+def slowly(*times):
+    return ps.pipe(ps.values(times, time=lambda time: time), ps.map_async(slow, 1).named("enrich"))
+
+
+async def shown(pipeline, *, fails=None, **options):
+    async def run():
+        async with pipeline.open(beside=display(**options)) as running:
+            await running.result()
+
+    if fails is None:
+        await run()
+    else:
+        with pytest.raises(fails):
+            await run()
+
+
+class TestInALog:
+    async def test_a_line_now_and_then_and_a_table_at_the_end(self, autojump_clock):
+        """No control codes; the frontier, the times that are done and the values, every so many seconds."""
+        paper = Paper()
+        await shown(ps.pipe(slowly(*days(30)), ps.collect()), console=paper.console, every=10.2)
+        assert "\x1b" not in paper.written
+        assert "\r" not in paper.written
+        lines = paper.lines
+        assert lines[0].startswith("0:00:10 · at 2013-08-10 · 10 times done · ")
+        assert lines[1].startswith("0:00:20 · at 2013-08-20 · 20 times done · ")
+        assert lines[2] == "finished in 0:00:30 · 30 times done · 30 values, 1.0/s"
+        assert lines[3].split() == ["module", "in", "out", "/s", "busy"]
+        assert [line.split()[:3] for line in lines[4:]] == [
+            ["values", "30", "1.0"],
+            ["enrich", "30", "30"],
+            ["collect", "30", "1.0"],
+        ]
+
+    async def test_a_short_run_leaves_its_end_alone(self, autojump_clock):
+        """Nothing is written before the first interval is over."""
+        paper = Paper()
+        await shown(ps.pipe(slowly(1, 2), ps.drain()), console=paper.console)
+        assert paper.lines[0] == "finished in 0:00:02 · 2 times done · 2 values, 1.0/s"
+        assert len(paper.lines) == 5
+
+    async def test_what_waits_is_said_once(self, autojump_clock):
+        """After 5 s without any movement a line says what is busy, and what holds the frontier's time up."""
+
+        async def stuck(n):
+            await trio.sleep(30 if n == 3 else 0)
+            return n
+
+        calls = ps.map_async(stuck, 1).named("calls")
+        paper = Paper(width=100)
+        pipeline = ps.pipe(ps.values([2, 3, 4], time=lambda n: n), calls, ps.collect())
+        await shown(pipeline, console=paper.console, every=100)
+        assert paper.lines[:2] == [
+            "nothing has moved for 5 s: waits for calls",
+            "  calls holds 3 -> collect",
+        ]
+        assert sum("nothing has moved" in line for line in paper.lines) == 1
+
+    async def test_a_time_is_shown_as_wanted(self, autojump_clock):
+        """`shown` gives the text of times, everywhere."""
+
+        async def stuck(n):
+            await trio.sleep(30)
+            return n
+
+        paper = Paper(width=100)
+        pipeline = ps.pipe(ps.values([20130731], time=lambda n: n), ps.map_async(stuck, 1), ps.collect())
+        await shown(pipeline, console=paper.console, shown=lambda time: f"day {str(time)[-2:]}")
+        assert "map_async holds day 31 -> collect" in paper.written
+        assert "· at day 31 ·" in paper.written
+
+    async def test_a_stream_without_times_has_no_word_on_them(self, autojump_clock):
+        """Everything is at 0 then, which is nothing to tell."""
+        paper = Paper()
+        await shown(
+            ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), console=paper.console, every=9.9
+        )
+        assert paper.lines[0].startswith("0:00:10 · 15 values, ")
+
+
+class TestOnATerminal:
+    async def test_it_is_redrawn_a_few_times_a_second(self, autojump_clock):
+        """Four states a second and a last one, which stays; the cursor comes back."""
+        paper = Paper(terminal=True)
+        await shown(ps.pipe(slowly(1, 2), ps.collect()), console=paper.console)
+        assert 8 <= len(paper.screens) <= 12
+        assert "0:00:01 · at 2 · 1 time done" in paper.written
+        last = paper.screens[-1]
+        assert last.startswith("finished in 0:00:02 · 2 times done")
+        assert last.endswith("\n")
+        assert paper.written.endswith("\x1b[?25h")
+
+    async def test_a_known_total_makes_a_bar(self, autojump_clock):
+        """With `times` there is a bar with a true percentage; without it, none."""
+        paper = Paper(terminal=True)
+        await shown(ps.pipe(slowly(*range(1, 5)), ps.collect()), console=paper.console, times=4)
+        assert "1 of 4 times done" in paper.written
+        assert [part in paper.written for part in (" 25%", " 50%", " 75%", "100%")] == [True] * 4
+        assert "━" in paper.written
+        without = Paper(terminal=True)
+        await shown(ps.pipe(slowly(1, 2), ps.collect()), console=without.console)
+        assert "━" not in without.written
+
+    @pytest.mark.parametrize("width", [20, 40, 80, 200])
+    async def test_no_line_is_wider_than_the_terminal(self, width, autojump_clock):
+        """Columns go before names do; what is long is cut or goes on in the next line."""
+
+        @ps.source
+        async def one_with_a_long_name_that_says_a_lot_of_what_it_is_for(ctx):
+            ctx.status("reading a file in a folder with quite a long name, number 17 of 365")
+            yield ps.Batch(dt.date(2013, 7, 31), [1])
+            await trio.sleep(10)
+            raise ValueError("a message that is quite long, too, for it says all that anybody could wish to know")
+
+        paper = Paper(terminal=True, width=width)
+        source = one_with_a_long_name_that_says_a_lot_of_what_it_is_for()
+        await shown(ps.pipe(source, ps.map(str), ps.drain()), console=paper.console, fails=ValueError)
+        assert max(len(line) for screen in paper.screens for line in screen.splitlines()) <= width
+        assert "reading a" in paper.written
+        assert "nothing has" in paper.written
+
+    async def test_a_low_terminal_shows_the_beginning_and_how_much_is_left_out(self, autojump_clock):
+        """What is drawn live fits; the last state is whole."""
+        paper = Paper(terminal=True)
+        paper.console.height = 10
+        many = [ps.skip(0).named(f"step {number}") for number in range(16)]
+        stream = ps.pipe(*many[:8])
+        pipeline = ps.pipe(slowly(1, 2), stream, ps.pipe(*many[8:16]), ps.collect())
+        await shown(pipeline, console=paper.console)
+        *live, last = paper.screens
+        assert all(len(screen.splitlines()) <= 10 for screen in live)
+        assert "... and 13 more lines" in live[0]
+        assert "step 15" in last
+        assert "more lines" not in last
+
+    def test_prints_and_logs_stand_above_it(self, monkeypatch):
+        """Whatever Python prints is neither lost nor mixed into the display, and goes its own way again afterwards."""
+        paper = Paper(terminal=True)
+        streams = out, err = [_Terminal(paper.file), _Terminal(paper.file)]
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        handler = logging.StreamHandler(err)
+        logger = logging.getLogger("tests.display")
+        logger.addHandler(handler)
+        try:
+
+            def chatty(n):
+                print("a print")
+                print("an error", file=sys.stderr)
+                logger.warning("a log")
+                return n
+
+            pipeline = ps.pipe(ps.values([1]), ps.map(chatty), ps.drain())
+            ps.run(pipeline, beside=display(console=paper.console))
+        finally:
+            logger.removeHandler(handler)
+        assert handler.stream is err
+        assert [sys.stdout, sys.stderr] == streams
+        last = paper.screens[-1]
+        assert last.startswith("finished")
+        said = "".join(paper.screens[:-1])
+        for word in ("a print\n", "an error\n", "a log\n"):
+            assert word in said
+            assert said.index(word) < len(said)
+
+    def test_what_goes_to_a_file_goes_on_going_there(self, monkeypatch):
+        """`script > out` with the display on the terminal: the file gets what is printed, and the terminal does not."""
+        paper, out = Paper(terminal=True), io.StringIO()
+        monkeypatch.setattr(sys, "stdout", out)
+        ps.run(ps.pipe(ps.values(["data"]), ps.log()), beside=display(console=paper.console))
+        assert "data" in out.getvalue()
+        assert "data" not in paper.written
+
+
+class _Terminal(io.TextIOBase):
+    def __init__(self, file):
+        self._file = file
+
+    def write(self, text):
+        return self._file.write(text)
+
+    def isatty(self):
+        return True
+
+
+class TestEndings:
+    async def test_a_failure_is_told_with_where_it_got_to(self, autojump_clock):
+        """The last state of a failed run names the exception, the time that is not complete, and what was done."""
+        paper = Paper()
+        failing = ps.map(lambda n: n if n < 3 else [][n])
+        await shown(ps.pipe(slowly(1, 2, 3, 4), failing, ps.collect()), console=paper.console, fails=IndexError)
+        assert paper.lines[0].startswith("failed in 0:00:03 · at 3 · 2 times done · ")
+        assert paper.lines[1] == "IndexError: list index out of range"
+
+    async def test_a_stall_is_told_in_full(self, autojump_clock):
+        """It is noticed though a display is there, and the display shows what the error says."""
+
+        @ps.sink
+        async def classic(upstream, ctx):
+            async for batch in ctx.batches(upstream):
+                await running.progress.completed(batch.time)
+
+        paper = Paper()
+        running = ps.pipe(slowly(1), classic()).open(beside=display(console=paper.console))
+        with pytest.raises(ps.StalledError):
+            async with running:
+                await running.result()
+        assert paper.lines[0].startswith("stalled in 0:00:01 · at 1")
+        assert "classic has not acknowledged a batch at 1, which is the one that waits" in paper.written
+
+    async def test_an_abort_says_stopped(self, autojump_clock):
+        """With the time that was under way."""
+        paper = Paper()
+        async with ps.pipe(slowly(*days(9)), ps.collect()).open(beside=display(console=paper.console)) as running:
+            await trio.sleep(2.5)
+            await running.abort()
+        assert paper.lines[0].startswith("stopped in 0:00:02 · at 2013-08-02 · 2 times done")
+
+    async def test_it_takes_no_time(self, autojump_clock):
+        """A run with a display ends when it would without."""
+        await shown(ps.pipe(slowly(1, 2, 3), ps.collect()), console=Paper().console)
+        assert trio.current_time() == pytest.approx(3)
+
+    async def test_a_pipe_that_nobody_reads_ends_the_display_and_not_the_run(self, autojump_clock):
+        """The work goes on, and its result comes."""
+
+        class Broken(io.StringIO):
+            def write(self, text):
+                raise BrokenPipeError
+
+        for terminal in (False, True):
+            console = rich_console.Console(file=Broken(), force_terminal=terminal)
+            async with ps.pipe(slowly(1, 2), ps.collect()).open(beside=display(console=console, every=1)) as running:
+                assert await running.result() == [1, 2]
+
+
+class TestWhatItSays:
+    async def test_what_a_module_says_of_itself(self, autojump_clock):
+        """A status stands below its module, live and at the end."""
+
+        @ps.source
+        async def files(ctx):
+            for number in range(1, 4):
+                ctx.status(f"file {number} of 3")
+                yield ps.Batch(number, [number])
+                await trio.sleep(1)
+
+        paper = Paper(terminal=True)
+        await shown(ps.pipe(files(), ps.collect()), console=paper.console)
+        assert all(f"\n  file {number} of 3" in paper.written.replace("\r", "") for number in (1, 2, 3))
+
+    async def test_what_was_skipped_has_a_column_if_anything_was(self, autojump_clock):
+        """Values that a failure policy left out are counted."""
+        paper = Paper()
+        await shown(ps.pipe(ps.values("1a2"), ps.map(int, on_error="skip"), ps.collect()), console=paper.console)
+        assert paper.lines[1].split() == ["module", "in", "out", "skipped", "/s", "busy"]
+        assert paper.lines[3].split()[3:6] == ["3", "2", "1"]
+
+    async def test_times_count_when_all_sinks_have_dealt_with_them(self, autojump_clock):
+        """Of two sinks, one slower than the other, the slower counts; each time counts once."""
+        paper = Paper()
+
+        @ps.sink
+        async def slower(upstream, ctx):
+            async for _ in ctx.batches(upstream):
+                await trio.sleep(2)
+
+        pipeline = ps.pipe(slowly(*range(10)), ps.tee(ps.collect(), slower()))
+        await shown(pipeline, console=paper.console, every=6.1)
+        assert "· 2 times done ·" in paper.lines[0]
+        assert "· 10 times done ·" in next(line for line in paper.lines if line.startswith("finished"))
+
+    async def test_sinks_with_times_of_two_kinds(self, autojump_clock):
+        """A branch with days and one with numbers: both kinds count."""
+        paper = Paper()
+        numbers = ps.pipe(ps.restamp(lambda day: day.toordinal()), ps.collect())
+        await shown(ps.pipe(slowly(*days(3)), ps.tee(ps.collect(), numbers)), console=paper.console)
+        assert "· 6 times done ·" in paper.lines[0]
+
+
+def test_the_run_that_is_kept_busy_is_named(monkeypatch):
+    """A function that never waits keeps even the display from its work: another thread says which it is."""
+    import time
+
+    from adapters.display import blocked
+
+    monkeypatch.setattr(blocked, "LOOK", 0.02)
+    monkeypatch.setattr(blocked, "QUIET", 0.1)
+    paper = Paper()
+
+    def computing(n):
+        time.sleep(0.4)
+        return n
+
+    ps.run(ps.pipe(ps.values([1, 2, 3]), ps.map(computing), ps.drain()), beside=display(console=paper.console))
+    assert re.search(r"computing \(test_display\.py:\d+\) has kept everything waiting for 0 s", paper.written)
+
+
+def test_a_run_that_waits_is_not_called_busy(monkeypatch):
+    """Where nothing is computed, only the display is at work."""
+    from adapters.display import blocked
+
+    monkeypatch.setattr(blocked, "LOOK", 0.02)
+    monkeypatch.setattr(blocked, "QUIET", 0.1)
+    paper = Paper()
+
+    async def waiting(n):
+        await trio.sleep(0.5)
+        return n
+
+    ps.run(ps.pipe(ps.values([1]), ps.map_async(waiting, 1), ps.drain()), beside=display(console=paper.console))
+    assert "kept everything waiting" not in paper.written
+
+
+@pytest.mark.parametrize("wrong", [{"times": 0}, {"times": "many"}, {"shown": "date"}, {"every": 0}], ids=str)
+def test_what_it_cannot_use_is_refused(wrong):
+    """When it is made, with the argument's name."""
+    with pytest.raises(ps.CompositionError, match=next(iter(wrong))):
+        display(**wrong)
+
+
+def test_without_rich_it_says_what_to_install():
+    """Importing it works; using it names the extra."""
+    code = (
+        "import sys; sys.modules['rich'] = None\n"
+        "from adapters.display import DisplayMissing, display\n"
+        "try: display()\n"
+        "except DisplayMissing as exc: print(exc)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "rich is not installed: `pip install 'pullstream[display]'`\n"
