@@ -86,6 +86,9 @@ class Place:
                 rest = memoryview(piece).cast("B")
                 while rest:
                     rest = rest[self.write(file, rest) :]
+        except OSError as exc:
+            exc.filename = exc.filename or str(path)
+            raise
         finally:
             self.close(file)
 

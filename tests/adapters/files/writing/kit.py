@@ -1,0 +1,30 @@
+"""What the tests of writing share."""
+
+import os
+import threading
+from pathlib import Path
+
+import pullstream as ps
+
+
+def content(folder):
+    """Every file below a folder, hidden ones too, and what is in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def visible(folder):
+    """Every file that a reader would look at."""
+    return {name: data for name, data in content(folder).items() if not name.startswith(".") and "/." not in name}
+
+
+def left_behind():
+    """Descriptors and threads of this process, to be compared with those of before."""
+    threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith("Trio thread")}
+    names = list(Path("/proc/self/fd").iterdir())
+    # The one by which they are listed is gone.
+    return sorted(os.readlink(name) for name in names if os.path.lexists(name)), threads  # noqa: PTH115 - pipes, too
+
+
+def written(values, write, limit=4096, time=None):
+    """The result of writing."""
+    return ps.run(ps.pipe(ps.values(values, time=time), write), limit=limit)

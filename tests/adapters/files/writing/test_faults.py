@@ -1,0 +1,165 @@
+"""A file system that fails at every single operation in turn: whole files only, and the next run finishes."""
+
+import errno
+import json
+import os
+from itertools import count
+
+import pyarrow as pa
+import pytest
+
+import pullstream as ps
+from adapters import files
+from adapters.files.writing import raw, writing
+from adapters.files.writing.place import Place
+
+from .kit import content, left_behind, visible, written
+
+OPERATIONS = [name for name in vars(Place) if name not in {"append", "flush", "folders", "copy"} and name[0] != "_"]
+
+
+class Faults:
+    """Counts the operations, and lets some of them fail."""
+
+    def __init__(self, monkeypatch):
+        self.count = 0
+        self.fails = set()
+        self.seen = []
+        for name in OPERATIONS:
+            monkeypatch.setattr(Place, name, self._failing(name, getattr(Place, name)))
+
+    def _failing(self, name, real):
+        def operation(place, *args):
+            number = self.count
+            self.count += 1
+            self.seen.append(name)
+            if number not in self.fails:
+                return None if name == "sync" else real(place, *args)
+            if name == "close":
+                real(place, *args)  # a descriptor is gone even if its closing failed
+            if name == "write":
+                real(place, args[0], args[1][: len(args[1]) // 2])
+            raise OSError(errno.EIO, f"the disk failed at operation {number}, {name}")
+
+        return operation
+
+    def reset(self, fails=()):
+        self.count, self.fails, self.seen = 0, fails, []
+
+
+def cells(day):
+    return [{"day": day, "key": "ab"[n % 2], "n": n, "s": "x" * n} for n in range(20)]
+
+
+ROWS = [cell for day in range(3) for cell in cells(day)]
+
+WRITERS = {
+    "jsonl": lambda out: files.write_jsonl(f"{out}/{{time}}/{{key}}.jsonl", key="key"),
+    "gzip": lambda out: files.write_csv(f"{out}/{{time}}.csv.gz"),
+    "parquet": lambda out: files.write_parquet(
+        f"{out}/{{key}}/{{time}}.parquet", key="key", row_group=8, open_files=1, manifest=f"{out}/manifest"
+    ),
+    "grown": lambda out: files.write_csv(f"{out}/{{key}}.csv", key="key", manifest=f"{out}/list/manifest"),
+}
+
+
+def ends_of(expected):
+    """Where a time ends in each file that grows, as the manifest has it."""
+    ends = {}
+    for line in map(json.loads, expected["list/manifest"].splitlines()):
+        ends.setdefault(line["path"].lstrip("/"), set()).add(line["offset"] + line["bytes"])
+    return ends
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("for_good", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_every_operation_fails_in_turn(name, for_good, tmp_path, monkeypatch):
+    """After each: the error arrives as itself, what is visible is whole; another run leaves just what it should."""
+    for module, constant, value in ((writing, "MEMORY", 1000), (writing, "LOOSE", 5), (raw, "LOOSE", 3)):
+        monkeypatch.setattr(module, constant, value)
+    faults = Faults(monkeypatch)
+
+    def go(out):
+        return written(ROWS, WRITERS[name](out), 8, lambda row: row["day"])
+
+    def said(out):
+        return {file: data.replace(str(out).encode(), b"") for file, data in content(out).items()}
+
+    go(tmp_path / "all")
+    total = faults.count
+    assert set(faults.seen) >= {"open", "write", "sync", "close", "rename", "remove", "make_folder", "listing", "lock"}
+    expected = said(tmp_path / "all")
+    ends = ends_of(expected) if name == "grown" else {}
+    before = left_behind()
+    for number in count():
+        out = tmp_path / str(number)
+        faults.reset(range(number, 10**9) if for_good else {number})
+        try:
+            go(out)
+        except OSError as exc:
+            caught = exc
+        else:
+            # How many operations there are depends a little on the pace, by which the sizes of batches follow.
+            assert faults.count <= number
+            assert number > 0.9 * total
+            break
+        assert "the disk failed" in str(caught)
+        assert any("raised in write_" in note for note in caught.__notes__)
+        faults.reset()
+        assert left_behind() == before
+        for file, data in visible(out).items():
+            if "manifest" in file:
+                assert expected[file].startswith(data.replace(str(out).encode(), b"")) or for_good
+            elif name == "grown":
+                # A disk that is gone cannot be asked to cut off what it took last.
+                assert expected[file].startswith(data), (number, file)
+                assert len(data) in ends[file] or for_good, (number, file)
+            else:
+                assert data == expected[file], (number, file)
+        go(out)
+        assert said(out) == expected, (number, faults.seen)
+        assert left_behind() == before
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    """No space is an OSError that says where; nothing stays, of pyarrow's writers neither."""
+    before = left_behind()
+
+    def full(place, file, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Place, "write", full)
+    big = [pa.table({"n": range(200_000)})]
+    for write in (files.write_parquet, files.write_arrow, files.write_csv, files.write_jsonl):
+        with pytest.raises(OSError, match="No space left") as caught:
+            written(big, write(tmp_path / "{time}.x"))
+        assert any(write.__name__ in note for note in caught.value.__notes__)
+        assert caught.value.filename is not None
+        assert content(tmp_path) == {}
+    assert left_behind() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a tiny disk")
+def test_a_disk_that_is_really_full(tmp_path):
+    """The days that fit are there, whole; after some room was made, another run writes all."""
+    import subprocess
+
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk], check=False).returncode:
+        pytest.skip("may not mount")
+    try:
+        (disk / "other").write_bytes(bytes(1_000_000))
+        values = [(day, "x" * 9_999) for day in range(5) for _ in range(50)]
+        write = ps.pipe(ps.map(lambda pair: pair[1]), files.write_text(disk / "{time}.txt"))
+        with pytest.raises(OSError, match="No space left"):
+            written(values, write, time=lambda pair: pair[0])
+        days = {name: len(data) for name, data in content(disk).items()}
+        assert days.pop("other") == 1_000_000
+        assert set(days.values()) == {500_000}
+        assert 2 <= len(days) <= 4
+        (disk / "other").unlink()
+        written(values, write, time=lambda pair: pair[0])
+        assert sorted(content(disk)) == [f"{day}.txt" for day in range(5)]
+    finally:
+        subprocess.run(["umount", disk], check=True)

@@ -1,0 +1,254 @@
+"""What is in the files: every format can be read back, and is the same bytes whatever came together."""
+
+import bz2
+import datetime as dt
+import gzip
+import lzma
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+import zstandard
+
+import pullstream as ps
+from adapters import files
+from adapters.files.writing import raw, writing
+
+from .kit import content, written
+
+
+class Row(NamedTuple):
+    day: int
+    key: str | None
+    number: int
+    value: float | None
+    text: str
+
+
+def row(day, number):
+    value = None if number % 7 == 0 else number if number % 3 else number / 2
+    return Row(day, "abc"[number % 3], number, value, f"s{number}" * (number % 5))
+
+
+ROWS = [row(day, number) for day in range(2) for number in range(700)]
+
+WRITERS = {
+    "text": lambda out, **opts: ps.pipe(ps.map(repr), files.write_text(f"{out}/{{time}}.txt.gz", **opts)),
+    "bytes": lambda out, **opts: ps.pipe(
+        ps.map(lambda row: row.text.encode()), files.write_bytes(f"{out}/{{time}}", **opts)
+    ),
+    "csv": lambda out, **opts: files.write_csv(f"{out}/{{time}}/{{key}}.csv", key="key", **opts),
+    "csv.gz": lambda out, **opts: files.write_csv(f"{out}/{{time}}/{{key}}.csv.gz", key="key", **opts),
+    "csv grown": lambda out, **opts: files.write_csv(f"{out}/{{key}}.csv", key="key", **opts),
+    "jsonl": lambda out, **opts: files.write_jsonl(f"{out}/{{time}}.{{key}}.jsonl", key="key", **opts),
+    "jsonl.zst": lambda out, **opts: files.write_jsonl(f"{out}/{{time}}.{{key}}.jsonl.zst", key="key", **opts),
+    "jsonl.xz": lambda out, **opts: files.write_jsonl(f"{out}/{{time}}.jsonl.xz", **opts),
+    "jsonl.bz2 grown": lambda out, **opts: files.write_jsonl(f"{out}/all.jsonl.bz2", **opts),
+    "parquet": lambda out, **opts: files.write_parquet(
+        f"{out}/{{time}}/{{key}}.parquet", key="key", row_group=50, **opts
+    ),
+    "arrow": lambda out, **opts: files.write_arrow(f"{out}/{{time}}/{{key}}.arrow", key="key", batch=30, **opts),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
+    """However values are batched, however little memory there is, and however few files may be under way."""
+
+    def outcome(number, limit, **opts):
+        result = written(ROWS, WRITERS[name](tmp_path / str(number), **opts), limit, lambda row: row.day)
+        made = content(tmp_path / str(number))
+        assert sorted(str(path.relative_to(tmp_path / str(number))) for path in result) == sorted(made)
+        return made
+
+    expected = outcome(0, 4096)
+    assert outcome(1, 1) == expected
+    assert outcome(2, 7, open_files=1) == expected
+    for module, constant, value in ((writing, "MEMORY", 2000), (writing, "LOOSE", 5), (raw, "LOOSE", 3)):
+        monkeypatch.setattr(module, constant, value)
+    assert outcome(3, 100) == expected
+    assert outcome(4, 3, open_files=1) == expected
+
+
+@pytest.mark.parametrize(
+    ("suffix", "opened"), [("gz", gzip), ("bz2", bz2), ("xz", lzma), ("zst", zstandard), ("", None)]
+)
+def test_the_suffix_says_the_compression(suffix, opened, tmp_path):
+    """What is written is what is read; more than a block of it, too."""
+    lines = [f"line {number} " + "x" * 100 for number in range(20_000)]
+    (path,) = written(lines, files.write_text(tmp_path / f"{{time}}.txt.{suffix}"))
+    with (opened or gzip).open(path, "rb") if opened else path.open("rb") as file:
+        assert file.read().decode().splitlines() == lines
+
+
+def test_a_compression_that_is_said_comes_before_the_suffix(tmp_path):
+    """None is none, and gzip is gzip, whatever the name."""
+    assert written(["a"], files.write_text(tmp_path / "{time}.gz", compression=None))[0].read_bytes() == b"a\n"
+    (path,) = written(["a"], files.write_text(tmp_path / "{time}.txt", compression="gzip"))
+    assert gzip.decompress(path.read_bytes()) == b"a\n"
+    with pytest.raises(ps.CompositionError, match="compression='lzo'"):
+        files.write_text(tmp_path / "{time}", compression="lzo")
+
+
+def test_bytes_and_text_as_they_are(tmp_path):
+    """Bytes with nothing between, text with the end that was said, in UTF-8."""
+    assert written([b"a", bytearray(b"b")], files.write_bytes(tmp_path / "{time}.a"))[0].read_bytes() == b"ab"
+    assert written(["ü", ""], files.write_text(tmp_path / "{time}.b", end="|"))[0].read_bytes() == "ü||".encode()
+
+
+@pytest.mark.parametrize(
+    ("write", "value"),
+    [(files.write_text, 7), (files.write_text, "\ud800"), (files.write_text, b"x"), (files.write_bytes, "x")],
+)
+def test_what_is_no_text_or_no_bytes(write, value, tmp_path):
+    """The error is Python's own, and a note names the module."""
+    with pytest.raises((TypeError, UnicodeEncodeError)) as caught:
+        written([value], write(tmp_path / "{time}"))
+    assert any(write.__name__ in note for note in caught.value.__notes__)
+    assert content(tmp_path) == {}
+
+
+TABLE = pa.table(
+    {
+        "n": pa.array([1, 2, None], pa.int32()),
+        "s": ["a", 'b"c', None],
+        "when": pa.array([1_577_934_000_000, None, 1_609_459_200_000], pa.timestamp("ms", "UTC")),
+        "d": pa.array(["x", "y", "x"]).dictionary_encode(),
+        "l": [[1], [], None],
+    }
+)
+
+
+def read(path):
+    return {".parquet": pa.parquet.read_table, ".arrow": pa.feather.read_table}[path.suffix](path)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_arrow_batches_keep_their_types(suffix, parts, tmp_path):
+    """Types stay; dictionaries become plain; the bytes do not depend on how the rows were cut."""
+    write = {"parquet": files.write_parquet, "arrow": files.write_arrow}[suffix]
+    batches = [TABLE.slice(start, parts).combine_chunks().to_batches()[0] for start in range(0, 3, parts)]
+    (path,) = written(batches, write(tmp_path / f"{{time}}.{suffix}"))
+    plain = TABLE.set_column(3, "d", TABLE["d"].cast(pa.string()))
+    assert read(path).equals(plain)
+    (whole,) = written([TABLE], write(tmp_path / f"w{{time}}.{suffix}"))
+    assert whole.read_bytes() == path.read_bytes()
+
+
+def test_parquet_in_row_groups(tmp_path):
+    """Of just so many rows, in the order of the values, whether they come as rows or as batches."""
+    numbers = [{"n": n} for n in range(25)]
+    (path,) = written(numbers, files.write_parquet(tmp_path / "{time}.parquet", row_group=10))
+    meta = pa.parquet.ParquetFile(path).metadata
+    assert [meta.row_group(n).num_rows for n in range(meta.num_row_groups)] == [10, 10, 5]
+    assert pa.parquet.read_table(path)["n"].to_pylist() == list(range(25))
+    batches = pa.table({"n": range(25)}).to_batches(max_chunksize=4)
+    (other,) = written(batches, files.write_parquet(tmp_path / "b{time}.parquet", row_group=10))
+    assert other.read_bytes() == path.read_bytes()
+
+
+def test_columns_are_found_by_what_comes(tmp_path):
+    """A null fits everywhere, an int among floats, and a key that is missing is null."""
+    values = [{"a": None}, {"a": 1, "b": "x"}, {"a": 2.5, "b": None}, {"c": [1]}]
+    for limit in (1, 2, 100):
+        (path,) = written(values, files.write_parquet(tmp_path / "{time}.parquet"), limit)
+        table = pa.parquet.read_table(path)
+        assert table.schema.types == [pa.float64(), pa.string(), pa.list_(pa.int64())]
+        assert table.to_pylist()[1] == {"a": 1.0, "b": "x", "c": None}
+        assert table.num_rows == 4
+
+
+def test_columns_are_fixed_by_the_first_row_group(tmp_path):
+    """What does not fit later is an error that names file, column and value, at every limit; no file stays."""
+    values = [{"n": n} for n in range(10)] + [{"n": "tea"}]
+    for limit in (1, 3, 4096):
+        with pytest.raises(
+            files.SchemaError, match=r"0\.parquet: the column 'n' is int64, and.*'tea' \(str\), value 11"
+        ):
+            written(values, files.write_parquet(tmp_path / "{time}.parquet", row_group=10), limit)
+    assert content(tmp_path) == {}
+
+
+SCHEMA = pa.schema([pa.field("n", pa.int8()), pa.field("s", pa.string(), nullable=False)])
+
+
+@pytest.mark.parametrize("write", [files.write_csv, files.write_parquet, files.write_arrow])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"n": 300, "s": "a"}, "column 'n' is int8, and does not take 300"),
+        ({"n": 1, "s": 7}, "column 's' is string, and does not take 7"),
+        ({"n": 1, "s": None}, "column 's' takes no nulls"),
+        ({"n": 1, "s": "a", "x": 1}, "a column 'x', and the file's are n, s"),
+        ((1, "a", 2), "has 3 columns, where the file has 2"),
+        (7, "7 (int), is no row"),
+        (pa.table({"n": ["a"], "s": ["b"]}), "column 'n' is int8, and does not take 'a'"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_schema(write, value, message, tmp_path):
+    """The error names the column, the value and what to do; nothing half-written is visible."""
+    with pytest.raises(files.SchemaError) as caught:
+        written([{"n": 1, "s": "a"}, value], write(tmp_path / "{time}.x", schema=SCHEMA))
+    assert message in str(caught.value)
+    assert content(tmp_path) == {}
+
+
+def test_a_schema_orders_and_casts(tmp_path):
+    """Dicts in any order, tuples by place, what is missing null, batches cast."""
+    schema = pa.schema([("a", pa.float32()), ("b", pa.date32())])
+    day = dt.date(2020, 1, 2)
+    values = [{"b": day, "a": 1}, (2, day), {"a": 3}, pa.table({"b": [day], "a": pa.array([4], pa.int64())})]
+    (path,) = written(values, files.write_parquet(tmp_path / "{time}.parquet", schema=schema))
+    assert pa.parquet.read_table(path).to_pylist() == [{"a": n, "b": None if n == 3 else day} for n in (1, 2, 3, 4)]
+
+
+def test_csv(tmp_path):
+    """A header of the names, text quoted, nulls empty; as pyarrow writes it."""
+    values = [Row(1, "a", 1, 2.5, 'say "tea"'), Row(1, None, 2, None, "")]
+    (path,) = written(values, files.write_csv(tmp_path / "{time}.csv"))
+    assert path.read_text() == '"day","key","number","value","text"\n1,"a",1,2.5,"say ""tea"""\n1,,2,,""\n'
+    (path,) = written([(1, "a")], files.write_csv(tmp_path / "b{time}.csv", delimiter=";", header=False))
+    assert path.read_text() == '1;"a"\n'
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "arrow"])
+def test_a_batch_without_rows_is_a_file_without_rows(name, tmp_path):
+    """It has its columns, and no rows."""
+    write = {"csv": files.write_csv, "parquet": files.write_parquet, "arrow": files.write_arrow}[name]
+    (path,) = written([pa.table({"n": pa.array([], pa.int8())})], write(tmp_path / f"{{time}}.{name}"))
+    if name == "csv":
+        assert path.read_text() == '"n"\n'
+    else:
+        assert read(path).schema == pa.schema([("n", pa.int8())])
+
+
+def test_jsonl_of_batches(tmp_path):
+    """Each row is a line."""
+    (path,) = written([TABLE.select(["n", "s"])], files.write_jsonl(tmp_path / "{time}.jsonl"))
+    assert path.read_text() == '{"n": 1, "s": "a"}\n{"n": 2, "s": "b\\"c"}\n{"n": null, "s": null}\n'
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: files.write_parquet("{time}.parquet.gz"),
+        lambda: files.write_arrow("{time}.arrow.zst"),
+        lambda: files.write_parquet("{time}", compression="lzo"),
+        lambda: files.write_arrow("{time}", compression="gzip"),
+        lambda: files.write_parquet("{time}", row_group=0),
+        lambda: files.write_parquet("{time}", schema={"n": int}),
+        lambda: files.write_arrow("{time}", schema=pa.schema([("n", pa.dictionary(pa.int8(), pa.string()))])),
+        lambda: files.write_parquet("all.parquet"),
+        lambda: files.write_csv("{time}", delimiter="||"),
+        lambda: files.write_text("{time}", end=3),
+        lambda: files.write_csv("{time}", rowgroup=3),
+    ],
+)
+def test_wrong_options_are_refused_when_composing(wrong):
+    """The error names the module."""
+    with pytest.raises(ps.CompositionError, match="write_"):
+        wrong()

@@ -1,0 +1,116 @@
+"""Files that grow, and the manifest."""
+
+import gzip
+import json
+
+import pytest
+
+import pullstream as ps
+from adapters import files
+
+from .kit import content, written
+
+
+def of_day(value):
+    return value // 10
+
+
+async def test_complete_times_are_appended(tmp_path, autojump_clock):
+    """A time is in the file when it is complete, and not before; what came in between waits."""
+    seen = []
+
+    @ps.source
+    async def source(ctx):
+        for n in (1, 2, 11, 3, 12, 21):
+            yield ps.Batch(of_day(n) if n != 3 else 1, [str(n)])
+
+    out = tmp_path / "all.txt"
+    async with ps.pipe(source(), files.write_text(out)).open(limit=1) as running:
+        for day in (0, 1, 2):
+            await running.progress.completed(day)
+            seen.append(out.read_text().split())
+        assert await running.result() == [out]
+    assert seen == [["1", "2"], ["1", "2", "11", "3", "12"], ["1", "2", "11", "3", "12", "21"]]
+
+
+def test_a_file_that_grows_is_begun_anew(tmp_path):
+    """A run without a journal replaces what another one left, when its first time is complete."""
+    write = files.write_text(tmp_path / "{key}.txt", key=len)
+    written(["a", "bb", "c"], write)
+    assert content(tmp_path) == {"1.txt": b"a\nc\n", "2.txt": b"bb\n"}
+    written(["d"], write)
+    assert content(tmp_path) == {"1.txt": b"d\n", "2.txt": b"bb\n"}
+
+
+def test_csv_has_one_header(tmp_path):
+    """However many times there are; also where it is compressed, a member a time."""
+    rows = [{"day": n // 10, "n": n} for n in (1, 2, 11, 21)]
+    for name, read in (("a.csv", bytes), ("a.csv.gz", gzip.decompress)):
+        (path,) = written(rows, files.write_csv(tmp_path / name), time=lambda row: row["day"])
+        assert read(path.read_bytes()) == b'"day","n"\n0,1\n0,2\n1,11\n2,21\n'
+
+
+def test_other_columns_do_not_fit(tmp_path):
+    """A later time with other columns is an error; the times before stay."""
+    rows = [{"n": 1}, {"n": 11, "m": 1}]
+    with pytest.raises(files.SchemaError, match=r'columns are "n", and those of its next time "n","m"'):
+        written(rows, files.write_csv(tmp_path / "all.csv"), time=lambda row: of_day(row["n"]))
+    assert content(tmp_path) == {"all.csv": b'"n"\n1\n'}
+
+
+async def test_somebody_else_writes_to_the_file(tmp_path, autojump_clock):
+    """A file that has another length than what was written is not written to."""
+    out = tmp_path / "all.txt"
+    with pytest.raises(files.FileTargetError, match="somebody else writes to it"):
+        async with ps.pipe(ps.values("ab", time=ord), files.write_text(out)).open(limit=1) as running:
+            await running.progress.completed(ord("a"))
+            out.write_text("gone")
+    assert out.read_text() == "gone"
+
+
+def test_a_url_cannot_grow():
+    """There is nothing to append to."""
+    with pytest.raises(ps.CompositionError, match="cannot grow"):
+        files.write_text("memory://all.txt")
+
+
+def test_manifest(tmp_path):
+    """A line a file, in the order in which they appeared, with what is in it."""
+    values = [{"k": "ab"[n % 2], "n": n} for n in (1, 2, 3, 11)]
+    write = files.write_jsonl(tmp_path / "{time}{key}.jsonl", key="k", manifest=tmp_path / "lists" / "manifest.jsonl")
+    paths = written(values, write, time=lambda row: of_day(row["n"]))
+    entries = [json.loads(line) for line in (tmp_path / "lists" / "manifest.jsonl").read_text().splitlines()]
+    assert [entry["path"] for entry in entries] == [str(path) for path in paths]
+    assert [(entry["time"], entry["key"], entry["rows"]) for entry in entries] == [
+        (0, "b", 2),
+        (0, "a", 1),
+        (1, "b", 1),
+    ]
+    assert [entry["bytes"] for entry in entries] == [path.stat().st_size for path in paths]
+
+
+def test_manifest_of_a_file_that_grows(tmp_path):
+    """Each time's lines are delimited by where they begin, and how many bytes they are."""
+    written([1, 2, 11], ps.pipe(ps.map(str), files.write_text(tmp_path / "a", manifest=tmp_path / "m")), time=of_day)
+    entries = [json.loads(line) for line in (tmp_path / "m").read_text().splitlines()]
+    assert [(entry["time"], entry["offset"], entry["bytes"], entry["rows"]) for entry in entries] == [
+        (0, 0, 4, 2),
+        (1, 4, 3, 1),
+    ]
+
+
+def test_a_manifest_is_a_run_s(tmp_path):
+    """Another run begins it anew, and a run without values leaves an empty one."""
+    write = files.write_text(tmp_path / "{time}", manifest=tmp_path / "m")
+    for _ in range(2):
+        written(["a"], write)
+        assert len((tmp_path / "m").read_text().splitlines()) == 1
+    written([], write)
+    assert (tmp_path / "m").read_text() == ""
+
+
+@pytest.mark.parametrize("wrong", ["", 7, "s3://bucket/m"])
+def test_a_manifest_is_a_local_file(wrong):
+    """Refused when composing."""
+    with pytest.raises(ps.CompositionError, match="path of a local file"):
+        files.write_text("{time}", manifest=wrong)

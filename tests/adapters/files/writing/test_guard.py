@@ -1,0 +1,144 @@
+"""One run at a time writes to a target, whole files only are visible, and what a killed run left is removed."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import files
+
+from .kit import content, left_behind, visible, written
+
+
+async def test_a_second_run_is_refused(tmp_path, autojump_clock):
+    """While the first lives; one that writes to another target in the folder is not."""
+    release = trio.Event()
+
+    @ps.source
+    async def source(ctx):
+        yield ps.Batch(0, ["a"])
+        await release.wait()
+
+    async with ps.pipe(source(), files.write_text(tmp_path / "{time}.txt")).open() as running:
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        with pytest.raises(files.FileBusyError, match="another sink of this one"):
+            async with ps.pipe(ps.once("b"), files.write_text(tmp_path / "{time}.txt")).open() as other:
+                await other.result()
+        async with ps.pipe(ps.once("b"), files.write_text(tmp_path / "{time}.csv")).open() as other:
+            await other.result()
+        release.set()
+        await running.result()
+    assert content(tmp_path) == {"0.txt": b"a\n", "0.csv": b"b\n"}
+
+
+def test_two_sinks_of_a_run(tmp_path):
+    """The same target twice is refused, and nothing is left."""
+    write = files.write_text(tmp_path / "{time}.txt")
+    before = left_behind()
+    with pytest.raises(files.FileBusyError):
+        written("ab", ps.tee(write, write))
+    assert content(tmp_path) == {}
+    assert left_behind() == before
+
+
+PROGRAM = """
+import sys, time
+import pullstream as ps
+from adapters import files
+from adapters.files.writing import writing, raw
+writing.LOOSE = raw.LOOSE = 10
+writing.MEMORY = 10_000
+
+rows = [{"day": n // 100, "key": "abc"[n % 3], "n": n, "s": "x" * (n % 50)} for n in range(2000)]
+
+def slow(row):
+    if len(sys.argv) > 2 and row["n"] % 10 == 0:
+        time.sleep(float(sys.argv[2]))
+    return row
+
+out = sys.argv[1]
+source = ps.pipe(ps.values(rows, time=lambda row: row["day"]), ps.map(slow))
+ps.run(ps.pipe(source, ps.tee(
+    files.write_parquet(out + "/p/{time}/{key}.parquet", key="key", row_group=7, open_files=2),
+    files.write_jsonl(out + "/j/{time}.jsonl.gz"),
+)), limit=16)
+print("finished", flush=True)
+"""
+
+
+def start(out, *more):
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, out, *map(str, more)], stdout=subprocess.PIPE, text=True)
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
+    """The lock is let go by kill -9 itself; the next run removes what was under way."""
+    out = tmp_path / "p"
+    with start(tmp_path, 0.05) as process:
+        while not visible(out):
+            time.sleep(0.02)
+        write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")
+        with pytest.raises(files.FileBusyError):
+            written([{"key": "a"}], write)
+        process.send_signal(signal.SIGKILL)
+    assert [name for name in content(out) if name.startswith(".pullstream")]
+    written([{"key": "a"}], write, time=lambda _: 99)
+    assert not [name for name in content(out) if name.startswith(".pullstream")]
+    assert "99/a.parquet" in content(out)
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_kills_at_random_moments(kills, tmp_path):
+    """Whatever is visible, at any moment, is whole; a run that is let finish leaves just the files."""
+    with start(tmp_path / "all") as process:
+        assert process.communicate()[0] == "finished\n"
+    expected = content(tmp_path / "all")
+    assert len(expected) == 20 * 4
+    out = tmp_path / "out"
+    for number in range(kills):
+        with start(out, 0.002) as process:
+            until = time.monotonic() + 0.4 + 0.9 * ((number * 7919) % 100) / 100
+            while time.monotonic() < until and process.poll() is None:
+                seen = visible(out)
+                assert {name: expected[name] for name in seen} == seen
+            process.send_signal(signal.SIGKILL)
+    with start(out) as process:
+        assert process.communicate()[0] == "finished\n"
+    assert content(out) == expected
+
+
+def test_only_what_dead_runs_left_is_removed(tmp_path):
+    """Files that are not ours, and those of other targets, stay."""
+    (tmp_path / ".hidden.part").write_text("mine")
+    other = tmp_path / ".pullstream-000000000000"
+    other.mkdir()
+    (other / "1.part").write_text("another target's")
+    written("a", files.write_text(tmp_path / "{time}.txt"))
+    assert sorted(content(tmp_path)) == [".hidden.part", ".pullstream-000000000000/1.part", "0.txt"]
+
+
+def test_a_folder_that_is_not_writable(tmp_path):
+    """The refusal arrives as itself, names the folder, and comes before anything is read."""
+    tmp_path.chmod(0o555)
+    program = f"""
+import os
+import pullstream as ps
+from adapters import files
+if os.geteuid() == 0:  # who may write anywhere
+    os.setuid(65534)
+try:
+    ps.run(ps.pipe(ps.once("a"), ps.tap(print), files.write_text({str(tmp_path / "{time}.txt")!r})))
+except PermissionError as exc:
+    print(exc)
+"""
+    for folder in tmp_path.parents:
+        if folder != Path("/") and folder != Path("/tmp"):
+            folder.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("[Errno 13] Permission denied"), done.stderr
+    assert str(tmp_path) in done.stdout
+    assert content(tmp_path) == {}

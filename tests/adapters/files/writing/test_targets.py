@@ -1,0 +1,124 @@
+"""Where files go: times and keys as names, clashes, what is in the way."""
+
+import datetime as dt
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+
+import pullstream as ps
+from adapters import files
+from adapters.files.writing import writing
+
+from .kit import content, written
+
+
+def test_times_and_keys_are_parts_of_a_path(tmp_path):
+    """With formats, with parts of a key, in folders that are made."""
+    days = [dt.date(2020, 1, 2), dt.date(2020, 2, 1)]
+    write = files.write_text(
+        f"{tmp_path}/{{{{x}}}}/{{time:%Y/%m}}/{{key[0]}}-{{key[1]:02}}.txt", key=lambda text: (text[0], len(text))
+    )
+    for day in days:
+        written(["ab", "b"], write, time=lambda _, day=day: day)
+    assert sorted(content(tmp_path)) == [
+        "{x}/2020/01/a-02.txt",
+        "{x}/2020/01/b-01.txt",
+        "{x}/2020/02/a-02.txt",
+        "{x}/2020/02/b-01.txt",
+    ]
+
+
+@pytest.mark.parametrize("form", ["dicts", "rows", "batches"])
+def test_a_key_may_be_a_column(form, tmp_path):
+    """Of dicts, of named tuples, and of record batches, which are split; a null is a key."""
+    table = pa.table({"n": [1, 2, 3, 4], "k": ["a", "b", None, "a"]})
+
+    class Row(NamedTuple):
+        n: int
+        k: str | None
+
+    values = {
+        "dicts": table.to_pylist(),
+        "rows": [Row(**row) for row in table.to_pylist()],
+        "batches": table.to_batches(max_chunksize=3),
+    }[form]
+    written(values, files.write_csv(tmp_path / "{key}.csv", key="k"))
+    assert {name: data.split(b"\n")[1:-1] for name, data in content(tmp_path).items()} == {
+        "a.csv": [b'1,"a"', b'4,"a"'],
+        "b.csv": [b'2,"b"'],
+        "None.csv": [b"3,"],
+    }
+
+
+@pytest.mark.parametrize("key", ["a/b", "", "..", "a\0b", "x" * 300])
+def test_a_key_that_cannot_be_a_name(key, tmp_path):
+    """The error says which, and nothing stays."""
+    with pytest.raises(files.FileTargetError, match="write_text"):
+        written([key], files.write_text(tmp_path / "{time}" / "{key}", key=lambda text: text))
+    assert content(tmp_path) == {}
+
+
+def test_two_keys_that_share_a_file(tmp_path):
+    """1 and "1" look alike."""
+    with pytest.raises(files.FileTargetError, match="the keys 1 and '1' would share the file"):
+        written([1, "1"], files.write_jsonl(tmp_path / "{time}{key}", key=lambda value: value))
+
+
+def test_a_folder_in_the_way(tmp_path):
+    """Is said at once, and the times before stay."""
+    (tmp_path / "1.txt").mkdir()
+    with pytest.raises(files.FileTargetError, match=r"1\.txt is a folder"):
+        written(["a", "bc"], files.write_text(tmp_path / "{time}.txt"), 1, lambda text: len(text) - 1)
+    assert content(tmp_path) == {"0.txt": b"a\n"}
+
+
+def test_a_file_where_a_folder_is_needed(tmp_path):
+    """Is said at once."""
+    (tmp_path / "0").write_text("taken")
+    with pytest.raises(files.FileTargetError, match=r"0 is a file, so .* cannot be in it"):
+        written(["a"], files.write_text(tmp_path / "{time}" / "a.txt"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: files.write_text("{time}", key=len),
+        lambda: files.write_text("{key}{time}"),
+        lambda: files.write_text("{key}", key="column"),
+        lambda: files.write_csv("{key}", key=7),
+        lambda: files.write_csv("{time}", open_files=0),
+    ],
+)
+def test_keys_and_targets_that_do_not_fit(wrong):
+    """Refused when composing."""
+    with pytest.raises(ps.CompositionError, match="write_"):
+        wrong()
+
+
+def test_a_key_that_raises(tmp_path):
+    """The function's own exception, and no file."""
+    with pytest.raises(ZeroDivisionError):
+        written(["a"], files.write_text(tmp_path / "{key}", key=lambda _: 1 // 0))
+    assert content(tmp_path) == {}
+
+
+def test_many_keys(tmp_path, monkeypatch):
+    """A thousand files under way at once, of which a few are encoded as they come: none is kept open."""
+    most = []
+    real = writing.Writing.work
+
+    def work(self):
+        from .kit import left_behind
+
+        most.append(len(left_behind()[0]))
+        real(self)
+
+    monkeypatch.setattr(writing.Writing, "work", work)
+    monkeypatch.setattr(writing, "LOOSE", 1000)
+    monkeypatch.setattr(writing, "MEMORY", 100_000)
+    values = [{"k": n % 1000, "n": n} for n in range(5000)]
+    write = files.write_parquet(tmp_path / "{time}" / "{key}.parquet", key="k", open_files=4, durable=False)
+    assert len(written(values, write)) == 1000
+    assert len(most) >= 3
+    assert max(most) - min(most) < 5
