@@ -3,6 +3,7 @@
 Importing this loads no pyspark; using it does. `session` gives a session, finding or supplying Java (`java`);
 `reading` holds `from_dataframe`, a DataFrame as a source, and `streaming` `from_streaming`, the micro-batches of a
 streaming one.
+`reading` holds `from_dataframe`, a DataFrame as a source; `executing` runs transformers in Spark's own workers.
 """
 
 from adapters.arrow import NullTimeError
@@ -14,6 +15,7 @@ from adapters.spark.errors import (
     SparkMissing,
     SparkStreamError,
 )
+from adapters.spark.executing import OnExecutors, RowError, on_executors, send_packages
 from adapters.spark.reading import OrderedBatches, from_dataframe
 from adapters.spark.session import session
 from adapters.spark.streaming import StreamStatus, from_streaming
@@ -22,7 +24,9 @@ __all__ = [
     "JavaNotFound",
     "JobCancelled",
     "NullTimeError",
+    "OnExecutors",
     "OrderedBatches",
+    "RowError",
     "SessionMismatch",
     "SparkJobError",
     "SparkMissing",
@@ -30,5 +34,7 @@ __all__ = [
     "StreamStatus",
     "from_dataframe",
     "from_streaming",
+    "on_executors",
+    "send_packages",
     "session",
 ]

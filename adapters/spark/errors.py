@@ -24,12 +24,14 @@ class SparkJobError(PullstreamError):
 
     The message is the innermost cause, as Spark tells it, without the Java frames. `details` is everything Spark had
     to say. Spark's own exception is the `__context__`; it is not shown with this one, because printing it calls into
-    the Java process, and shows some hundred Java frames.
+    the Java process, and shows some hundred Java frames. `raised` is the type's name, as Python prints it, if what
+    failed is Python on an executor: "ValueError", "mine.BadRow".
     """
 
-    def __init__(self, message: str, details: str) -> None:
+    def __init__(self, message: str, details: str, raised: str | None = None) -> None:
         super().__init__(message)
         self.details = details
+        self.raised = raised
 
 
 class SparkStreamError(SparkJobError):

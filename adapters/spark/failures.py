@@ -1,6 +1,7 @@
 """What Spark said when a job failed, cut down to what helps."""
 
 import logging
+import re
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -10,11 +11,19 @@ from adapters.spark.errors import SparkJobError, SparkStreamError
 
 _LONGEST_CHAIN = 20
 
+_NOT_THEIRS = ("/pyspark.zip/pyspark/", "/site-packages/pyspark/", "/adapters/spark/executing/shipping.py")
+"""Files whose frames say nothing about the user's program."""
+
+_RAISED = re.compile(r"Traceback \(most recent call last\):(?:\n  .*)*\n(\w[\w.]*)")
+"""The type of what a traceback ends with."""
+
 
 def job_error(exc: BaseException) -> SparkJobError:
     """Spark's innermost cause, without Java frames and without the Python frames of Spark's own worker."""
     details = str(exc)
-    return SparkJobError(f"Spark could not do the job: {essence(_cause(exc) or details)}", details)
+    told = essence(_cause(exc) or details)
+    raised = _RAISED.findall(told)
+    return SparkJobError(f"Spark could not do the job: {told}", details, raised[-1] if raised else None)
 
 
 def stream_error(exc: BaseException) -> SparkStreamError:
@@ -51,7 +60,7 @@ def essence(text: str) -> str:
         if line.startswith(("\tat ", "\t...", "Driver stacktrace:")):
             continue
         if line.startswith('  File "'):
-            skipping = "/pyspark.zip/pyspark/" in line or "/site-packages/pyspark/" in line
+            skipping = any(part in line for part in _NOT_THEIRS)
         elif not line.startswith("    "):
             skipping = False
         if not skipping:

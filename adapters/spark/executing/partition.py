@@ -1,0 +1,221 @@
+"""One partition on an executor: its rows through the transformers, as Spark takes the results.
+
+Three threads work on it. Spark's own, in which Spark drives the generator `run`, turns results into Arrow batches; one
+runs trio, and in it the stream; one reads Spark's input (`reading`). At most one Arrow batch's worth of results waits
+for Spark, so the stream is asked no faster than Spark writes. When Spark drops the generator the stream is aborted,
+and when the generator ends, in whichever way, trio's thread has ended before it.
+"""
+
+import pickle
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, TypeAlias, cast
+
+import attrs
+import trio
+
+from adapters.arrow import As, RecordBatch
+from adapters.spark.executing.packing import Packing, Portion, RowError
+from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
+from pullstream.blueprint import Module, Sink, Site, Source
+from pullstream.engine.context import Context
+from pullstream.pipe import pipe
+from pullstream.protocol import Reader
+from pullstream.transformers.flatten import flatten
+
+ROWS = 10_000
+"""How many rows go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""
+
+LEAST_ROWS = 1_000
+LINGER = 0.01
+"""How long, in seconds, fewer than LEAST_ROWS wait for more: small Arrow batches are dear."""
+
+PATIENCE = 1.0
+"""How long, in seconds, a failure waits for a read that is under way: the process ends anyhow."""
+
+
+@attrs.frozen
+class Plan:
+    """What an executor needs to know: the transformers, and how rows are read and written."""
+
+    modules: tuple[Module, ...]
+    site: Site
+    as_: As
+    names: tuple[str, ...]
+    keys: tuple[str, ...]
+    time: str | None
+    schema: Any
+    given: dict[str, int]
+
+
+Results: TypeAlias = Generator[RecordBatch, None, BaseException | None]
+"""The results, and at the end what to raise; to raise it here would show more of our frames to whom it concerns."""
+
+
+def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
+    """What Spark calls for every partition; a function, so that what cannot be unpickled is said at once."""
+    plan = cast("Plan", pickle.loads(pickled))  # noqa: S301 - from the driver, as everything here is
+    return Partition(plan, batches).results()
+
+
+class Handover:
+    """Results on their way from trio's thread to Spark's."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._portions: deque[Portion] = deque()
+        self._rows = 0
+        self._ended = False
+        self._room: trio.Event | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    async def put(self, portion: Portion) -> None:
+        """Hand over, and wait while there is as much as goes into a batch."""
+        with self._changed:
+            self._portions.append(portion)
+            self._rows += portion.rows
+            self._changed.notify()
+            full = self._rows >= ROWS
+            if full:
+                self._token = trio.lowlevel.current_trio_token()
+                self._room = trio.Event()
+        if full:
+            assert self._room is not None
+            await self._room.wait()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+
+    def take(self) -> Sequence[Portion]:
+        """Wait for results; none at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._portions or self._ended)
+            self._changed.wait_for(lambda: self._rows >= LEAST_ROWS or self._ended, LINGER)
+            taken = list(self._portions)
+            self._portions.clear()
+            self._rows = 0
+            if self._room is not None and self._token is not None:
+                with suppress(trio.RunFinishedError):
+                    self._token.run_sync_soon(self._room.set)
+        return taken
+
+
+class Partition:
+    """The run of one partition."""
+
+    def __init__(self, plan: Plan, batches: Iterator[RecordBatch]) -> None:
+        self._plan = plan
+        split = Splitting(
+            plan.as_, plan.names, len(plan.keys), timed=plan.time is not None, time=plan.time or "their time"
+        )
+        self._input = Input(batches, split)
+        self._cursor = Cursor(self._input)
+        self._handover = Handover()
+        self._packing = Packing(plan.schema, plan.given)
+        self._failure: BaseException | None = None
+        self._started = threading.Event()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._thread = threading.Thread(target=self._work, name="pullstream partition", daemon=True)
+
+    # ---- in Spark's thread
+
+    def results(self) -> Results:
+        """What the partition comes to; begun by the first `next`."""
+        self._thread.start()
+        orderly = False
+        failure: BaseException | None = None
+        try:
+            while portions := self._handover.take():
+                yield from self._packing.batches(portions)
+            self._thread.join()
+            orderly = self._failure is None
+        except RowError as exc:
+            failure = exc
+        finally:
+            self._close(orderly=orderly)
+        failure = failure or self._failure
+        return None if failure is None else self._shown(failure)
+
+    def _close(self, *, orderly: bool) -> None:
+        self._started.wait()
+        if self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._scope.cancel)
+        self._thread.join()
+        # In good order Spark goes on reading where this has stopped, so it must have stopped.
+        self._input.close(None if orderly else PATIENCE)
+
+    def _shown(self, failure: BaseException) -> BaseException:
+        """The failure with those frames only that are the user's, for Spark prints them all; and where it was."""
+        failure.add_note(f"on an executor, {place(self._plan, self._cursor.key)}")
+        return failure.with_traceback(users_frames(failure.__traceback__))
+
+    # ---- in trio's thread
+
+    def _work(self) -> None:
+        try:
+            trio.run(self._main)
+        except BaseException as exc:  # noqa: BLE001 - raised in Spark's thread
+            self._failure = exc
+        finally:
+            self._started.set()
+            self._handover.end()
+
+    async def _main(self) -> None:
+        plan = self._plan
+        told = Module("told", Told, (), site=plan.site)
+        if plan.keys:
+            keys = Module("keys", Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
+            source: Source[Portion] = Source((keys, *flatten().modules))
+        else:
+            source = Source((Module("rows", Rows, (self._cursor,), site=plan.site), *plan.modules, told))
+        sink: Sink[Portion, None] = Sink((Module("on_executors", self._hand_over, site=plan.site),))
+        self._scope = trio.CancelScope()
+        self._token = trio.lowlevel.current_trio_token()
+        self._started.set()
+        with self._scope:
+            async with pipe(source, sink).open() as running:
+                await running.result()
+
+    def _hand_over(self) -> Any:
+        async def body(upstream: Reader[Portion], ctx: Context) -> None:
+            async for batch in ctx.batches(upstream):
+                for portion in batch.values:
+                    await self._handover.put(portion)
+
+        return body
+
+
+def place(plan: Plan, key: tuple[Any, ...] | None) -> str:
+    """Where a failure happened: the partition, and the key."""
+    from pyspark import TaskContext  # noqa: PLC0415 - there, wherever this runs
+
+    task = TaskContext.get()
+    partition = "partition ?" if task is None else f"partition {task.partitionId()}"
+    if key is None:
+        return partition
+    return f"{partition}, {', '.join(f'{name}={value!r}' for name, value in zip(plan.keys, key, strict=True))}"
+
+
+_NOT_THEIRS = frozenset({"pullstream", "timely", "adapters", "trio", "outcome"})
+
+
+def users_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this toolkit, and of what it runs in."""
+    kept: list[TracebackType] = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        module = str(traceback.tb_frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in _NOT_THEIRS and code.co_filename != "<fused stages>":
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    shown: TracebackType | None = None
+    for part in reversed(kept):
+        shown = TracebackType(shown, part.tb_frame, part.tb_lasti, part.tb_lineno)
+    return shown

@@ -1,0 +1,233 @@
+"""Reading a partition on an executor: in a thread of its own, a batch when one is asked for.
+
+Spark gives a partition as an iterator that blocks. It is read where blocking keeps nobody waiting, so what the
+transformers have under way goes on, and its results leave, while Spark is slow.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, ClassVar, cast
+
+import attrs
+import trio
+from typing_extensions import override
+
+from adapters.arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
+from adapters.arrow import values as python_values
+from adapters.spark.executing.packing import Portion
+from pullstream.blueprint import Module, Site, Source
+from pullstream.engine.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done
+
+
+@attrs.define
+class Stretch:
+    """Neighbouring rows of one key and one time, and how many of them have been handed on."""
+
+    key: tuple[Any, ...]
+    time: Any
+    values: Sequence[Any]
+    given: int = 0
+
+
+class Splitting:
+    """Splits Arrow batches whose last columns are the rows' keys and, if there is one, their time."""
+
+    def __init__(self, as_: As, names: Sequence[str], keys: int, *, timed: bool, time: str) -> None:
+        self._shape = Shape(as_, names)
+        self._whole = as_ == "batches"
+        self._keys = keys
+        self._timed = timed
+        self._time = time
+
+    def __call__(self, batch: RecordBatch) -> list[Stretch]:
+        """The stretches of a batch, in order.
+
+        Raises:
+            NullTimeError: a row has no time.
+        """
+        extra = self._keys + self._timed
+        width = batch.num_columns - extra
+        if not len(batch):
+            return []
+        if not extra:
+            return [Stretch((), 0, self._shape.of(batch))]
+        marks = batch.columns[width:]
+        if self._timed and marks[-1].null_count:
+            raise NullTimeError(
+                f"{marks[-1].null_count} of the next {len(batch)} rows have no time: {self._time} is null. Give them "
+                f"one, or leave them out with a filter in Spark"
+            )
+        starts = _starts(marks)
+        found = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
+        bounds: list[int] = [*starts.to_pylist(), len(batch)]
+        rows = batch.select(list(range(width)))
+        values = self._shape.of(rows)
+        stretches: list[Stretch] = []
+        for mark, start, end in zip(found, bounds, bounds[1:], strict=False):
+            key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
+            same = [values[0].slice(start, end - start)] if self._whole else values[start:end]
+            stretches.append(Stretch(key, time, same))
+        return stretches
+
+
+def _starts(columns: Sequence[Any]) -> Any:
+    """Where any of the columns changes; two nulls are the same."""
+    pa = pyarrow()
+    size = len(columns[0])
+    changed = pa.array([False] * (size - 1), pa.bool_())
+    for column in columns:
+        this, before = column.slice(1), column.slice(0, size - 1)
+        differs = pa.compute.fill_null(pa.compute.not_equal(this, before), False)  # noqa: FBT003 - what nulls become
+        changed = pa.compute.or_(changed, differs)
+        if column.null_count:
+            changed = pa.compute.or_(changed, pa.compute.xor(this.is_null(), before.is_null()))
+    first = pa.array([True], pa.bool_())
+    return pa.compute.indices_nonzero(pa.concat_arrays([first, changed]))
+
+
+@attrs.define(eq=False)
+class _Wanted:
+    token: trio.lowlevel.TrioToken
+    told: trio.Event
+    stretches: list[Stretch] | None = None
+    failure: BaseException | None = None
+
+
+class Input:
+    """A partition's iterator, read in a thread, one call at a time."""
+
+    def __init__(self, batches: Iterator[RecordBatch], split: Callable[[RecordBatch], list[Stretch]]) -> None:
+        self._batches = batches
+        self._split = split
+        self._wanted: SimpleQueue[_Wanted | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def next(self) -> list[Stretch] | None:
+        """Wait for what the next batch holds; None at the end. One that is not waited for any more is lost."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._read, name="pullstream input", daemon=True)
+            self._thread.start()
+        wanted = _Wanted(trio.lowlevel.current_trio_token(), trio.Event())
+        self._wanted.put(wanted)
+        await wanted.told.wait()
+        if wanted.failure is not None:
+            raise wanted.failure
+        return wanted.stretches
+
+    def close(self, patience: float | None) -> None:
+        """Read no more, and wait for the call that is under way, for so many seconds at most."""
+        self._wanted.put(None)
+        if self._thread is not None:
+            self._thread.join(patience)
+
+    def _read(self) -> None:
+        while (wanted := self._wanted.get()) is not None:
+            try:
+                batch = next(self._batches, None)
+                wanted.stretches = None if batch is None else self._split(batch)
+            except BaseException as exc:  # noqa: BLE001 - raised where it was asked for
+                wanted.failure = exc
+            with suppress(trio.RunFinishedError):
+                wanted.token.run_sync_soon(wanted.told.set)
+
+
+class Cursor:
+    """How far a partition has been read."""
+
+    def __init__(self, input: Input) -> None:
+        self._input = input
+        self._stretches: deque[Stretch] = deque()
+        self.key: tuple[Any, ...] | None = None
+
+    async def here(self) -> Stretch | None:
+        """The stretch that is next, or that is being read; None at the end."""
+        while not self._stretches:
+            more = await self._input.next()
+            if more is None:
+                return None
+            self._stretches.extend(more)
+        return self._stretches[0]
+
+    def take(self, limit: int) -> Sequence[Any]:
+        """The next values of the stretch, at most `limit`."""
+        stretch = self._stretches[0]
+        start, end = stretch.given, stretch.given + limit
+        values = stretch.values[start:end] if start or end < len(stretch.values) else stretch.values
+        stretch.given += len(values)
+        if stretch.given == len(stretch.values):
+            self._stretches.popleft()
+        return values
+
+    async def next_key(self) -> tuple[Any, ...] | None:
+        """Leave out what is left of the present key, and go to the next; None at the end."""
+        while (stretch := await self.here()) is not None:
+            if stretch.key != self.key:
+                self.key = stretch.key
+                return stretch.key
+            self._stretches.popleft()
+        return None
+
+
+class Rows(Kernel[Any]):
+    """The rows of a partition or, if a `key` is given, those of that key."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, cursor: Cursor, key: tuple[Any, ...] | None = None) -> None:
+        self._cursor = cursor
+        self._key = key
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        stretch = await self._cursor.here()
+        if stretch is None or (self._key is not None and stretch.key != self._key):
+            return DONE
+        return Batch(stretch.time, self._cursor.take(limit))
+
+
+class Keys(Kernel[Any]):
+    """A stream for each key of a partition, one after the other; a stream must be read before the next is asked for."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, cursor: Cursor, modules: tuple[Module, ...], site: Site) -> None:
+        self._cursor = cursor
+        self._modules = modules
+        self._site = site
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        key = await self._cursor.next_key()
+        if key is None:
+            return DONE
+        rows = Module("rows", Rows, (self._cursor, key), site=self._site)
+        told = Module("told", Told, (key,), site=self._site)
+        return Batch(0, [cast("Any", Source((rows, *self._modules, told)))])
+
+
+class Told(Kernel[Any]):
+    """Each answer as one value, a `Portion`, that says its time and key."""
+
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, key: tuple[Any, ...] = ()) -> None:
+        self._key = key
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self.upstream.ask(limit)
+        if batch is DONE:
+            return DONE
+        return Batch(batch.time, [Portion(batch.values, batch.time, self._key)])
+
+    @override
+    def acknowledged(self) -> None:
+        self.upstream.ack()

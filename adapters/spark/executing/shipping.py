@@ -1,0 +1,90 @@
+"""What travels to the executors: a function that holds its work as bytes, and the packages themselves if need be."""
+
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapters.arrow import RecordBatch
+from adapters.spark.errors import SparkMissing
+from pullstream.blueprint import Module
+from pullstream.errors import CompositionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PACKAGES = ("pullstream", "timely", "adapters")
+
+
+def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
+    """The function that executors run; an inner one, because those travel by value and need no install there."""
+
+    def on_executor(batches: Iterator[RecordBatch]) -> Generator[RecordBatch]:
+        import sys  # noqa: PLC0415 - a function that travels by value has no module
+        from importlib import import_module  # noqa: PLC0415
+
+        try:
+            partition: Any = import_module("adapters.spark.executing.partition")
+            results: Generator[RecordBatch, None, BaseException | None] = partition.run(pickled, batches)
+        except ModuleNotFoundError as exc:
+            ours = (exc.name or "").partition(".")[0] in {"pullstream", "timely", "adapters"}
+            raise ModuleNotFoundError(
+                f"{exc} on this executor ({sys.executable}). "
+                + (
+                    "on_executors runs blueprints in Spark's Python workers: install pullstream in the Python that "
+                    "they run (PYSPARK_PYTHON), or send it there with spark.send_packages(session)"
+                    if ours
+                    else "Install it in the Python that Spark's workers run (PYSPARK_PYTHON), or, if it is a module of "
+                    "your own, send it there with session.addArtifacts(path, pyfile=True)"
+                ),
+                name=exc.name,
+            ) from None
+        failure = yield from results
+        if failure is not None:
+            raise failure
+
+    return on_executor
+
+
+def pickled(modules: tuple[Module, ...], what: object) -> bytes:
+    """The same in bytes, with the user's functions by value where they cannot be imported.
+
+    Raises:
+        CompositionError: a module cannot travel.
+    """
+    try:
+        dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
+    except ImportError as exc:
+        raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
+    for module in modules:
+        try:
+            dumps(module)
+        except Exception as exc:
+            raise CompositionError(
+                f"{module}, composed at {module.site}, cannot go to the executors: {exc}. Let its functions make there "
+                f"what they need, and hold no files, connections, locks or DataFrames"
+            ) from exc
+    return dumps(what)
+
+
+def send_packages(session: "SparkSession") -> None:
+    """Send this toolkit's own packages to the executors of a cluster, where it is not installed.
+
+    They are read from a zip file then. What they need is not sent: attrs, more-itertools, trio, typing-extensions and
+    pyarrow must be installed there. Executors that run the driver's Python have everything.
+
+    ```python
+    session = spark.session(master="spark://head:7077")
+    spark.send_packages(session)
+    ```
+    """
+    with tempfile.TemporaryDirectory(prefix="pullstream-") as folder:
+        path = Path(folder) / "pullstream_packages.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in _PACKAGES:
+                top = Path(str(import_module(name).__file__)).parent
+                for file in sorted(top.rglob("*.py")):
+                    archive.write(file, Path(name) / file.relative_to(top))
+        session.addArtifacts(str(path), pyfile=True)

@@ -1,0 +1,57 @@
+"""A partition without Spark: Arrow batches in, Arrow batches out, in this process."""
+
+import threading
+
+import pyarrow as pa
+import pytest
+
+import pullstream as ps
+from adapters.spark.executing.partition import Partition, Plan
+from pullstream.blueprint import Site
+
+
+@pytest.fixture
+def partition():
+    """Makes a partition of batches; `schema` is Arrow's."""
+
+    def made(batches, *transformers, schema, keys=(), time=None, as_="rows", names=("n",)):
+        given = {name: place for place, name in enumerate([time, *keys]) if name in schema.names}
+        modules = ps.pipe(*transformers).modules
+        plan = Plan(modules, Site.here(), as_, tuple(names), tuple(keys), time, schema, given)
+        return Partition(plan, iter(batches))
+
+    return made
+
+
+@pytest.fixture
+def ran(partition):
+    """Runs one to its end; the rows as dicts, and what was raised."""
+
+    def run(*args, **kwargs):
+        results = partition(*args, **kwargs).results()
+        rows = []
+        while True:
+            try:
+                rows.extend(next(results).to_pylist())
+            except StopIteration as end:
+                return rows, end.value
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    """However a partition ends, its threads end with it."""
+    yield
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("pullstream ")] == []
+
+
+@pytest.fixture
+def numbers():
+    """Batches of one column, n."""
+
+    def made(count, size=10):
+        for start in range(0, count, size):
+            yield pa.record_batch({"c0": list(range(start, min(count, start + size)))})
+
+    return made

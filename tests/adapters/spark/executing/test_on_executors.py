@@ -1,0 +1,280 @@
+"""`on_executors` in Spark: results against Spark's own, endings, failures, and what is refused when composing."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+
+pytestmark = pytest.mark.spark
+
+ROWS = 20_000
+
+
+@pytest.fixture
+def frame(session):
+    """Rows with keys, days and a text, some null, in three partitions."""
+    return session.range(0, ROWS, 1, 3).selectExpr(
+        "id",
+        "cast(id * 7 % 10 AS int) AS day",
+        "if(id % 11 = 3, null, concat('k', id % 6)) AS k",
+        "if(id % 13 = 0, null, id / 4) AS x",
+        "timestamp_seconds(id % 100) AS t",
+    )
+
+
+def found(df):
+    return sorted(map(tuple, df.collect()), key=repr)
+
+
+class TestResults:
+    @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "batches"])
+    def test_rows_that_pass_are_unchanged(self, frame, as_):
+        """In whichever form they come and go, nulls and timestamps included, in whatever zone the session is."""
+        session = frame.sparkSession
+        before = session.conf.get("spark.sql.session.timeZone")
+        session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        try:
+            same = frame.transform(spark.on_executors(ps.map(lambda row: row), schema=frame.schema, as_=as_))
+            assert same.exceptAll(frame).isEmpty()
+            assert frame.exceptAll(same).isEmpty()
+            assert same.schema == frame.schema
+        finally:
+            session.conf.set("spark.sql.session.timeZone", before)
+
+    def test_transformers_make_other_rows(self, frame):
+        """As Spark would have made them; the result is a frame like any other."""
+        halves = spark.on_executors(
+            ps.filter(lambda row: row.x is not None),
+            ps.flat_map(lambda row: [(row.id, row.x / 2), (-row.id, row.x)]),
+            schema="id long, half double",
+        )
+        some = frame.filter("x IS NOT NULL")
+        own = some.selectExpr("id", "x / 2 AS half").union(some.selectExpr("-id", "x"))
+        assert found(frame.transform(halves)) == found(own)
+        assert frame.transform(halves).filter("id < 0").groupBy().sum("half").first()[0] is not None
+
+    def test_a_key_has_a_stream_of_its_own_at_its_times(self, frame):
+        """All rows of a key in one run, in order of time: per key and time, and in order within a key."""
+        daily = spark.on_executors(
+            ps.reduce_by_time(ps.agg.several(n=ps.agg.count(), sum=ps.agg.sum(lambda row: row.id))),
+            schema="sum long, k string, n long, day int",
+            by="k",
+            time="day",
+        )
+        own = frame.groupBy("k", "day").agg({"id": "sum", "*": "count"})
+        assert found(frame.transform(daily)) == found(own.selectExpr("`sum(id)`", "k", "`count(1)`", "day"))
+
+    def test_two_keys_and_an_expression(self, frame):
+        """Keys may be several, and computed; columns that are not in the schema are not there."""
+        from pyspark.sql import functions as sql
+
+        counts = spark.on_executors(
+            ps.reduce_by_time(ps.agg.count()),
+            schema="odd boolean, n long, day int",
+            by=["day", (sql.col("id") % 2 == 1).alias("odd")],
+        )
+        own = frame.groupBy("day", sql.expr("id % 2 = 1").alias("odd")).count().select("odd", "count", "day")
+        assert found(frame.transform(counts)) == found(own)
+
+    def test_times_are_those_of_a_partition(self, frame):
+        """Without a key, what waits for a time waits for the partition's rows at it, which Spark has sorted."""
+        counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="t timestamp, n long", time="t")
+        own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")
+        assert found(frame.transform(counts)) == found(own)
+
+    def test_it_goes_on_to_the_driver(self, frame):
+        """From the executors into a stream of the driver's."""
+        counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="day int, n long", by="day")
+        pairs = ps.run(ps.pipe(spark.from_dataframe(frame.transform(counts), time="day"), ps.collect(timed=True)))
+        assert [(day, tuple(row)) for day, row in pairs] == [(day, (day, ROWS // 10)) for day in range(10)]
+
+    def test_waiting_goes_on_beside(self, session):
+        """map_async on an executor waits for many at a time."""
+
+        async def later(row):
+            await trio.sleep(0.05)
+            return row.id
+
+        waited = spark.on_executors(ps.map_async(later, 100), schema="id long")
+        began = time.monotonic()
+        assert found(session.range(0, 400, 1, 1).transform(waited)) == found(session.range(400))
+        assert time.monotonic() - began < 10
+
+    def test_a_stream_of_sparks_own_goes_through(self, session, tmp_path):
+        """A micro-batch's partition is a run as well."""
+        session.range(0, 100, 1, 2).write.parquet(str(tmp_path / "in"))
+        source = session.readStream.schema("id long").parquet(str(tmp_path / "in"))
+        doubled = source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long"))
+        writer = doubled.writeStream.format("memory").queryName("doubled").trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(tmp_path / "at")).start()
+        assert query.awaitTermination(60)
+        assert found(session.table("doubled")) == found(session.range(0, 200, 2))
+        with pytest.raises(ps.CompositionError, match="cannot have Spark sort a streaming DataFrame"):
+            source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long", time="id"))
+
+    def test_empty_partitions_are_no_trouble(self, session):
+        """Some, or all."""
+        counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="n long")
+        assert found(session.range(0, 2, 1, 5).transform(counts)) == [(1,), (1,)]
+        assert found(session.range(0).transform(counts)) == []
+
+
+class TestEndings:
+    def test_a_limit_stops_it(self, session, tmp_path, seconds_until_idle):
+        """Spark takes five rows and drops the rest: the stream is aborted, and `finally` runs."""
+        folder = str(tmp_path)
+
+        @ps.transformer
+        async def watched(upstream, ctx):
+            seen = 0
+            try:
+                async for batch in ctx.batches(upstream):
+                    seen += len(batch.values)
+                    yield ps.Batch(batch.time, [row.id for row in batch.values])
+                    await trio.sleep(0.01)
+            finally:
+                Path(folder, str(os.getpid())).write_text(str(seen))  # noqa: ASYNC240 - a moment
+
+        frame = session.range(0, 3_000_000, 1, 1).transform(spark.on_executors(watched(), schema="id long"))
+        assert found(frame.limit(5)) == [(n,) for n in range(5)]
+        assert seconds_until_idle() < 1
+        until = time.monotonic() + 10
+        while not list(tmp_path.iterdir()) and time.monotonic() < until:
+            time.sleep(0.05)
+        (file,) = tmp_path.iterdir()
+        assert int(file.read_text()) < 200_000
+
+    def test_a_stream_that_has_enough_is_its_partitions(self, session):
+        """`take` on an executor takes from every partition; Spark leaves the rest of it behind."""
+        took = session.range(0, 100_000, 1, 2).transform(spark.on_executors(ps.take(2), schema="id long"))
+        assert found(took) == [(0,), (1,), (50_000,), (50_001,)]
+
+    def test_nothing_is_left_in_the_worker(self, session):
+        """No thread outlives its partition: the second in a worker finds none of the first's."""
+
+        def threads(row):
+            names = [thread.name for thread in threading.enumerate()]
+            return (os.getpid(), sum(name.startswith("pullstream") for name in names))
+
+        seen = spark.on_executors(ps.map(threads), ps.map_thread(tuple, 2), schema="pid long, threads long")
+        rows = found(session.range(0, 12, 1, 12).transform(seen))
+        assert len({pid for pid, _ in rows}) < 12
+        assert {threads for _, threads in rows} == {2}
+
+
+class Unlucky(Exception):
+    """What these tests raise."""
+
+
+class TestFailures:
+    def failing(self, session):
+        def check(row):
+            if row.id == 77:
+                raise Unlucky("row 77 is bad")
+            return row
+
+        return session.range(0, 100, 1, 2).transform(spark.on_executors(ps.map(check), schema="id long"))
+
+    def test_sparks_own_action_tells_it_all(self, session):
+        """The type, the message, the module, the line that composed it and the partition."""
+        from pyspark.errors import PythonException
+
+        with pytest.raises(PythonException) as caught:
+            self.failing(session).collect()
+        told = str(caught.value)
+        assert "Unlucky: row 77 is bad\nraised in map(" in told
+        assert f"composed at {__file__}:" in told
+        assert "on an executor, partition 1" in told
+        assert "pullstream/engine" not in told
+
+    def test_a_stream_of_the_driver_tells_it_shortly(self, session):
+        """Without Spark's frames and ours; the type by name."""
+        with pytest.raises(spark.SparkJobError, match="row 77 is bad") as caught:
+            ps.run(ps.pipe(spark.from_dataframe(self.failing(session), time="id"), ps.collect()))
+        told = str(caught.value)
+        assert caught.value.raised.rpartition(".")[2] == "Unlucky"
+        assert "in check" in told
+        assert told.count("  File ") == 1
+        assert "raised in map(" in told
+
+    def test_a_value_that_does_not_fit_is_named(self, session):
+        """With its column."""
+        from pyspark.errors import PythonException
+
+        frame = session.range(0, 100, 1, 2).transform(
+            spark.on_executors(ps.map(lambda row: "x" if row.id == 3 else row.id), schema="n long")
+        )
+        with pytest.raises(PythonException, match=r"RowError: the column 'n' is int64, and cannot be 'x' \(str\)"):
+            frame.collect()
+
+    def test_a_killed_worker_fails_the_job(self, session):
+        """As Spark tells it, and the session works on."""
+        frame = session.range(0, 100, 1, 2).transform(
+            spark.on_executors(ps.map(lambda row: os._exit(3) if row.id == 77 else row), schema="id long")
+        )
+        with pytest.raises(spark.SparkJobError, match="Python worker exited unexpectedly"):
+            ps.run(ps.pipe(spark.from_dataframe(frame, time="id"), ps.collect()))
+        assert session.range(5).count() == 5
+
+    def test_a_run_inside_a_run_is_refused(self, session):
+        """A function on an executor that calls `run` hears why not."""
+        frame = session.range(3).transform(
+            spark.on_executors(ps.map(lambda row: ps.run(ps.pipe(ps.values([row.id]), ps.first()))), schema="id long")
+        )
+        with pytest.raises(spark.SparkJobError, match="starts a trio program, and this is one"):
+            ps.run(ps.pipe(spark.from_dataframe(frame, time="id"), ps.collect()))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: spark.on_executors(schema="a long"), "needs at least one transformer"),
+            (lambda: spark.on_executors(ps.values([1]), schema="a long"), r"part 1, values\(\[1\]\), is a source"),
+            (lambda: spark.on_executors(ps.map(len), ps.drain(), schema="a long"), r"part 2, drain\(\), is a sink"),
+            (lambda: spark.on_executors(len, schema="a long"), "part 1, .*len.*, is no module"),
+            (lambda: spark.on_executors(ps.map(len), schema="a long", as_="table"), "got as_='table'"),
+            (lambda: spark.on_executors(ps.map(len), schema="a long")([1]), r"needs a Spark DataFrame, and got \[1\]"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_when_composing(self, make, message):
+        """With the line, and what was wrong."""
+        with pytest.raises(ps.CompositionError, match=rf"test_on_executors\.py:\d+.*{message}"):
+            make()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"schema": "a lung"}, "cannot read the schema 'a lung'"),
+            ({"schema": 3}, "needs its columns as a schema"),
+            ({"schema": "a long, a int"}, "several named a"),
+            ({"time": "dya"}, "has no column for time='dya'; its columns are id, day, k, x, t"),
+            ({"by": "x"}, "by='x', which is of type double"),
+            ({"by": [3]}, "as its by, and got 3"),
+        ],
+    )
+    def test_what_does_not_fit_the_frame_is_refused(self, frame, options, message):
+        """When it is given the frame, before anything runs."""
+        made = spark.on_executors(ps.map(len), **{"schema": "a long", **options})
+        with pytest.raises(ps.CompositionError, match=message):
+            made(frame)
+
+    def test_what_cannot_travel_is_named(self, frame):
+        """A lock, a frame, a handle: the module and the reason."""
+        lock = threading.Lock()
+        with pytest.raises(ps.CompositionError, match=r"map\(.*cannot go to the executors: .*lock"):
+            spark.on_executors(ps.map(lambda row: lock), schema="a long")
+        other = spark.from_dataframe(frame, time="day")
+        with pytest.raises(ps.CompositionError, match="cannot go to the executors"):
+            spark.on_executors(ps.flat_map(lambda row: [other]), schema="a long")
+
+    def test_it_shows_what_it_does(self):
+        """In a notebook, and in messages."""
+        made = spark.on_executors(ps.map(str.upper), ps.take(3), schema="a string")
+        assert repr(made) == "on_executors(map(str.upper), take(3))"

@@ -1,0 +1,116 @@
+"""Values to Arrow batches of a schema: what a row may be, what is filled in, and what is refused in which words."""
+
+import datetime as dt
+from collections import namedtuple
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from adapters.spark.executing.packing import Packing, Portion, RowError
+
+SCHEMA = pa.schema([("k", pa.string()), ("day", pa.date32()), ("n", pa.int64()), ("x", pa.float64())])
+DAY = dt.date(2013, 1, 1)
+OTHER = dt.date(2014, 2, 2)
+
+
+class Both(NamedTuple):
+    x: object
+    n: object
+
+
+class Whole(NamedTuple):
+    k: object
+    day: object
+    n: object
+    x: object
+
+
+class Odd(NamedTuple):
+    odd: object
+
+
+def rows(values, schema=SCHEMA, given=None):
+    packing = Packing(schema, {"day": 0, "k": 1} if given is None else given)
+    batches = list(packing.batches([Portion(values, DAY, ("key",))]))
+    for batch in batches:
+        assert batch.schema == schema
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("value", "row"),
+    [
+        ((1, 2.5), ("key", DAY, 1, 2.5)),
+        ([1, 2], ("key", DAY, 1, 2.0)),
+        (("own", OTHER, 1, 2.5), ("own", OTHER, 1, 2.5)),
+        (Both(2.5, 1), ("key", DAY, 1, 2.5)),
+        (Whole("own", OTHER, 1, None), ("own", OTHER, 1, None)),
+        ({"x": 2.5, "n": 1}, ("key", DAY, 1, 2.5)),
+        ({"k": None, "n": 1}, (None, DAY, 1, None)),
+        ({}, ("key", DAY, None, None)),
+        (pa.record_batch({"x": [2.5], "n": [1]}), ("key", DAY, 1, 2.5)),
+        (pa.table({"x": [2.5], "n": [1], "k": ["own"]}), ("own", DAY, 1, 2.5)),
+    ],
+)
+def test_what_a_row_may_be(value, row):
+    """By position, by name, or as Arrow; the key and the time are filled in, unless the value has them itself."""
+    assert rows([value]) == [row]
+    assert rows([value, value]) == [row, row]
+
+
+def test_rows_of_several_kinds_keep_their_order():
+    """Also when some are Arrow batches."""
+    batch = pa.record_batch({"n": [3, 4], "x": [0.0, 0.0]})
+    found = rows([(1, 0), {"n": 2}, batch, Both(0, 5), (6, 0)])
+    assert [row[2] for row in found] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_single_column_is_filled_by_anything():
+    """A number, a text, a date; also if the rest is filled in."""
+    one = pa.schema([("n", pa.int64())])
+    assert rows([1, (2,), {"n": 3}], one, {}) == [(1,), (2,), (3,)]
+    assert rows([1], pa.schema([("day", pa.date32()), ("n", pa.int64())]), {"day": 0}) == [(DAY, 1)]
+    assert rows([OTHER, (), {}], pa.schema([("day", pa.date32())]), {"day": 0}) == [(OTHER,), (DAY,), (DAY,)]
+
+
+def test_a_timestamp_is_microseconds_or_a_datetime():
+    """The toolkit's form of a timestamp goes back as it came."""
+    schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
+    at = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
+    assert rows([1_000_000, at, None], schema, {}) == [(at,), (at,), (None,)]
+
+
+def test_names_that_python_does_not_know_come_back():
+    """A row of columns that are called otherwise in a named tuple finds its columns."""
+    schema = pa.schema([("a b", pa.int64()), ("n", pa.int64())])
+    row = namedtuple("Row", ["a b", "n"], rename=True)  # noqa: PYI024 - the only one that renames
+    assert rows([row(1, 2)], schema, {}) == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ((1, "x"), r"the column 'x' is double, and cannot be 'x' \(str\)"),
+        ((1.5, 1), r"the column 'n' is int64, and cannot be 1.5 \(float\)"),
+        ((1, 2, 3), r"\(1, 2, 3\) \(tuple\) is no row of the schema: it has 3 columns; the columns are k string, day "),
+        ({"m": 1}, r"is no row of the schema: there is no column 'm'; .* of which k and day may be left out"),
+        (Both("a", 2), r"the column 'x' is double, and cannot be 'a'"),
+        (Odd(1), r"there is no column 'odd'"),
+        (7, r"7 \(int\) is no row of the schema: a row of 2 columns is a tuple, a named tuple or a dict"),
+        (pa.record_batch({"odd": [1]}), r"an Arrow batch has a column 'odd', which is not in the schema"),
+        (pa.record_batch({"n": ["a"]}), r"the column 'n' is int64, and an Arrow batch has it as string"),
+    ],
+)
+def test_what_does_not_fit_is_named(value, message):
+    """The column and the value, also among many that fit."""
+    good = (1, 2.0)
+    with pytest.raises(RowError, match=message):
+        rows([good] * 5 + [value] + [good] * 5)
+
+
+def test_a_column_without_nulls_takes_none():
+    """Spark believes what the schema says, and would read a null as anything."""
+    schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
+    with pytest.raises(RowError, match="the column 'n' takes no nulls"):
+        rows([1, None], schema, {})

@@ -1,0 +1,326 @@
+"""A partition's run, without Spark: back-pressure, the ways to end, keys and times, and the threads that are left."""
+
+import itertools
+import threading
+import time
+import traceback
+
+import pyarrow as pa
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullstream as ps
+from adapters.spark.executing.packing import Portion
+from adapters.spark.executing.partition import ROWS
+from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
+from pullstream.blueprint import Module, Site, Source
+from pullstream.conformance import Subject, conformance
+
+N = pa.schema([("n", pa.int64())])
+
+
+class Oops(Exception):
+    """What these tests raise."""
+
+
+class TestBackPressure:
+    def test_the_first_results_come_before_the_last_rows_are_read(self, partition):
+        """Nothing is collected: a few batches are read, however long the partition, until Spark takes more."""
+        read = []
+
+        def batches():
+            for number in range(200):
+                read.append(number)
+                yield pa.record_batch({"c0": [number] * 1000})
+
+        results = partition(batches(), ps.map(lambda row: row.n), schema=N).results()
+        first = next(results)
+        assert first.column(0)[0].as_py() == 0
+        time.sleep(0.2)
+        most = len(read)
+        assert most <= 2 * ROWS / 1000 + 8
+        rest = sum(batch.num_rows for batch in results)
+        assert first.num_rows + rest == 200_000
+        assert len(read) == 200
+
+    def test_nothing_is_read_before_spark_asks(self, partition):
+        """A generator that is not advanced starts nothing."""
+
+        def batches():
+            raise Oops
+            yield
+
+        results = partition(batches(), ps.map(len), schema=N).results()
+        results.close()
+
+    def test_results_leave_while_the_input_blocks(self, partition):
+        """What is ready does not wait for a slow input."""
+        go_on = threading.Event()
+
+        def batches():
+            yield pa.record_batch({"c0": [1]})
+            assert go_on.wait(10)
+            yield pa.record_batch({"c0": [2]})
+
+        results = partition(batches(), ps.map(lambda row: row.n), schema=N).results()
+        assert next(results).to_pylist() == [{"n": 1}]
+        go_on.set()
+        assert next(results).to_pylist() == [{"n": 2}]
+        assert next(results, None) is None
+
+    def test_small_answers_go_together(self, partition, numbers):
+        """A thousand answers of a row each are not a thousand Arrow batches."""
+
+        @ps.transformer
+        async def singly(upstream, ctx):
+            async for batch in ctx.batches(upstream):
+                for row in batch.values:
+                    yield ps.Batch(batch.time, [row.n])
+
+        results = list(partition(numbers(2000), singly(), schema=N).results())
+        assert sum(batch.num_rows for batch in results) == 2000
+        assert len(results) < 100
+
+
+class TestEndings:
+    @pytest.mark.parametrize("size", [1, 3, 100])
+    def test_every_row_goes_through_once_in_order(self, ran, numbers, size):
+        """However the rows are divided into batches."""
+        rows, failure = ran(numbers(100, size), ps.map(lambda row: row.n * 2), schema=N)
+        assert failure is None
+        assert [row["n"] for row in rows] == list(range(0, 200, 2))
+
+    def test_an_empty_partition_gives_nothing(self, ran):
+        """No batch, or batches without rows."""
+        empty = pa.record_batch({"c0": pa.array([], pa.int64())})
+        for batches in ([], [empty, empty]):
+            assert ran(batches, ps.map(len), schema=N) == ([], None)
+            assert ran(batches, ps.reduce_by_time(ps.agg.count()), schema=N) == ([], None)
+
+    def test_a_generator_that_spark_drops_aborts_the_stream(self, partition, numbers):
+        """`finally` has run and calls under way are cancelled when `close` returns."""
+        ended = []
+
+        @ps.transformer
+        async def watched(upstream, ctx):
+            try:
+                async for batch in ctx.batches(upstream):
+                    yield ps.Batch(batch.time, [row.n for row in batch.values])
+            finally:
+                ended.append("transformer")
+
+        async def slowly(number):
+            try:
+                if number > 20:
+                    await trio.sleep_forever()
+            except trio.Cancelled:
+                ended.append("call")
+                raise
+            return number
+
+        results = partition(itertools.cycle(numbers(10)), watched(), ps.map_async(slowly, 30), schema=N).results()
+        next(results)
+        results.close()
+        assert ended[-1] == "transformer"
+
+        results = partition(numbers(1000), watched(), ps.map_async(slowly, 30), schema=N).results()
+        next(results)
+        results.close()
+        assert "call" in ended
+
+    def test_a_transformer_that_has_enough_reads_no_more(self, ran):
+        """`take` leaves the rest of the partition unread."""
+        rows, failure = ran(
+            (pa.record_batch({"c0": [n]}) for n in itertools.count()),
+            ps.map(lambda row: row.n),
+            ps.take(3),
+            schema=N,
+        )
+        assert (rows, failure) == ([{"n": 0}, {"n": 1}, {"n": 2}], None)
+
+    def test_a_failure_of_the_users_has_the_users_frames_only(self, ran, numbers):
+        """Its own type and object, the module and its line, the partition; values before it are results."""
+
+        def bad(row):
+            if row.n == 57:
+                raise Oops(row.n)
+            return row.n
+
+        rows, failure = ran(numbers(100), ps.map(bad), schema=N)
+        assert type(failure) is Oops
+        assert [row["n"] for row in rows] == list(range(57))
+        told = traceback.format_exception(failure)
+        assert len([line for line in told if line.startswith("  File")]) == 1
+        assert "in bad" in told[1]
+        assert failure.__notes__[0].startswith("raised in map(bad), composed at ")
+        assert __file__ in failure.__notes__[0]
+        assert failure.__notes__[1] == "on an executor, partition ?"
+
+    def test_a_failure_names_the_key(self, ran, numbers):
+        """Whose rows were on their way."""
+        batch = pa.record_batch({"c0": [1, 2], "m0": ["a", "b"]})
+        _, failure = ran([batch], ps.map(lambda row: 1 // (2 - row.n)), schema=N, keys=["k"])
+        assert isinstance(failure, ZeroDivisionError)
+        assert failure.__notes__[1] == "on an executor, partition ?, k='b'"
+
+    def test_the_inputs_failure_is_the_streams(self, ran, numbers):
+        """What Spark's iterator raises arrives as it is."""
+
+        def batches():
+            yield from numbers(20)
+            raise Oops
+
+        rows, failure = ran(batches(), ps.map(lambda row: row.n), schema=N)
+        assert len(rows) == 20
+        assert type(failure) is Oops
+
+    def test_a_value_that_is_no_row_is_a_failure(self, ran, numbers):
+        """It is named with its column, and the stream is ended."""
+        _, failure = ran(numbers(5), ps.map(lambda row: "x" if row.n == 3 else row.n), schema=N)
+        assert str(failure).startswith("the column 'n' is int64, and cannot be 'x' (str)")
+
+    def test_waiting_goes_on_beside(self, ran, numbers):
+        """Calls wait together, on trio's clock."""
+
+        async def slowly(row):
+            await trio.sleep(0.05)
+            return row.n
+
+        began = time.monotonic()
+        rows, _ = ran(numbers(100), ps.map_async(slowly, 50), schema=N)
+        assert [row["n"] for row in rows] == list(range(100))
+        assert time.monotonic() - began < 2.5
+
+    def test_a_run_inside_a_run_is_refused(self, ran, numbers):
+        """A function that starts a trio program of its own says so, in words."""
+
+        def nested(row):
+            return ps.run(ps.pipe(ps.values([row.n]), ps.first()))
+
+        _, failure = ran(numbers(5), ps.map(nested), schema=N)
+        assert isinstance(failure, ps.PullstreamError)
+        assert "starts a trio program" in str(failure)
+
+
+def batches_of(rows, size):
+    """Batches of (key, time, n), as Spark would send them."""
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        keys, times, numbers = zip(*part, strict=True)
+        columns = {"c0": pa.array(numbers, pa.int64()), "m0": pa.array(keys, pa.string()), "m1": pa.array(times)}
+        yield pa.record_batch(columns)
+
+
+keyed = st.lists(
+    st.tuples(st.sampled_from([None, "a", "b", "c"]), st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=40
+)
+
+
+class TestKeysAndTimes:
+    @settings(max_examples=30, deadline=None)
+    @given(rows=keyed, size=st.integers(1, 12), as_=st.sampled_from(["rows", "batches"]))
+    def test_every_key_has_a_stream_of_its_own_at_its_times(self, rows, size, as_):
+        """A per-time result for each key and time, nulls included, wherever the batches are cut."""
+        rows = sorted(rows, key=lambda row: (row[0] is not None, row[0] or "", row[1]))
+        split = Splitting(as_, ["n"], 1, timed=True, time="t")
+        expected = {}
+        for key, at, number in rows:
+            expected.setdefault((key, at), []).append(number)
+
+        def numbers(value):
+            return value.column(0).to_pylist() if as_ == "batches" else [value.n]
+
+        fold = ps.Fold(list, lambda seen, value: [*seen, *numbers(value)])
+        site = Site.here()
+        reading = Input(batches_of(rows, size), split)
+        keys = Module("keys", Keys, (Cursor(reading), ps.reduce_by_time(fold).modules, site), site=site)
+        source = Source((keys, *ps.flatten().modules))
+        portions = ps.run(ps.pipe(source, ps.collect()), check=True)
+        reading.close(None)
+        found = [((*portion.key, portion.time), value) for portion in portions for value in portion.values]
+        assert found == list(expected.items())
+
+    def test_a_key_that_has_enough_leaves_the_others_alone(self, ran):
+        """What is left of its rows is left out, and the next key begins."""
+        rows = [(key, 0, n) for key in "abc" for n in range(100)]
+        schema = pa.schema([("k", pa.string()), ("n", pa.int64())])
+        rows, failure = ran(
+            batches_of(rows, 30), ps.map(lambda row: row.n), ps.take(2), schema=schema, keys=["k"], time="t"
+        )
+        assert failure is None
+        assert [tuple(row.values()) for row in rows] == [(key, n) for key in "abc" for n in (0, 1)]
+
+    def test_one_key_is_kept_at_a_time(self, ran):
+        """A key's state is gone when the next begins: memory is bounded by one key's."""
+        alive = []
+
+        class State:
+            def __init__(self):
+                alive.append(self)
+                assert len(alive) == 1
+
+        def end(state):
+            alive.remove(state)
+            return 1
+
+        rows = [(str(key), 0, 1) for key in range(100, 150)]
+        fold = ps.Fold(State, lambda state, _: state, end)
+        found, failure = ran(batches_of(rows, 7), ps.reduce_by_time(fold), schema=N, keys=["k"], time="t")
+        assert failure is None
+        assert len(found) == 50
+
+    def test_a_null_time_is_refused(self, ran):
+        """It is said which column, and what to do."""
+        batch = pa.record_batch({"c0": [1, 2], "m0": pa.array([None, 3])})
+        _, failure = ran([batch], ps.map(lambda row: row.n), schema=N, time="day")
+        assert str(failure).startswith("1 of the next 2 rows have no time: day is null")
+
+
+class FakeInput:
+    """An input that takes its time, on trio's clock."""
+
+    def __init__(self, stretches):
+        self.stretches = iter(stretches)
+
+    async def next(self):
+        await trio.sleep(0.5)
+        return next(self.stretches, None)
+
+
+class TestConformance:
+    def test_the_source_of_a_partition_keeps_the_rules(self):
+        """In every ending, with an input that is slow, at every limit."""
+        from adapters.spark.executing.reading import Stretch
+
+        def plain():
+            stretches = [[Stretch((), 1, [1, 2, 3]), Stretch((), 2, [4])], [], [Stretch((), 2, [5, 6])]]
+            return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
+
+        def keys():
+            stretches = [[Stretch(("a",), 1, [1, 2, 3]), Stretch(("b",), 1, [4])], [Stretch(("b",), 2, [5, 6])]]
+            modules = ps.map(lambda n: n + 1).modules
+            source = Module("keys", Keys, (Cursor(FakeInput(stretches)), modules, Site.here()))
+            return Source((source, *ps.flatten().modules, *ps.flat_map(lambda portion: portion.values).modules))
+
+        told = Subject("told", lambda: ps.pipe(Told_(), ps.flat_map(lambda portion: portion.values)))
+        conformance(Subject("rows", plain), Subject("keys", keys), told, cells=60).check()
+
+    def test_the_real_input_keeps_them_too(self, numbers):
+        """With the checker watching, strictly."""
+        reading = Input(numbers(100), Splitting("rows", ["n"], 0, timed=False, time=""))
+        source = Source((Module("rows", Rows, (Cursor(reading),)),))
+        rows = ps.run(ps.pipe(source, ps.map(lambda row: row.n), ps.collect()), check="strict")
+        reading.close(None)
+        assert rows == list(range(100))
+
+
+Told_ = ps.transformer(Told)
+
+
+def test_a_portion_counts_its_rows():
+    """Arrow batches count for what they hold."""
+    batch = pa.record_batch({"n": [1, 2, 3]})
+    assert Portion([batch, batch]).rows == 6
+    assert Portion([1, 2]).rows == 2
