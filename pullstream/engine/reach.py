@@ -102,6 +102,12 @@ class Reach:
         below = self._anything_below([seat])
         return [sink for sink in self._sinks if sink in below]
 
+    def strangers(self, seat: Seat, time: Hashable) -> list[Seat]:
+        """The modules on the ways from there that give times of their own: behind them nothing is known of `time`."""
+        found: list[Seat] = []
+        self._follow([(seat, time)], found)
+        return list(dict.fromkeys(found))
+
     def _follow(self, todo: list[tuple[Seat, Hashable]], cut: list[Seat]) -> list[Reached]:
         seen = set(todo)
         times: dict[Seat, list[Hashable]] = {}

@@ -14,6 +14,7 @@ from adapters.spark.streaming.query import Query, stopped_elsewhere
 from adapters.spark.streaming.status import StreamStatus
 from pullstream.blueprint import Module, Source
 from pullstream.engine.beside import Beside
+from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class StreamSource(Beside[Any]):
 
     @override
     async def acquire(self) -> None:
+        self._check_what_is_below()
         self._token = trio.lowlevel.current_trio_token()
         await super().acquire()
         self._query = Query(self._spec, self._send, self._status)
@@ -127,6 +129,19 @@ class StreamSource(Beside[Any]):
     @override
     def status(self) -> str:
         return str(self._status)
+
+    def _check_what_is_below(self) -> None:
+        progress = self.run.progress
+        if progress.inner:
+            raise CompositionError(
+                f"{self.seat}, is opened inside another module, and cannot know of all that its micro-batches lead to, "
+                f"which Spark's commits wait for: make it a source of the pipeline itself, of a merge, say"
+            )
+        for below in progress.reach.strangers(self.seat, 0):
+            raise CompositionError(
+                f"{below}, gives times of its own below {self.seat}: nothing could tell when all that a micro-batch "
+                f"leads to is complete, which Spark's commits wait for. Give times within its time, nest=True"
+            )
 
     # ---- what goes down
 
@@ -201,7 +216,7 @@ class StreamSource(Beside[Any]):
     async def _complete(self, batch: int) -> None:
         """Have Spark commit a micro-batch when everything that it leads to is complete."""
         try:
-            await self.run.progress.completed(batch)
+            await self.seat.until_fulfilled(batch)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - the stream ends of it, if it has not ended already

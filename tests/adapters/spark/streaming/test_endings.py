@@ -1,0 +1,349 @@
+"""`from_streaming`: failures on either side, aborts, stops, and going on after each."""
+
+import signal
+import threading
+import time
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+
+pytestmark = pytest.mark.spark
+
+
+def by_time(timed):
+    found = {}
+    for at, row in timed:
+        found.setdefault(at, []).append(row.number)
+    return found
+
+
+@pytest.fixture
+def rest(landing):
+    """What the next run with the same checkpoint has, by time; it takes all files at once, if Spark lets it."""
+    return lambda: by_time(ps.run(ps.pipe(landing.source(landing.frame(files=100)), ps.collect(timed=True))))
+
+
+class TestFailures:
+    def test_a_failing_consumer_leaves_its_micro_batch_uncommitted(self, landing, rest):
+        """The user's own exception ends the run; the restart begins with the rows of that micro-batch, and no other."""
+        landing.arrive(2, 2, 2, 5, 2, 2)
+        boom = ValueError("boom")
+
+        def fail(row):
+            if row.number == 8:
+                raise boom
+            return row
+
+        with pytest.raises(ValueError, match="boom") as caught:
+            ps.run(ps.pipe(landing.source(), ps.map(fail), ps.collect()))
+        assert caught.value is boom
+        assert boom.__notes__ == [n for n in boom.__notes__ if "raised in map(" in n]
+        assert landing.commits == [0, 1, 2]
+        assert landing.offsets == [0, 1, 2, 3]
+        assert rest() == {3: [6, 7, 8, 9, 10], 4: [11, 12, 13, 14]}
+        assert landing.commits == [0, 1, 2, 3, 4]
+
+    def test_a_failing_sink_too(self, landing, rest, capfd):
+        """A sink that fails as its time completes has not had its effect; and nothing is logged of it."""
+        landing.arrive(1, 1)
+
+        @ps.sink
+        async def fails(upstream, ctx):
+            async for event in ctx.events(upstream):
+                match event:
+                    case ps.Batch(at):
+                        ctx.notify_at(at)
+                    case ps.Completed():
+                        raise OSError("the disk is full")
+
+        with pytest.raises(OSError, match="disk is full"):
+            ps.run(ps.pipe(landing.source(), fails()))
+        assert landing.commits == []
+        assert capfd.readouterr() == ("", "")
+        assert rest() == {0: [0], 1: [1]}
+
+    def test_a_bad_file_fails_the_stream(self, landing):
+        """Spark's error is told in its essence, after what came before has been delivered; nothing is committed."""
+        landing.arrive(2)
+        landing.put('{"number": "seven"}')
+        seen = []
+        source = landing.source(landing.frame(mode="FAILFAST"))
+        with pytest.raises(spark.SparkStreamError, match="Cannot parse the field name 'number'") as caught:
+            ps.run(ps.pipe(source, ps.map(seen.append), ps.drain()))
+        assert "\tat org." not in str(caught.value)
+        assert len(seen) == 2
+        assert landing.commits == [0]
+
+    def test_a_failing_function_of_sparks_fails_the_stream(self, landing):
+        """What a user's function in Spark raises is in the message."""
+        from pyspark.sql import functions as sql
+
+        @sql.udf("long")
+        def fail(number):
+            if number == 3:
+                raise ZeroDivisionError("three is not allowed")
+            return number
+
+        landing.arrive(3, 2)
+        df = landing.frame().select(fail("number").alias("number"))
+        with pytest.raises(spark.SparkStreamError, match="ZeroDivisionError: three is not allowed"):
+            ps.run(ps.pipe(landing.source(df), ps.drain()))
+        assert landing.commits == [0]
+
+    def test_a_failure_of_the_stream_can_be_dealt_with(self, landing):
+        """`catch` has it, as it has any other."""
+        landing.arrive(2)
+        landing.put("nonsense")
+        source = landing.source(landing.frame(mode="FAILFAST"), as_="tuples")
+        rows = ps.run(ps.pipe(source, ps.catch(lambda exc: [type(exc).__name__]), ps.collect()))
+        assert rows == [(0, "a"), (1, "b"), "SparkStreamError"]
+
+    def test_a_query_that_cannot_begin_says_why(self, landing):
+        """A plan that cannot be run as a stream is refused by Spark, at the first ask."""
+        landing.arrive(1)
+        source = landing.source(landing.frame().groupBy("key").count())
+        with pytest.raises(spark.SparkStreamError, match="(?i)output mode"):
+            ps.run(ps.pipe(source, ps.collect()))
+
+    def test_a_query_that_somebody_else_stops_is_no_end(self, session, landing):
+        """Whoever stops the query leaves the stream unfinished, and that is said."""
+        landing.arrive(2, 2)
+
+        def stop(row):
+            if row.number > 0:
+                return row
+            threading.Thread(target=session.streams.active[0].stop, daemon=True).start()
+            return row
+
+        async def linger(row):
+            await trio.sleep(0.5)
+
+        with pytest.raises(spark.SparkStreamError, match="stopped by somebody else"):
+            ps.run(ps.pipe(landing.source(), ps.map(stop), ps.map_async(linger, 1), ps.drain()), limit=1)
+        assert landing.commits == []
+
+    def test_a_second_run_on_the_same_checkpoint_ends_the_first(self, landing):
+        """Spark gives a checkpoint to the query that comes last: the one before fails, and says why."""
+        landing.arrive(2, 2)
+        source = landing.source(trigger=None)
+
+        async def main():
+            async with ps.pipe(source, ps.drain()).open() as first:
+                while landing.commits != [0, 1]:  # noqa: ASYNC110 - a folder tells nobody
+                    await trio.sleep(0.01)
+                async with ps.pipe(landing.source(), ps.collect()).open() as second:
+                    assert await second.result() == []
+                await first.result()
+
+        with pytest.raises(spark.SparkStreamError, match="same checkpoint"):
+            trio.run(main)
+
+
+class TestStopping:
+    def test_nothing_is_started_before_the_first_ask(self, landing):
+        """A stream that nobody reads from has no query, and leaves no checkpoint."""
+        landing.arrive(1)
+        assert ps.run(ps.pipe(landing.source(), ps.take(0), ps.collect())) == []
+        assert not landing.checkpoint.exists()
+
+    @pytest.mark.parametrize("wait", [0.0, 0.02, 0.2])
+    def test_an_abort_before_the_first_micro_batch(self, landing, wait):
+        """However early it comes, an abort is confirmed soon, and leaves no query."""
+
+        async def main():
+            async with ps.pipe(landing.source(trigger=None), ps.drain()).open() as running:
+                await trio.sleep(wait)
+                start = time.monotonic()
+                await running.abort()
+                return time.monotonic() - start
+
+        assert trio.run(main) < 3
+
+    def test_an_abort_while_spark_works_on_the_first(self, landing, seconds_until_idle):
+        """The job of the micro-batch is cancelled."""
+        from pyspark.sql import functions as sql
+
+        @sql.udf("long")
+        def dawdle(number):
+            time.sleep(0.05)
+            return number
+
+        landing.arrive(1000)
+        df = landing.frame().select(dawdle("number").alias("number"))
+
+        async def main():
+            async with ps.pipe(landing.source(df), ps.drain()).open() as running:
+                with trio.fail_after(20):
+                    while not landing.session.sparkContext.statusTracker().getActiveJobsIds():  # noqa: ASYNC110
+                        await trio.sleep(0.01)
+                await trio.sleep(0.3)
+                start = time.monotonic()
+                await running.abort()
+                return time.monotonic() - start
+
+        assert trio.run(main) < 3
+        assert seconds_until_idle() < 1
+        assert landing.commits == []
+
+    @pytest.mark.parametrize("rows", [2, 20_000])
+    def test_an_abort_while_the_body_waits(self, landing, rest, rows, capfd):
+        """Whether the rest of its rows is not wanted, or what they lead to not complete, the body is woken at once."""
+        landing.arrive(2, rows, 2)
+        stuck = trio.Event()
+
+        async def stay(row):
+            if row.number >= 2:
+                stuck.set()
+                await trio.sleep_forever()
+
+        async def main():
+            async with ps.pipe(landing.source(), ps.map_async(stay, 1), ps.drain()).open() as running:
+                await stuck.wait()
+                await trio.sleep(0.2)
+                start = time.monotonic()
+                await running.abort()
+                return time.monotonic() - start
+
+        assert trio.run(main) < 1.5
+        assert landing.commits == [0]
+        assert capfd.readouterr() == ("", "")
+        assert {at: len(numbers) for at, numbers in rest().items()} == {1: rows, 2: 2}
+
+    def test_enough_is_enough(self, landing, rest):
+        """`take` ends the stream in the middle of a micro-batch, which is not committed."""
+        landing.arrive(2, 3, 2)
+        assert len(ps.run(ps.pipe(landing.source(trigger=None), ps.take(3), ps.collect()))) == 3
+        assert landing.commits == [0]
+        assert rest() == {1: [2, 3, 4], 2: [5, 6]}
+
+    def test_an_interrupt_ends_the_query_uncommitted(self, landing, rest):
+        """Ctrl-C ends the run in order."""
+        landing.arrive(2, 2)
+
+        def interrupt(row):
+            if row.number == 2:
+                signal.raise_signal(signal.SIGINT)
+            return row
+
+        async def stay(row):
+            if row.number >= 2:
+                await trio.sleep_forever()
+
+        with pytest.raises(KeyboardInterrupt):
+            ps.run(ps.pipe(landing.source(), ps.map(interrupt), ps.map_async(stay, 1), ps.drain()), limit=1)
+        assert landing.commits == [0]
+        assert rest() == {1: [2, 3]}
+
+
+class TestGoingOn:
+    @pytest.mark.parametrize("trigger", [None, "100 milliseconds"])
+    def test_what_arrives_later_comes(self, landing, trigger):
+        """Without an end, the stream goes on with every file, and `finish` ends it when all is committed."""
+        landing.arrive(1)
+        seen = []
+
+        async def main():
+            pipeline = ps.pipe(landing.source(trigger=trigger), ps.tap(seen.append), ps.collect(timed=True))
+            async with pipeline.open() as running:
+                for count in range(1, 4):
+                    with trio.fail_after(20):
+                        while len(seen) < count:  # noqa: ASYNC110 - the list tells nobody
+                            await trio.sleep(0.01)
+                    if count < 3:
+                        landing.arrive(1)
+                await running.finish()
+                return await running.result()
+
+        assert by_time(trio.run(main)) == {0: [0], 1: [1], 2: [2]}
+        assert landing.commits == [0, 1, 2]
+
+    def test_finish_gives_the_micro_batch_under_way_as_a_whole(self, landing, rest):
+        """It is not cut short, and it is committed; what comes after it is left for the next run."""
+        landing.arrive(2, 20_000, 2)
+
+        async def main():
+            under_way = trio.Event()
+
+            def look(row):
+                if row.number >= 2:
+                    under_way.set()
+
+            pipeline = ps.pipe(landing.source(), ps.tap(look), ps.collect(timed=True))
+            async with pipeline.open(limit=10) as running:
+                await under_way.wait()
+                await running.finish()
+                return await running.result()
+
+        assert {at: len(numbers) for at, numbers in by_time(trio.run(main)).items()} == {0: 2, 1: 20_000}
+        assert landing.commits == [0, 1]
+        assert rest() == {2: [20_002, 20_003]}
+
+    def test_finish_before_anything_was_asked(self, landing):
+        """Then there is no query at all."""
+        landing.arrive(1)
+
+        @ps.sink
+        async def late(upstream, ctx):
+            await trio.sleep(0.1)
+            return await upstream.ask()
+
+        async def main():
+            async with ps.pipe(landing.source(), late()).open() as running:
+                await running.finish()
+                return await running.result()
+
+        assert trio.run(main) is ps.DONE
+        assert not landing.checkpoint.exists()
+
+
+class TestTimesBelow:
+    def test_times_within_a_micro_batch_nest(self, landing):
+        """Nested event times complete with their micro-batch, however late they are."""
+        landing.arrive(5, 5)
+        stamped = ps.stamp(lambda row: row.number // 2, lateness=10, nest=True)
+        pipeline = ps.pipe(landing.source(), stamped, ps.count_by_key(lambda row: "n"), ps.collect(timed=True))
+        assert ps.run(pipeline) == [
+            ((0, 0), ("n", 2)), ((0, 1), ("n", 2)), ((0, 2), ("n", 1)),
+            ((1, 2), ("n", 1)), ((1, 3), ("n", 2)), ((1, 4), ("n", 2)),
+        ]  # fmt: skip
+        assert landing.commits == [0, 1]
+
+    @pytest.mark.parametrize("module", [ps.stamp(lambda row: 1), ps.epochs(2)])
+    def test_times_of_their_own_are_refused(self, landing, module):
+        """Nothing could say when all of a micro-batch is done with; the module is named, and nothing started."""
+        landing.arrive(1)
+        with pytest.raises(ps.CompositionError, match=r"(stamp|epochs), composed .* times of its own .*nest=True"):
+            ps.run(ps.pipe(landing.source(), module, ps.drain()))
+        assert not landing.checkpoint.exists()
+
+    def test_what_can_complete_only_with_the_next_micro_batch_stalls(self, landing, rest):
+        """A window over two micro-batches waits for the second, which waits for the first: that is explained."""
+        landing.arrive(1, 1, 1)
+        pipeline = ps.pipe(landing.source(), ps.sliding(2, 1), ps.count_by_key(lambda row: "n"), ps.collect())
+        with pytest.raises(ps.StalledError, match=r"everything that 0 leads to is complete(?s:.*)from_streaming may"):
+            ps.run(pipeline)
+        assert landing.commits == []
+        assert rest() == {0: [0], 1: [1, 2]}
+
+    def test_a_source_inside_a_module_is_refused(self, landing):
+        """There it could not know what its micro-batches lead to."""
+        landing.arrive(1)
+        pipeline = ps.pipe(ps.values([1]), ps.map(lambda _: landing.source()), ps.flatten(), ps.drain())
+        with pytest.raises(ps.CompositionError, match="is opened inside another module"):
+            ps.run(pipeline)
+
+    def test_merged_streams_commit_each_for_itself(self, session, landing, tmp_path):
+        """Two queries are two clocks; each is committed as its own rows are done with."""
+        from tests.adapters.spark.streaming.conftest import Landing
+
+        other_root = tmp_path / "other"
+        other_root.mkdir()
+        other = Landing(session, other_root)
+        landing.arrive(2, 2)
+        other.arrive(3)
+        rows = ps.run(ps.pipe(ps.merge(landing.source(), other.source()), ps.collect()))
+        assert len(rows) == 7
+        assert (landing.commits, other.commits) == ([0, 1], [0])
