@@ -4,6 +4,8 @@ Importing this loads no pyspark; using it does. `session` gives a session, findi
 `reading` holds `from_dataframe`, a DataFrame as a source, and `streaming` `from_streaming`, the micro-batches of a
 streaming one.
 `reading` holds `from_dataframe`, a DataFrame as a source; `executing` runs transformers in Spark's own workers.
+`reading` holds `from_dataframe`, a DataFrame as a source, `streaming` `from_streaming`, the micro-batches of a
+streaming one, and `writing` `to_dataframe`, a source as a DataFrame.
 """
 
 from adapters.arrow import NullTimeError
@@ -19,6 +21,7 @@ from adapters.spark.executing import OnExecutors, RowError, on_executors, send_p
 from adapters.spark.reading import OrderedBatches, from_dataframe
 from adapters.spark.session import session
 from adapters.spark.streaming import StreamStatus, from_streaming
+from adapters.spark.writing import RegisteredSource, register_source, to_dataframe
 
 __all__ = [
     "JavaNotFound",
@@ -27,6 +30,7 @@ __all__ = [
     "OnExecutors",
     "OrderedBatches",
     "RowError",
+    "RegisteredSource",
     "SessionMismatch",
     "SparkJobError",
     "SparkMissing",
@@ -36,5 +40,7 @@ __all__ = [
     "from_streaming",
     "on_executors",
     "send_packages",
+    "register_source",
     "session",
+    "to_dataframe",
 ]

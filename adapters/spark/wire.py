@@ -1,0 +1,105 @@
+"""What Spark's processes and the driver say to each other over TCP: frames, a token, and where the driver listens.
+
+A frame is a kind (one byte), a length (eight bytes, most significant first) and so many bytes. The first one on a
+connection is a hello, JSON with the token; whoever does not know the token is logged, and hears nothing.
+"""
+
+import hmac
+import json
+import logging
+import secrets
+import struct
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import trio
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+HEAD = struct.Struct("!cQ")
+HELLO = b"H"
+LONGEST_HELLO = 1 << 16
+HELLO_SECONDS = 30
+
+PORT = "spark.pullstream.port"
+"""The setting that fixes the port the driver listens on, where a firewall wants to know; without it a free one."""
+
+_log = logging.getLogger("pullstream.spark")
+
+
+class WrongHello(Exception):
+    """Somebody connected who is not one of ours."""
+
+
+@attrs.frozen
+class Place:
+    """Where the driver listens, and the name its executors know it by: what Spark's own settings say.
+
+    That is the loopback unless the session was told otherwise (`spark.driver.host`, `spark.driver.bindAddress`).
+    """
+
+    bind: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, context: "SparkContext") -> "Place":
+        """What a session's settings say."""
+        settings = context.getConf()
+        host = settings.get("spark.driver.host") or "127.0.0.1"
+        bind = settings.get("spark.driver.bindAddress") or host
+        return cls(bind, host, int(settings.get(PORT) or 0))
+
+
+def new_token() -> str:
+    """A secret for one listener."""
+    return secrets.token_hex(16)
+
+
+async def receive_exactly(stream: trio.abc.ReceiveStream, count: int) -> bytes:
+    """So many bytes; fewer if the other side has closed."""
+    parts: list[bytes] = []
+    while count and (part := await stream.receive_some(min(count, 1 << 20))):
+        parts.append(bytes(part))
+        count -= len(part)
+    return b"".join(parts)
+
+
+async def receive_frame(stream: trio.abc.ReceiveStream, longest: int = 1 << 31) -> tuple[bytes, bytes] | None:
+    """The next frame's kind and content; None when the other side has closed."""
+    head = await receive_exactly(stream, HEAD.size)
+    if len(head) < HEAD.size:
+        return None
+    kind, size = HEAD.unpack(head)
+    if size > longest:
+        raise WrongHello(f"a frame of {size} bytes, where at most {longest} are allowed")
+    content = await receive_exactly(stream, size)
+    return (kind, content) if len(content) == size else None
+
+
+async def send_frame(stream: trio.abc.SendStream, kind: bytes, content: bytes | memoryview = b"") -> None:
+    """Send a frame."""
+    await stream.send_all(HEAD.pack(kind, len(content)))
+    if content:
+        await stream.send_all(content)
+
+
+def _check(hello: dict[str, Any], token: str) -> None:
+    if not hmac.compare_digest(str(hello.get("token", "")).encode(), token.encode()):
+        raise WrongHello("a wrong token")
+
+
+async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any] | None:
+    """What a new connection says it is; None, and a line in the log, if it does not know the token."""
+    try:
+        with trio.fail_after(HELLO_SECONDS):
+            frame = await receive_frame(stream, LONGEST_HELLO)
+        if frame is None:
+            return None
+        hello: dict[str, Any] = json.loads(frame[1]) if frame[0] == HELLO else {}
+        _check(hello, token)
+    except (WrongHello, ValueError, AttributeError, trio.TooSlowError, trio.BrokenResourceError) as exc:
+        _log.warning("refused a connection from %s: %s", stream.socket.getpeername(), exc or "no hello in time")
+        return None
+    return hello

@@ -1,0 +1,192 @@
+"""The driver's end: a server, in a trio program in a thread of its own, where Spark's processes fetch sources.
+
+There is one for each Spark context, opened by the first source that is offered, and closed with the context, or at the
+end of the program. It listens where the session's settings say, which is the loopback unless they say otherwise.
+"""
+
+import atexit
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import trio
+
+from adapters.spark import wire
+from adapters.spark.writing.offer import Offer, SourceRefused, failure_text
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+STOPPED_SECONDS = 1.0
+"""How often it is looked whether the context is still there."""
+
+HANG_UP_SECONDS = 5
+
+_desks: "dict[SparkContext, Desk]" = {}
+_lock = threading.Lock()
+
+
+def desk_for(session: "SparkSession") -> "Desk":
+    """The desk of a session's context, with the session knowing the way there."""
+    context = session.sparkContext
+    with _lock:
+        desk = _desks.get(context)
+        if desk is None or not desk.open:
+            desk = _desks[context] = Desk(context)
+        desk.introduce(session)
+    return desk
+
+
+class Desk:
+    """Offers by name, and whoever comes for them."""
+
+    def __init__(self, context: "SparkContext") -> None:
+        self.offers: dict[str, Offer] = {}
+        self._context = context
+        self._place = wire.Place.of(context)
+        self._secret = wire.new_token()
+        self._introduced: WeakSet[SparkSession] = WeakSet()
+        self._started = threading.Event()
+        self._failure: BaseException | None = None
+        self._port = 0
+        self._token: trio.lowlevel.TrioToken
+        self._scope: trio.CancelScope
+        self._nursery: trio.Nursery
+        # A daemon, as a program that ends does not wait for Spark to come for its sources; `atexit` closes it in order.
+        self._thread = threading.Thread(target=self._work, name="pullstream desk", daemon=True)
+        self._thread.start()
+        self._started.wait()
+        if self._failure is not None:
+            raise self._failure
+        atexit.register(self.close)
+
+    @property
+    def open(self) -> bool:
+        """Whether it listens."""
+        return self._thread.is_alive()
+
+    def introduce(self, session: "SparkSession") -> None:
+        """Let a session know the data source, and where it is."""
+        if session in self._introduced:
+            return
+        cloudpickle: Any = import_module("pyspark.cloudpickle")
+
+        from adapters.spark.writing import remote  # noqa: PLC0415 - needs pyspark
+
+        address = (self._place.host, self._port, self._secret)
+        cloudpickle.register_pickle_by_value(remote)
+        try:
+            session.dataSource.register(type("PullSource", (remote.PullSource,), {"address": address}))
+        finally:
+            cloudpickle.unregister_pickle_by_value(remote)
+        self._introduced.add(session)
+
+    def call(self, function: Callable[..., object], *args: object) -> None:
+        """Have the desk's thread do something."""
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(partial(function, *args))
+
+    def close(self) -> None:
+        """Let go of every source, and of the socket; returns when that is done."""
+        self.call(self._close)
+        self._thread.join()
+
+    # ---- in the desk's thread
+
+    def _close(self) -> None:
+        self._scope.cancel()
+
+    def _work(self) -> None:
+        try:
+            trio.run(self._serve)
+        except BaseException as exc:
+            self._failure = exc
+            if self._started.is_set():
+                raise
+        finally:
+            for offer in self.offers.values():
+                offer.over.set()
+            atexit.unregister(self.close)
+            self._started.set()
+
+    async def _serve(self) -> None:
+        listeners = await trio.open_tcp_listeners(self._place.port, host=self._place.bind)
+        self._port = listeners[0].socket.getsockname()[1]
+        self._token = trio.lowlevel.current_trio_token()
+        with trio.CancelScope() as self._scope:
+            async with trio.open_nursery() as self._nursery:
+                self._nursery.start_soon(self._until_stopped)
+                self._nursery.start_soon(
+                    partial(trio.serve_listeners, self._handle, listeners, handler_nursery=self._nursery)
+                )
+                self._started.set()
+
+    async def _until_stopped(self) -> None:
+        while self._context._jsc is not None:  # noqa: SLF001, ASYNC110 # pyright: ignore[reportPrivateUsage] - nothing else tells
+            await trio.sleep(STOPPED_SECONDS)
+        self._scope.cancel()
+
+    async def _handle(self, stream: trio.SocketStream) -> None:
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            async with stream:
+                hello = await wire.receive_hello(stream, self._secret)
+                if hello is None:
+                    return
+                try:
+                    await self._answer(stream, hello)
+                except (trio.Cancelled, trio.BrokenResourceError, trio.ClosedResourceError):
+                    raise
+                except BaseException as exc:  # noqa: BLE001 - told to whoever asked, who raises it
+                    text = str(exc) if isinstance(exc, SourceRefused) else failure_text("the pull source", exc)
+                    await wire.send_frame(stream, b"X", text.encode())
+                    await _hung_up(stream)
+
+    async def _answer(self, stream: trio.SocketStream, hello: dict[str, Any]) -> None:
+        offer = self._find(hello.get("name"))
+        match hello["op"]:
+            case "describe":
+                await wire.send_frame(stream, b"J", offer.describe())
+            case "plan":
+                offer.check()
+                await wire.send_frame(stream, b"J", b"null")
+            case "read":
+                await offer.read(stream, self._alive(hello["stage"]))
+            case "slice":
+                await offer.slice(stream, hello["begin"], hello["end"])
+            case _:
+                await offer.query(stream, offer.log(self._nursery, hello["rows"]))
+
+    def _find(self, name: object) -> Offer:
+        offer = self.offers.get(str(name))
+        if offer is None:
+            known = ", ".join(name for name in sorted(self.offers) if not name.startswith("to_dataframe-")) or "none"
+            raise SourceRefused(
+                f"no pull source is registered as {name!r}, only: {known}; "
+                f"spark.register_source(name, source, schema) registers one for .load(name)"
+            )
+        return offer
+
+    def _alive(self, stage: int) -> Callable[[], Awaitable[bool]]:
+        def active() -> bool:
+            try:
+                return stage in self._context.statusTracker().getActiveStageIds()
+            except Exception:  # noqa: BLE001 - a context that was stopped has no active stages, in whatever words
+                return False
+
+        async def alive() -> bool:
+            return await trio.to_thread.run_sync(active, abandon_on_cancel=True)
+
+        return alive
+
+
+async def _hung_up(stream: trio.SocketStream) -> None:
+    """Wait, a moment, until the other side has read what it was sent: closing before that could take it back."""
+    with trio.move_on_after(HANG_UP_SECONDS):
+        await stream.send_eof()
+        while await wire.receive_frame(stream) is not None:
+            pass

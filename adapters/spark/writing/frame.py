@@ -1,0 +1,145 @@
+"""`to_dataframe` and `register_source`: a pull source read by Spark."""
+
+import itertools
+from typing import TYPE_CHECKING, Any, Self
+
+from adapters.files.writing.columns import Schema
+from adapters.spark.writing.desk import Desk, desk_for
+from adapters.spark.writing.log import Offsets
+from adapters.spark.writing.offer import Offer
+from adapters.spark.writing.packing import active_session, spark_schema
+from pullstream.blueprint import Site, Source
+from pullstream.errors import CompositionError
+from pullstream.sinks.aiterate import source_argument
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_numbers = itertools.count(1)
+
+
+def to_dataframe(
+    source: Source[Any], schema: "str | StructType | Schema", *, session: "SparkSession | None" = None
+) -> "DataFrame":
+    """A DataFrame of what a source gives, lazily: nothing is asked of the source before an action reads it.
+
+    `schema` is DDL, as "day DATE, delay DOUBLE", a StructType or a pyarrow.Schema. Values are dicts, tuples, named
+    tuples, Arrow record batches, or, with one column, whatever fills it; an int in a TIMESTAMP column counts
+    microseconds since 1970 in UTC. `session` is the session, else the active one, else a new local one.
+
+    The DataFrame has one partition, in the source's order: `repartition` it for work in parallel. Spark asks for an
+    Arrow batch (at most 10,000 rows) at a time, and the source is at most two of them ahead. It runs in a trio program
+    in another thread of this process, which all such sources share: what blocks belongs into `map_thread`. A time is
+    complete for the source when Spark's task has taken its last value. However the action ends (a limit, a
+    cancellation, a task that dies), the source is aborted and released.
+
+    **It can be read once**: a second action, or a task that Spark tries again, is refused. `persist()` it before the
+    first action to use it several times. When the source fails so does the action, with the source's exception in its
+    message.
+
+    Raises:
+        CompositionError: `source` is none, or `schema` cannot be read.
+
+    ```python
+    frame = spark.to_dataframe(ps.values([(1, "tea"), (2, "rice")]), "n BIGINT, item STRING")
+    frame.filter("n > 1").show()
+    ```
+    """
+    source_argument("to_dataframe", source)
+    session = active_session(session)
+    name = f"to_dataframe-{next(_numbers)}"
+    _offer(session, Offer(name, source, spark_schema("to_dataframe", schema), shown=f"to_dataframe({source!r})"))
+    return session.read.format("pullstream").load(name)
+
+
+def register_source(
+    name: str,
+    source: Source[Any],
+    schema: "str | StructType | Schema",
+    *,
+    offsets: Offsets = "values",
+    session: "SparkSession | None" = None,
+) -> "RegisteredSource":
+    """Give a source a name under which Spark reads it: `session.read.format("pullstream").load(name)`.
+
+    Read so it is as `to_dataframe` has it: lazy, bounded, once. `readStream` reads it in micro-batches:
+
+    - An offset counts values; a micro-batch holds those that are there, at most 100,000, or
+      `.option("maxRowsPerBatch", n)`. With `offsets="times"` it holds whole times: those that are complete, by the same
+      limit, or one that is larger.
+    - Values are kept until Spark commits them, and the source is read at most one micro-batch ahead of Spark. So a
+      query that is stopped, or fails, and is started again in this program with its `checkpointLocation` goes on
+      exactly where it was. The end of this program is the end of what it kept.
+    - `trigger(availableNow=True)` reads the source to its end. When the source fails, so does the query, after the
+      micro-batches before it. One query reads at a time.
+
+    The source goes on being there until it is read to its end, or `close`d, or the session is stopped. Registering
+    another one by the same name replaces it, unless Spark is reading it.
+
+    Raises:
+        CompositionError: `source` is none, `schema` cannot be read, or the name's present source is being read.
+
+    ```python
+    with spark.register_source("sales", sales, "day DATE, item STRING, sold BIGINT"):
+        session.read.format("pullstream").load("sales").groupBy("item").sum("sold").show()
+    ```
+    """
+    source_argument("register_source", source)
+    if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, and got {name!r}")
+    if offsets not in ("values", "times"):
+        raise CompositionError(f"register_source() at {Site.here()} has offsets 'values' or 'times', not {offsets!r}")
+    session = active_session(session)
+    made = spark_schema("register_source", schema)
+    return _offer(session, Offer(name, source, made, offsets, shown=f"the pull source {name!r}"))
+
+
+def _offer(session: "SparkSession", offer: Offer) -> "RegisteredSource":
+    desk = desk_for(session)
+    before = desk.offers.get(offer.name)
+    if before is not None and before.in_use:
+        raise CompositionError(f"{before.shown} is being read by Spark; close() it first, or take another name")
+    desk.offers[offer.name] = offer
+    return RegisteredSource(desk, offer)
+
+
+class RegisteredSource:
+    """A source that Spark may read by its name; leaving a `with` block withdraws it."""
+
+    def __init__(self, desk: Desk, offer: Offer) -> None:
+        self._desk = desk
+        self._offer = offer
+
+    @property
+    def name(self) -> str:
+        """What Spark loads it by."""
+        return self._offer.name
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until Spark has read it and everything is released; False if `timeout` seconds were not enough.
+
+        A limit or a cancellation on Spark's side abandons it, which is an end like any other here.
+
+        Raises:
+            BaseException: the source's own failure.
+        """
+        if not self._offer.over.wait(timeout):
+            return False
+        if self._offer.failure is not None:
+            raise self._offer.failure
+        return True
+
+    def close(self) -> None:
+        """Withdraw it: a reading is aborted, and waited for until everything is released. Twice is once."""
+        self._desk.call(self._offer.withdraw)
+        self._offer.over.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"RegisteredSource({self._offer.name!r})"

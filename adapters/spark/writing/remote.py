@@ -1,0 +1,229 @@
+# ruff: noqa: N802, ARG002 - the names, and the arguments, are pyspark's
+"""What runs in Spark's own processes: the data source `pullstream`, which fetches from the driver.
+
+Spark makes it there from a pickle that holds this module's code (`desk` registers it so), because pullstream need not
+be installed on the executors. So there is nothing here but pyspark, pyarrow and the standard library.
+"""
+
+import json
+import socket
+import struct
+from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+CONNECT_SECONDS = 30
+
+HEAD = "!cQ"
+"""A frame's head, as `adapters.spark.wire` has it: kind and length."""
+
+
+class PullSourceError(Exception):
+    """What the driver says about a source that cannot be read."""
+
+
+class Line:
+    """A connection to the driver, on which every question gets an answer."""
+
+    def __init__(self, address: tuple[str, int, str], **hello: object) -> None:
+        host, port, token = address
+        try:
+            self._socket = socket.create_connection((host, port), CONNECT_SECONDS)
+        except OSError as exc:
+            raise PullSourceError(
+                f"the driver does not answer at {host}:{port} ({exc}): its session was stopped, or an executor cannot "
+                f"reach it (see spark.driver.host, and spark.pullstream.port for a firewall)"
+            ) from None
+        self._socket.settimeout(None)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.send(b"H", {"token": token, **hello})
+
+    def send(self, kind: bytes, content: object = None) -> None:
+        """Say something."""
+        data = b"" if content is None else json.dumps(content).encode()
+        # If the driver is gone, what it said last may still be there to be received.
+        with suppress(ConnectionError):
+            self._socket.sendall(struct.pack(HEAD, kind, len(data)) + data)
+
+    def receive(self) -> tuple[bytes, bytearray]:
+        """Wait for what the driver says; its refusals and the source's failures are raised."""
+        kind, size = struct.unpack(HEAD, self._exactly(struct.calcsize(HEAD)))
+        content = self._exactly(size)
+        if kind == b"X":
+            raise PullSourceError(content.decode())
+        return kind, content
+
+    def ask(self, kind: bytes, content: object = None) -> Any:
+        """Say something, and wait for the answer."""
+        self.send(kind, content)
+        return json.loads(self.receive()[1])
+
+    def _exactly(self, count: int) -> bytearray:
+        content = bytearray(count)
+        view = memoryview(content)
+        while view:
+            try:
+                got = self._socket.recv_into(view)
+            except ConnectionError:
+                got = 0
+            if not got:
+                raise PullSourceError("the driver has closed the connection: its session was stopped, or it died")
+            view = view[got:]
+        return content
+
+    def close(self) -> None:
+        """Hang up: the driver lets go of the source."""
+        self._socket.close()
+
+
+class PullSource(DataSource):
+    """A source that a driver has registered by name."""
+
+    address: tuple[str, int, str]
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._source = options.get("path")
+        self._rows = options.get("maxRowsPerBatch")
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format(...)` calls it."""
+        return "pullstream"
+
+    def schema(self) -> StructType:
+        """The driver knows."""
+        line = Line(self.address, op="describe", name=self._source)
+        try:
+            return StructType.fromJson(json.loads(line.receive()[1]))
+        finally:
+            line.close()
+
+    def reader(self, schema: StructType) -> "PullReader":
+        """Reads it whole."""
+        return PullReader(self.address, self._source)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Reads it in micro-batches."""
+        return _stream_reader()(self.address, self._source, self._rows)
+
+
+class PullReader(DataSourceReader):
+    """One partition, which asks the driver for one Arrow batch after another."""
+
+    def __init__(self, address: tuple[str, int, str], name: str | None) -> None:
+        self._address = address
+        self._name = name
+
+    def partitions(self) -> list[InputPartition]:
+        """One, in the order of the source; a source that cannot be read is refused here, before any task runs."""
+        line = Line(self._address, op="plan", name=self._name)
+        try:
+            line.receive()
+        finally:
+            line.close()
+        return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """What the source gives, as it is asked for."""
+        yield from _batches(self._address, op="read", name=self._name)
+
+
+def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
+    task = TaskContext.get()
+    stage = -1 if task is None else task.stageId()
+    attempt = -1 if task is None else task.attemptNumber()
+    pa: Any = import_module("pyarrow")
+    line = Line(address, stage=stage, attempt=attempt, **hello)
+    try:
+        line.send(b"A")
+        while True:
+            kind, content = line.receive()
+            if kind == b"E":
+                return
+            # Asked for before the batch is handed on, so that the driver makes the next while Spark works on this.
+            line.send(b"A")
+            with pa.ipc.open_stream(pa.py_buffer(content)) as batches:
+                yield batches.read_next_batch()
+    finally:
+        line.close()
+
+
+class _StreamReader(DataSourceStreamReader):
+    """Offsets count the source's values; the driver keeps those that Spark has not committed."""
+
+    def __init__(self, address: tuple[str, int, str], name: str | None, rows: str | None) -> None:
+        self._address = address
+        self._name = name
+        self._rows = None if rows is None else int(rows)
+        self._opened: Line | None = None
+        self._last: dict[str, int] | None = None
+
+    def _line(self) -> Line:
+        # Opened by the process that leads the query; readers also travel to others, which only read.
+        if self._opened is None:
+            self._opened = Line(self._address, op="query", name=self._name, rows=self._rows)
+        return self._opened
+
+    def initialOffset(self) -> dict[str, int]:
+        """Where a new query begins."""
+        return self._line().ask(b"I")
+
+    def latest(self, start: dict[str, int] | None, most: int | None = None) -> dict[str, int]:
+        """How far a micro-batch from `start` may go."""
+        last: dict[str, int] = self._line().ask(b"L", {"start": start, "most": most})
+        self._last = last
+        return last
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """One, unless there is nothing."""
+        return [InputPartition((start["values"], end["values"]))] if start != end else []
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """What the driver keeps of these offsets."""
+        begin, end = partition.value
+        yield from _batches(self._address, op="slice", name=self._name, begin=begin, end=end)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """What is before `end` is asked for no more."""
+        self._line().ask(b"C", end)
+
+    def stop(self) -> None:
+        """The query has ended; another may go on from its checkpoint."""
+        if self._opened is not None:
+            self._opened.close()
+
+
+def _stream_reader() -> Any:
+    """The reader in the form that this pyspark knows: since 4.2 Spark says where to start, and has limits."""
+    try:
+        from pyspark.sql.streaming.datasource import (  # noqa: PLC0415 - not there before 4.2
+            ReadAllAvailable,
+            ReadLimit,
+            ReadMaxRows,
+            SupportsTriggerAvailableNow,
+        )
+    except ImportError:
+
+        class Unlimited(_StreamReader):
+            def latestOffset(self) -> dict[str, int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+                return self.latest(self._last)
+
+        return Unlimited
+
+    class Limited(_StreamReader, SupportsTriggerAvailableNow):
+        def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+            return self.latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+
+        def getDefaultReadLimit(self) -> ReadLimit:
+            return ReadAllAvailable() if self._rows is None else ReadMaxRows(self._rows)
+
+        def prepareForTriggerAvailableNow(self) -> None:
+            self._line().ask(b"N")
+
+    return Limited

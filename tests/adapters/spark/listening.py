@@ -1,0 +1,51 @@
+"""Which addresses listen, as the kernel has it (Linux)."""
+
+import socket
+import struct
+from pathlib import Path
+
+LISTEN = "0A"
+
+
+def _address(text):
+    words = bytes.fromhex(text)
+    packed = b"".join(struct.pack("<I", word) for (word,) in struct.iter_unpack(">I", words))
+    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
+
+
+def table():
+    """(address, port, inode) of every socket that listens."""
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(name).read_text().splitlines()[1:]:
+            fields = line.split()
+            address, _, port = fields[1].partition(":")
+            if fields[3] == LISTEN:
+                yield _address(address), int(port, 16), fields[9]
+
+
+def listening(port):
+    """The addresses at which somebody listens on a port."""
+    return {address for address, at, _ in table() if at == port}
+
+
+def listened_by(pids):
+    """{(address, port)} on which these processes listen."""
+    inodes = set()
+    for pid in pids:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                target = str(descriptor.readlink())
+            except OSError:
+                continue
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
+    return {(address, port) for address, port, inode in table() if inode in inodes}
+
+
+def children(pid):
+    """A process and all below it."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += children(int(child))
+    return found

@@ -1,0 +1,382 @@
+# ruff: noqa: N802 - the names are pyspark's
+"""The desk, its offers and logs, asked as Spark's processes ask: with their own code, and without Spark."""
+
+import itertools
+import logging
+import threading
+import time
+
+import pytest
+import trio
+
+import pullstream as ps
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+from pyspark.sql.types import LongType, StructField, StructType
+
+from adapters.spark.writing import remote
+from adapters.spark.writing.desk import Desk
+from adapters.spark.writing.frame import RegisteredSource
+from adapters.spark.writing.offer import Offer
+
+NUMBERS = StructType([StructField("n", LongType())])
+
+
+class Context:
+    """What the desk wants of a Spark context."""
+
+    def __init__(self):
+        self._jsc = object()
+        self.stages = [-1]
+
+    def getConf(self):
+        return {}
+
+    def statusTracker(self):
+        return self
+
+    def getActiveStageIds(self):
+        return self.stages
+
+
+@pytest.fixture
+def context():
+    return Context()
+
+
+@pytest.fixture
+def desk(context):
+    opened = Desk(context)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def offer(desk):
+    def made(source, name="x", offsets="values"):
+        given = Offer(name, source, NUMBERS, offsets, shown=name)
+        desk.offers[name] = given
+        return RegisteredSource(desk, given)
+
+    return made
+
+
+@pytest.fixture
+def address(desk):
+    return ("127.0.0.1", desk._port, desk._secret)
+
+
+@pytest.fixture
+def task(address):
+    """What a task gets, batch by batch."""
+
+    def batches(name="x"):
+        return remote._batches(address, op="read", name=name)
+
+    return batches
+
+
+@pytest.fixture
+def query(address):
+    """The process that leads a query."""
+    opened = []
+
+    def made(rows=None):
+        opened.append(remote._stream_reader()(address, "x", None if rows is None else str(rows)))
+        return opened[-1]
+
+    yield made
+    for reader in opened:
+        reader.stop()
+
+
+def rows(batches):
+    return [row["n"] for batch in batches for row in batch.to_pylist()]
+
+
+def within(seconds, test):
+    deadline = time.monotonic() + seconds
+    while not test():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@ps.source
+async def then_waits(ctx, count, released):
+    try:
+        for n in range(count):
+            yield n
+        await trio.sleep_forever()
+    finally:
+        released.append(True)
+
+
+class TestReading:
+    def test_everything_arrives_in_order(self, offer, task):
+        """All values, in the source's order, in batches of at most 10,000."""
+        handle = offer(ps.values(range(25_000)))
+        batches = list(task())
+        assert rows(batches) == list(range(25_000))
+        assert max(batch.num_rows for batch in batches) <= 10_000
+        assert handle.wait(5)
+
+    def test_nothing_is_asked_before_a_task_asks(self, offer, desk):
+        """Offering a source opens nothing."""
+        seen = []
+        offer(ps.pipe(ps.count(), ps.tap(seen.append)))
+        time.sleep(0.05)
+        assert seen == []
+
+    def test_the_source_is_little_ahead(self, offer, task):
+        """While a task does not ask, no more than what it asked for and one ask ahead is produced."""
+        seen = []
+        handle = offer(ps.pipe(ps.count(), ps.tap(seen.append)))
+        batches = task()
+        first = next(batches)
+        time.sleep(0.3)
+        ahead = len(seen) - first.num_rows
+        assert ahead <= 4 * 10_000
+        time.sleep(0.2)
+        assert len(seen) - first.num_rows == ahead
+        batches.close()
+        assert handle.wait(5)
+
+    def test_a_slow_source_is_not_waited_for(self, offer, task):
+        """What is there arrives, though the next value never comes."""
+        released = []
+        handle = offer(then_waits(3, released))
+        batches = task()
+        got = list(itertools.islice((n for batch in batches for n in rows([batch])), 3))
+        assert got == [0, 1, 2]
+        batches.close()
+        assert handle.wait(5)
+        assert released == [True]
+
+    def test_a_second_reading_is_refused(self, offer, task):
+        """It is told what to do instead, and how the first one went."""
+        offer(ps.values(range(3)))
+        list(task())
+        with pytest.raises(remote.PullSourceError, match=r"read once, and it has been read already.*\.persist\(\)"):
+            list(task())
+
+    def test_a_second_reading_beside_the_first_is_refused(self, offer, task):
+        """Two tasks at once would share the values."""
+        offer(ps.count())
+        batches = task()
+        next(batches)
+        with pytest.raises(remote.PullSourceError, match="it is being read"):
+            list(task())
+        batches.close()
+
+    def test_a_reader_that_went_away_is_told_to_the_next(self, offer, task):
+        """Spark tries a task again that had died, and the error must not look like the user's fault."""
+        handle = offer(ps.count())
+        batches = task()
+        next(batches)
+        batches.close()
+        assert handle.wait(5)
+        with pytest.raises(remote.PullSourceError, match="its reader went away before the end"):
+            list(task())
+
+    def test_a_failure_arrives_after_what_came_before(self, offer, task):
+        """With its type, its message and the module it came from; and again, for a task that is tried again."""
+
+        def check(n):
+            if n == 77:
+                raise ValueError("row 77 is bad")
+            return n
+
+        handle = offer(ps.pipe(ps.count(), ps.map(check)))
+        got = []
+        with pytest.raises(
+            remote.PullSourceError, match=r"x failed: ValueError: row 77 is bad\nraised in map\(.*check"
+        ):
+            got.extend(itertools.chain.from_iterable(rows([batch]) for batch in _noting(task(), got)))
+        assert got == list(range(77))
+        with pytest.raises(remote.PullSourceError, match="row 77 is bad"):
+            list(task())
+        with pytest.raises(ValueError, match="row 77"):
+            handle.wait(5)
+
+    def test_a_value_that_does_not_fit_fails_by_name(self, offer, task):
+        """The column and the value are in the message."""
+        offer(ps.values([1, "two"]))
+        with pytest.raises(remote.PullSourceError, match=r"column 'n'.*'two'"):
+            list(task())
+
+    def test_a_stage_that_is_over_ends_a_wait(self, offer, task, context):
+        """A worker that waits for a slow source does not notice that a limit was reached; the desk does."""
+        released = []
+        handle = offer(then_waits(1, released))
+        got = task()
+        next(got)
+        context.stages = []
+        assert handle.wait(5)
+        assert released == [True]
+        got.close()
+
+    def test_closing_the_handle_aborts_the_reading(self, offer, task):
+        """A withdrawn source is released before `close` returns, and the task fails."""
+        released = []
+        handle = offer(then_waits(1, released))
+        batches = task()
+        next(batches)
+        handle.close()
+        assert released == [True]
+        with pytest.raises(remote.PullSourceError):
+            list(batches)
+        with pytest.raises(remote.PullSourceError, match="withdrawn"):
+            list(task())
+
+    def test_an_unknown_name_is_told_the_known_ones(self, offer, address):
+        """A typing mistake is found by looking at the list."""
+        offer(ps.values([1]), "sales")
+        with pytest.raises(remote.PullSourceError, match="registered as 'sale', only: sales"):
+            remote.PullReader(address, "sale").partitions()
+
+    def test_a_time_completes_when_the_task_has_it(self, offer, task):
+        """What waits for completion in the source waits for Spark's task, not for the driver's buffer."""
+        done = []
+
+        @ps.source
+        async def watched(ctx):
+            for n in range(3):
+                yield ps.Batch(n, [n])
+
+        handle = offer(ps.pipe(watched(), ps.tap(done.append)))
+        assert rows(task()) == [0, 1, 2]
+        assert handle.wait(5)
+        assert done == [0, 1, 2]
+
+
+def _noting(batches, got):
+    """Batches one by one, so that those before a failure are noted."""
+    for batch in batches:
+        got.extend(rows([batch]))
+        yield batch.slice(0, 0)
+
+
+class TestAccess:
+    def test_a_wrong_token_is_refused_and_logged(self, desk, offer, caplog):
+        """Who does not know the token hears nothing, and the log says who it was."""
+        offer(ps.values([1]))
+        with caplog.at_level(logging.WARNING, "pullstream.spark"), pytest.raises(remote.PullSourceError):
+            list(remote._batches(("127.0.0.1", desk._port, "guess"), op="read", name="x"))
+        assert "refused a connection from ('127.0.0.1', " in caplog.text
+        assert "a wrong token" in caplog.text
+
+    def test_it_listens_on_the_loopback(self, desk):
+        """Unless the session's settings say otherwise."""
+        from tests.adapters.spark.listening import listening
+
+        assert listening(desk._port) == {"127.0.0.1"}
+
+    def test_closing_leaves_nothing(self, context):
+        """No thread, no socket; and a context that is stopped closes it, too."""
+        from tests.adapters.spark.listening import listening
+
+        desk = Desk(context)
+        port = desk._port
+        context._jsc = None
+        within(5, lambda: not desk.open)
+        assert listening(port) == set()
+        assert "pullstream desk" not in {thread.name for thread in threading.enumerate() if thread.is_alive()}
+
+    def test_nobody_there_is_told_clearly(self, context):
+        """After the session was stopped, an executor says so."""
+        desk = Desk(context)
+        address = ("127.0.0.1", desk._port, desk._secret)
+        desk.close()
+        with pytest.raises(remote.PullSourceError, match="the driver does not answer"):
+            list(remote._batches(address, op="read", name="x"))
+
+
+class TestLog:
+    def test_micro_batches_hold_what_is_there(self, offer, query):
+        """Never more than was allowed, all of it in the end, each value once."""
+        offer(ps.values(range(25)))
+        reader = query(rows=10)
+        reader.prepareForTriggerAvailableNow()
+        at, got = reader.initialOffset(), []
+        while (end := reader.latest(at)) != at:
+            assert end["values"] - at["values"] <= 10
+            for part in reader.partitions(at, end):
+                got += rows(reader.read(part))
+            reader.commit(at)
+            at = end
+        assert got == list(range(25))
+        assert reader.partitions(at, at) == []
+
+    def test_the_source_is_a_micro_batch_ahead(self, offer, query):
+        """What Spark has not planned is at most one micro-batch, however long it takes."""
+        seen = []
+        offer(ps.pipe(ps.count(), ps.tap(seen.append)))
+        reader = query(rows=10)
+        start = reader.initialOffset()
+        within(5, lambda: reader.latest(start)["values"] == 10)
+        within(5, lambda: len(seen) == 20)
+        time.sleep(0.1)
+        assert len(seen) == 20
+
+    def test_what_is_not_committed_is_read_again(self, offer, query):
+        """A query that is started anew gets the same values under the same numbers."""
+        offer(ps.values(range(30)))
+        first = query(rows=10)
+        first.prepareForTriggerAvailableNow()
+        end = first.latest(first.initialOffset())
+        (part,) = first.partitions({"values": 0}, end)
+        before = rows(first.read(part))
+        first.stop()
+        second = query(rows=10)
+        within(5, lambda: second.latest(end) != end)
+        assert rows(second.read(part)) == before
+
+    def test_what_was_committed_is_gone_and_said_so(self, offer, query):
+        """Neither a new query nor an old checkpoint gets silence in place of values."""
+        offer(ps.values(range(30)))
+        reader = query(rows=10)
+        reader.prepareForTriggerAvailableNow()
+        end = reader.latest(reader.initialOffset())
+        reader.commit(end)
+        with pytest.raises(remote.PullSourceError, match="first 10 values have been committed.*checkpointLocation"):
+            reader.initialOffset()
+
+    def test_two_queries_at_once_are_refused(self, offer, query):
+        """They would take values from each other."""
+        offer(ps.values(range(30)))
+        query().initialOffset()
+        with pytest.raises(remote.PullSourceError, match="being read by another query"):
+            query().initialOffset()
+
+    def test_a_checkpoint_from_elsewhere_is_refused(self, offer, query):
+        """Numbers that the log never gave belong to another source."""
+        offer(ps.values(range(3)))
+        with pytest.raises(remote.PullSourceError, match="checkpoint is of another source"):
+            query().latest({"values": 1000})
+
+    def test_a_failure_comes_after_what_was_before(self, offer, query):
+        """The micro-batches before the failure are read; then the query fails with the source's words."""
+        offer(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
+        reader = query()
+        reader.prepareForTriggerAvailableNow()
+        end = reader.latest(reader.initialOffset())
+        while end["values"] < 5:
+            end = reader.latest(end)
+        with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
+            reader.latest(end)
+
+    def test_whole_times(self, offer, query):
+        """With offsets by times no micro-batch ends inside one, also if a time is larger than a micro-batch."""
+        offer(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
+        reader = query(rows=8)
+        reader.prepareForTriggerAvailableNow()
+        at, got = reader.initialOffset(), []
+        while (end := reader.latest(at)) != at:
+            got.append([n for part in reader.partitions(at, end) for n in rows(reader.read(part))])
+            at = end
+        assert [*itertools.chain.from_iterable(got)] == [1] * 3 + [2] * 4 + [3] * 30 + [4] * 2
+        for before, after in itertools.pairwise(got):
+            assert before[-1] != after[0]
+        assert max(len(part) for part in got) == 30

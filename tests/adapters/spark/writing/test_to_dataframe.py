@@ -1,0 +1,135 @@
+"""`to_dataframe`, and reading a registered source, in Spark itself."""
+
+import datetime as dt
+import itertools
+import threading
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+
+pytestmark = pytest.mark.spark
+
+
+@ps.source
+async def endless(ctx, released, pause=0.0):
+    n = 0
+    try:
+        while True:
+            yield ps.Batch(0, list(range(n, n + 1000)))
+            n += 1000
+            await trio.sleep(pause)
+    finally:
+        released.append(True)
+
+
+class TestContents:
+    def test_rows_of_every_form_arrive(self, session):
+        """Tuples, dicts, times as microseconds, nulls; what Spark has is what the source gave, in its order."""
+        rows = [(1, "tea", dt.date(2013, 1, 1), 0), {"n": 2, "item": None, "day": None, "at": 1_000_000}]
+        frame = spark.to_dataframe(
+            ps.values(rows), "n BIGINT, item STRING, day DATE, at TIMESTAMP", session=session
+        ).selectExpr("n", "item", "day", "unix_micros(at) AS at")
+        assert [tuple(row) for row in frame.collect()] == [
+            (1, "tea", dt.date(2013, 1, 1), 0),
+            (2, None, None, 1_000_000),
+        ]
+
+    def test_an_empty_source_is_an_empty_frame(self, session):
+        """No rows, and the columns."""
+        frame = spark.to_dataframe(ps.empty(), "n BIGINT", session=session)
+        assert frame.columns == ["n"]
+        assert frame.collect() == []
+
+    @pytest.mark.slow
+    def test_five_million_rows_are_the_same(self, session):
+        """Spark's sums of what it got are those of what was given, and not a row came twice."""
+        count = 5_000_000
+        rows = ps.pipe(ps.values(range(count)), ps.map(lambda n: (n, n / 2, f"name {n % 1000}", n * 1_000_000)))
+        frame = spark.to_dataframe(rows, "id BIGINT, half DOUBLE, name STRING, at TIMESTAMP", session=session)
+        mine = frame.selectExpr("count(*)", "sum(hash(id, half, name, at))", "min(id)", "max(id)").collect()
+        theirs = (
+            session.range(count)
+            .selectExpr("id", "id / 2D AS half", "concat('name ', id % 1000) AS name", "timestamp_seconds(id) AS at")
+            .selectExpr("count(*)", "sum(hash(id, half, name, at))", "min(id)", "max(id)")
+            .collect()
+        )
+        assert mine == theirs
+
+
+class TestEndings:
+    def test_a_second_action_is_refused_and_persisting_helps(self, session):
+        """The message says what to do, and doing it works."""
+        frame = spark.to_dataframe(ps.values(range(100)), "n BIGINT", session=session)
+        assert frame.count() == 100
+        with pytest.raises(Exception, match=r"can be read once, and it has been read already.*\.persist\(\)"):
+            frame.count()
+        kept = spark.to_dataframe(ps.values(range(100)), "n BIGINT", session=session).persist()
+        assert (kept.count(), kept.selectExpr("sum(n)").first()[0]) == (100, 4950)
+        kept.unpersist()
+
+    def test_the_sources_failure_is_the_actions(self, session):
+        """Its type, its message and the module it came from are in Spark's exception."""
+        source = ps.pipe(ps.count(), ps.map(lambda n: 1 // (77 - n)))
+        with pytest.raises(Exception, match=r"ZeroDivisionError: .*\nraised in map\(<lambda>\)"):
+            spark.to_dataframe(source, "n BIGINT", session=session).count()
+
+    def test_a_limit_releases_the_source(self, session):
+        """Spark takes its five rows, and the source, which had no end, is aborted."""
+        released = []
+        with spark.register_source("endless", endless(released), "n BIGINT", session=session) as handle:
+            rows = session.read.format("pullstream").load("endless").limit(5).collect()
+            assert [row.n for row in rows] == [0, 1, 2, 3, 4]
+            assert handle.wait(10)
+        assert released == [True]
+
+    def test_a_cancelled_action_releases_the_source(self, session, seconds_until_idle):
+        """Cancelling Spark's job is an abort, also while the source makes it wait."""
+        released = []
+        context = session.sparkContext
+        handle = spark.register_source("slow", endless(released, pause=0.2), "n BIGINT", session=session)
+
+        def act():
+            context.addJobTag("to-cancel")
+            with pytest.raises(Exception, match="cancel"):
+                session.read.format("pullstream").load("slow").count()
+
+        action = threading.Thread(target=act)
+        action.start()
+        while not handle._offer.in_use:
+            assert not handle.wait(0.05)
+        context.cancelJobsWithTag("to-cancel")
+        action.join(20)
+        assert not action.is_alive()
+        assert handle.wait(10)
+        assert released == [True]
+        assert seconds_until_idle() < 5
+
+
+class TestStreams:
+    def test_a_query_goes_on_where_it_was_stopped(self, session, tmp_path):
+        """Two queries, one checkpoint: every value once, in micro-batches, though the first was stopped in between."""
+        source = ps.pipe(ps.values(range(50)), ps.map(lambda n: (n, n * n)))
+        seen = []
+
+        def body(frame, number):
+            if number == 3 and not any(at == 3 for at, _ in seen):
+                seen.append((3, None))
+                raise ValueError("the third fails once")
+            seen.append((number, [row.n for row in frame.collect()]))
+
+        def query():
+            frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 10).load("numbers")
+            writer = frame.writeStream.foreachBatch(body).option("checkpointLocation", str(tmp_path / "checkpoint"))
+            running = writer.trigger(availableNow=True).start()
+            running.awaitTermination(120)
+
+        with spark.register_source("numbers", source, "n BIGINT, square BIGINT", session=session):
+            with pytest.raises(Exception, match="the third fails once"):
+                query()
+            query()
+        got = [part for _, part in seen if part is not None]
+        assert [*itertools.chain.from_iterable(got)] == list(range(50))
+        assert [len(part) for part in got] == [10] * 5
