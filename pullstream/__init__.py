@@ -49,7 +49,7 @@ from pullstream.errors import (
 from pullstream.failures import Failed
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
-from pullstream.run import Running, run
+from pullstream.run import Beside, Running, run
 from pullstream.sinks.aiterate import aiterate
 from pullstream.sinks.basic import collect, concat_values, drain, log, reduce, tally
 from pullstream.sinks.channel import to_channel
@@ -110,6 +110,7 @@ __all__ = [
     "Again",
     "AskTimeout",
     "Batch",
+    "Beside",
     "Blocking",
     "Blueprint",
     "CapabilityError",

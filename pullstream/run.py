@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
 from os import PathLike
 from types import TracebackType
@@ -78,6 +78,14 @@ class Running(Generic[R]):
     def progress(self) -> Progress:
         """The run's progress sidecar."""
         return self._run.progress
+
+    @property
+    def resumed_at(self) -> Sequence[Hashable] | None:
+        """The least times that earlier runs with the same journal had not completed, at any of the sinks.
+
+        None if there is no journal, or nothing in it to go on from; nothing if they had completed everything.
+        """
+        return None if self._keeper is None else self._keeper.resumed_at
 
     def counters(self) -> list[Counters]:
         """What every module has done so far, in the order of the pipeline; also after the end.

@@ -76,9 +76,9 @@ class History:
 
     def __init__(self, running: ps.Running[Any], times: int | None, shown: Callable[[Hashable], str]) -> None:
         self.running = running
-        self.times = times
+        # How many are left after what earlier runs did, nobody knows.
+        self.times = None if running.resumed_at else times
         self.shown = shown
-        self.resumed = ""
         self._began = trio.current_time()
         self._wall = perf_counter()
         self._samples: deque[Sample] = deque()
@@ -133,6 +133,15 @@ class History:
         if not times or (self.now.done == 0 and all(time is BEGINNING or time == 0 for time in times)):
             return ""
         return of_frontier(times, self.shown)
+
+    @property
+    def resumed(self) -> str:
+        """Where the run went on from, if it did."""
+        times = self.running.resumed_at
+        if times is None:
+            return ""
+        least = [time for time in _least(list(times)) if time is not BEGINNING]
+        return f"resumed at {of_frontier(least, self.shown)}" if least else "resumed"
 
     @property
     def rate(self) -> float:

@@ -63,7 +63,7 @@ def quiet(history: History) -> list[str]:
 
 
 def _bar(history: History, width: int) -> list[Text]:
-    if history.times is None:
+    if history.times is None or history.finished:
         return []
     part = min(history.now.done / history.times, 1.0)
     full = max(10, min(width, 60) - 5)

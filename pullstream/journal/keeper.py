@@ -49,6 +49,8 @@ class Keeper:
         self._over = False
         self._last: Record | None = None
         self.trouble: BaseException | None = None
+        self.resumed_at: Sequence[Hashable] | None = None
+        """The least times that earlier runs had not completed at some sink; None if they left nothing to go on from."""
         self.records = 0
         """How often something was recorded."""
 
@@ -120,6 +122,8 @@ class Keeper:
                 self._results[seat] = entry.result
                 self._finished[seat] = unpickled(entry.result, self._store.path)
         self._written = dict(self._frontiers)
+        if entries:
+            self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
         self._cut = Cut(progress.reach, dict(self._frontiers))
         progress.keeper = self
         if entries:

@@ -14,10 +14,12 @@ from rich.console import Console
 
 import pullstream as ps
 from adapters import spark
+from adapters.display import display
 from adapters.spark.failures import job_error, unlogged
 from tutorials.flights import data, page, query
-from tutorials.flights.meter import YEAR_DAYS, Meter, frontier_day
 from tutorials.flights.pipeline import daily_delays, day_by_day
+
+YEAR_DAYS = 365
 
 
 @attrs.frozen
@@ -53,17 +55,16 @@ def perform(job: Job, console: Console) -> None:
     with _in_short():
         session = spark.session("flights", master=job.master)
     try:
-        meter = Meter(console, min(job.days or YEAR_DAYS, YEAR_DAYS))
         with _in_short():
-            flights = meter.counted(day_by_day(query.flights(session, files), job.days))
+            flights = day_by_day(query.flights(session, files), job.days)
+        shown = display(times=min(job.days or YEAR_DAYS, YEAR_DAYS), console=console)
         started = monotonic()
-        paths = trio.run(_run, daily_delays(flights, job.out), meter)
+        paths, count = trio.run(_run, daily_delays(flights, job.out), shown)
         seconds = monotonic() - started
     finally:
         session.stop()
     console.print(
-        f"{len(paths)} {'day' if len(paths) == 1 else 'days'}, {meter.flights:,} flights in {seconds:.1f} s: "
-        f"{job.out}/",
+        f"{len(paths)} {'day' if len(paths) == 1 else 'days'}, {count:,} flights in {seconds:.1f} s: {job.out}/",
         highlight=False,
         soft_wrap=True,
     )
@@ -84,15 +85,19 @@ def _in_short() -> Generator[None]:
         raise job_error(exc) from exc
 
 
-async def _run(pipeline: ps.Pipeline[list[Path]], meter: Meter) -> list[Path]:
-    running = pipeline.open()
+async def _run(pipeline: ps.Pipeline[list[Path]], shown: ps.Beside) -> tuple[list[Path], int]:
+    """Run the pipeline; give its files, and how many flights went into them."""
+    running = pipeline.open(beside=shown)
     try:
         async with running:
             running.abort_on_interrupt()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(meter.show, running.progress)
-                await running.wait()
-                nursery.cancel_scope.cancel()
-            return await running.result()
+            paths = await running.result()
     except ps.Abandoned:
-        raise Interrupted(frontier_day(running.progress)) from None
+        raise Interrupted(_day_under_way(running.progress)) from None
+    return paths, sum(row.values_in for row in running.counters() if row.module == "by airline")
+
+
+def _day_under_way(progress: ps.Progress) -> date | None:
+    """Give the first day whose file may still come; None if no day was under way."""
+    days = [time for time in progress.frontier() if isinstance(time, date)]
+    return min(days, default=None)

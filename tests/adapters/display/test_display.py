@@ -1,5 +1,6 @@
 """What a display shows: of a run that moves, waits, fails, stalls, is stopped, and ends."""
 
+import contextlib
 import datetime as dt
 import io
 import logging
@@ -145,7 +146,7 @@ class TestOnATerminal:
         paper = Paper(terminal=True)
         await shown(ps.pipe(slowly(*range(1, 5)), ps.collect()), console=paper.console, times=4)
         assert "1 of 4 times done" in paper.written
-        assert [part in paper.written for part in (" 25%", " 50%", " 75%", "100%")] == [True] * 4
+        assert [part in paper.written for part in (" 25%", " 50%", " 75%")] == [True] * 3
         assert "━" in paper.written
         without = Paper(terminal=True)
         await shown(ps.pipe(slowly(1, 2), ps.collect()), console=without.console)
@@ -326,6 +327,27 @@ class TestWhatItSays:
         numbers = ps.pipe(ps.restamp(lambda day: day.toordinal()), ps.collect())
         await shown(ps.pipe(slowly(*days(3)), ps.tee(ps.collect(), numbers)), console=paper.console)
         assert "· 6 times done ·" in paper.lines[0]
+
+
+async def test_where_a_run_was_resumed(tmp_path):
+    """With a journal that was written before, a line says from which time on; and no total is made up."""
+    failing = [True]
+
+    def fails_at_first(n):
+        if n == 3 and failing:
+            raise LookupError(failing.pop())
+        return n
+
+    pipeline = ps.pipe(ps.values([1, 2, 3, 4], time=lambda n: n), ps.map(fails_at_first), ps.drain())
+    for title in ("failed", "finished"):
+        paper = Paper()
+        running = pipeline.open(beside=display(console=paper.console, times=4), journal=tmp_path / "journal")
+        with contextlib.suppress(LookupError):
+            async with running:
+                await running.result()
+        assert paper.lines[0].startswith(title)
+        assert ("resumed at 3" in paper.lines) == (title == "finished")
+        assert ("of 4 times" in paper.written) == (title == "failed")
 
 
 def test_the_run_that_is_kept_busy_is_named(monkeypatch):
