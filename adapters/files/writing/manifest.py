@@ -4,9 +4,11 @@ import json
 from collections.abc import Hashable, Iterable
 from datetime import date, time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from adapters.files.writing.place import Place
+
+Entry: TypeAlias = dict[str, Any]
 
 
 def plain(value: Hashable) -> Any:
@@ -27,29 +29,33 @@ class Manifest:
         self._place = place
         self._path = path
         self._durable = durable
-        self.size = 0
+        self._size = 0
 
-    def open(self, size: int | None) -> None:
-        """Begin anew, or go on after the first `size` bytes."""
+    def open(self, entries: Iterable[Entry]) -> None:
+        """Begin with what earlier runs have written; anew, if there is nothing."""
+        lines = _lines(entries)
         self._place.folders(self._path.parent, durable=self._durable)
-        if size is None:
-            self._place.append(self._path, b"", anew=True)
-        else:
-            self._place.append(self._path)
-            self._place.shorten(self._path, size)
-        self.size = size or 0
+        part = self._path.with_name(f".{self._path.name}.part")
+        self._place.append(part, lines, anew=True)
         if self._durable:
-            self._place.flush(self._path)
+            self._place.flush(part)
+        self._place.rename(part, self._path)
+        if self._durable:
             self._place.flush(self._path.parent)
+        self._size = len(lines)
 
-    def add(self, entries: Iterable[dict[str, Any]]) -> None:
+    def add(self, entries: Iterable[Entry]) -> None:
         """Note what has appeared."""
-        lines = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries).encode()
+        lines = _lines(entries)
         try:
             self._place.append(self._path, lines)
         except BaseException:
-            self._place.shorten(self._path, self.size)
+            self._place.shorten(self._path, self._size)
             raise
-        self.size += len(lines)
+        self._size += len(lines)
         if self._durable:
             self._place.flush(self._path)
+
+
+def _lines(entries: Iterable[Entry]) -> bytes:
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries).encode()

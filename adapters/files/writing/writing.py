@@ -1,6 +1,7 @@
 """The state of a sink that writes files, and the sink itself."""
 
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import attrs
 import trio
 
 from adapters.files.writing.formats import Format
-from adapters.files.writing.grown import Grown
+from adapters.files.writing.grown import Grown, Length
 from adapters.files.writing.keys import Key, by_key
-from adapters.files.writing.manifest import Manifest, plain
+from adapters.files.writing.manifest import Entry, Manifest, plain
 from adapters.files.writing.part import Part
 from adapters.files.writing.place import Place
 from adapters.files.writing.store import Local, Remote, Store
@@ -56,16 +57,34 @@ class Writing:
         self._begun: set[Part] = set()
         self._held = 0
         self._loose = 0
+        self._made = 0
+        self._shown: set[str] = set()
         self.result: list[Any] = []
 
-    def open(self) -> None:
-        """Be the only one who writes there."""
+    def open(self, kept: Mapping[Any, Any]) -> None:
+        """Be the only one who writes there, and go on from what an earlier run has kept, if it has."""
         self._workshop.open()
         self._store.open(self._workshop.folder.name.lstrip("."))
+        self._grown.resume({target: length for target, length in kept.items() if isinstance(length, Length)})
+        made: list[tuple[int, list[Entry]]] = [value for value in kept.values() if not isinstance(value, Length)]
+        entries = [entry for _, some in sorted(made, key=itemgetter(0)) for entry in some]
+        self._made = len(made)
+        self._show(entries)
         if self._manifest is not None:
-            self._manifest.open(None)
+            self._manifest.open(entries)
+
+    def _show(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            if not self.grows or entry["path"] not in self._shown:
+                self._shown.add(entry["path"])
+                self.result.append(self._store.shown(entry["path"]))
 
     # ---- what comes
+
+    @property
+    def grows(self) -> bool:
+        """Whether times share files."""
+        return self._plan.target.grows
 
     def __contains__(self, time: Hashable) -> bool:
         return time in self._parts
@@ -88,7 +107,7 @@ class Writing:
         target = self._names.of(time, key)
         self._store.check(target)
         temporaries = (self._workshop.part(), self._workshop.part())
-        head = not self._plan.target.grows
+        head = not self.grows
         return Part(self._place, self._plan.format, target, key, temporaries, head=head)
 
     @property
@@ -132,35 +151,32 @@ class Writing:
 
     # ---- what is complete
 
-    def complete(self, time: Hashable) -> None:
-        """Make a time's files appear."""
+    def complete(self, time: Hashable) -> Mapping[Any, Any]:
+        """Make a time's files appear; what is to be kept of them."""
         parts = list(self._parts[time].values())
         for part in parts:
             part.finish(durable=self._plan.durable)
-        if self._plan.target.grows:
-            offsets: list[dict[str, int]] = [{"offset": self._grown.append(part)} for part in parts]
+        entries = [self._entry(time, part) for part in parts]
+        if self.grows:
+            for part, entry in zip(parts, entries, strict=True):
+                entry["offset"] = self._grown.append(part)
         else:
             self._store.publish([(part.path, part.target) for part in parts])
-            offsets = [{} for _ in parts]
         if self._manifest is not None:
-            self._manifest.add(
-                {
-                    "time": plain(time),
-                    "key": plain(part.key),
-                    "path": part.target,
-                    "rows": part.raw.rows,
-                    "bytes": part.size,
-                    **offset,
-                }
-                for part, offset in zip(parts, offsets, strict=True)
-            )
-        shown = [self._store.shown(part.target) for part in parts]
-        self.result += [path for path in shown if not self._plan.target.grows or path not in self.result]
+            self._manifest.add(entries)
+        self._show(entries)
         del self._parts[time]
         for part in parts:
             self._full.pop(part, None)
             self._begun.discard(part)
         self._count()
+        self._made += 1
+        lengths = {part.target: self._grown.lengths[part.target] for part in parts if self.grows}
+        return {(time,): (self._made, entries), **lengths}
+
+    def _entry(self, time: Hashable, part: Part) -> Entry:
+        made = {"rows": part.raw.rows, "bytes": part.size}
+        return {"time": plain(time), "key": plain(part.key), "path": part.target, **made}
 
     def close(self) -> None:
         """Leave whole files only."""
@@ -197,7 +213,8 @@ class Body:
 
 
 async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
-    await trio.to_thread.run_sync(writing.open)
+    memory = ctx.memory
+    await trio.to_thread.run_sync(writing.open, dict(memory))
     async for event in ctx.events(upstream):
         if isinstance(event, Batch):
             if event.time not in writing:
@@ -206,7 +223,10 @@ async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
             if writing.pressed:
                 await trio.to_thread.run_sync(writing.work)
         else:
-            await trio.to_thread.run_sync(writing.complete, event.time)
+            made = await trio.to_thread.run_sync(writing.complete, event.time)
+            if memory.saves:
+                # A file's length follows from all times before; that a file was made, from its own alone.
+                memory.at(event.time, ordered=writing.grows).update(made)
 
 
 async def _close(writing: Writing) -> None:

@@ -1,0 +1,178 @@
+"""Reading and writing with a journal: killed or failed at any point, and run again, the outcome is the same bytes."""
+
+import errno
+import signal
+import subprocess
+import sys
+import time
+from itertools import count
+
+import pytest
+
+import pullstream as ps
+from adapters import files
+from timely import Product
+
+from .kit import content, left_behind
+from .test_faults import Faults
+
+DAYS = 4
+
+
+def inputs(folder):
+    """Two folders of files: readings by day, and sensors."""
+    for day in range(DAYS):
+        (folder / "in").mkdir(exist_ok=True)
+        lines = [f"{day},{n % 3},{n * day}\n" for n in range(30)]
+        (folder / "in" / f"{day}.csv").write_text("day,sensor,value\n" + "".join(lines))
+
+
+PIPELINE = """
+import pullstream as ps
+from adapters import files
+
+def day_total(fold=ps.Fold(lambda: 0, lambda total, row: total + row.value)):
+    return fold
+
+def pipeline(folder, slow=lambda row: row):
+    rows = files.read_csv(f"{folder}/in/*.csv", time="day")
+    out = f"{folder}/out"
+    return ps.pipe(rows, ps.map(slow), ps.tee(
+        files.write_parquet(out + "/{time}/{key}.parquet", key="sensor", row_group=4, manifest=out + "/files"),
+        files.write_csv(out + "/all-{key}.csv.gz", key="sensor", manifest=out + "/parts"),
+        ps.pipe(ps.reduce_by_key(lambda row: row.sensor, day_total()), files.write_jsonl(out + "/totals.jsonl")),
+    ))
+"""
+exec(PIPELINE)
+
+
+def outcome(folder):
+    return {name: data.replace(str(folder).encode(), b"") for name, data in content(folder / "out").items()}
+
+
+def named(result, folder):
+    return [[str(path.relative_to(folder)) for path in paths] for paths in result]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    inputs(folder)
+    result = ps.run(pipeline(folder))  # noqa: F821 - of the text above
+    assert len(result[0]) == DAYS * 3
+    return outcome(folder), named(result, folder)
+
+
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_operation_fails_in_turn_with_a_journal(step, undisturbed, tmp_path, monkeypatch):
+    """One failure after another, each in a run that goes on from the last, at every distance."""
+    expected, result = undisturbed
+    faults = Faults(monkeypatch)
+    before = left_behind()
+    for number in count(0, step):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        inputs(folder)
+        runs = 0
+        while True:
+            # Fewer and fewer operations are needed, as more is done; so each run gets further than the one before.
+            faults.reset({number + 20 * runs})
+            runs += 1
+            try:
+                made = ps.run(pipeline(folder), journal=folder / "journal")  # noqa: F821 - of the text above
+                break
+            except OSError as exc:
+                if exc.errno != errno.EIO:
+                    raise
+            assert left_behind() == before
+        assert outcome(folder) == expected
+        assert named(made, folder) == result
+        assert left_behind() == before
+        if runs == 1:
+            break
+
+
+PROGRAM = (
+    PIPELINE
+    + """
+import sys, time
+
+def slow(row):
+    if row.value % 4 == 0:
+        time.sleep(0.02)
+    return row
+
+ps.run(pipeline(sys.argv[1], slow), journal=sys.argv[1] + "/journal", limit=3)
+print("finished")
+"""
+)
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_killed_over_and_over(seed, undisturbed, tmp_path):
+    """kill -9 until a run comes to its end: nothing lost, nothing twice, the same bytes."""
+    inputs(tmp_path)
+    for number in range(100):
+        with subprocess.Popen([sys.executable, "-c", PROGRAM, tmp_path], stdout=subprocess.PIPE, text=True) as process:
+            time.sleep(0.5 + ((seed * 7919 + number * 104729) % 97) / 97 * 0.8 + number * 0.4)
+            process.send_signal(signal.SIGKILL)
+            if process.communicate()[0] == "finished\n":
+                break
+    assert number > 0
+    expected, _ = undisturbed
+    assert outcome(tmp_path) == expected
+
+
+def growing(folder, stop=None):
+    def check(n):
+        if n == stop:
+            raise ZeroDivisionError
+        return str(n)
+
+    return ps.pipe(
+        ps.values(range(10), time=lambda n: n // 2),
+        ps.map(check),
+        files.write_text(folder / "all", manifest=folder / "m"),
+    )
+
+
+def stopped(folder, stop):
+    """A run that ended in the middle, and had not recorded the last of what it wrote."""
+    with pytest.raises(ZeroDivisionError):
+        ps.run(growing(folder, stop), journal=folder / "j", limit=1)
+
+
+def test_a_growing_file_is_cut_back(tmp_path):
+    """What had not been recorded as complete goes, and comes again; the manifest and the result as well."""
+    stopped(tmp_path, 7)
+    assert (tmp_path / "all").read_text() == "0\n1\n2\n3\n4\n5\n"
+    with (tmp_path / "all").open("a") as file:
+        file.write("6\n7")
+    with (tmp_path / "m").open("a") as file:
+        file.write('{"time"')
+    assert ps.run(growing(tmp_path), journal=tmp_path / "j") == [tmp_path / "all"]
+    assert (tmp_path / "all").read_text() == "".join(f"{n}\n" for n in range(10))
+    assert len((tmp_path / "m").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize("change", [lambda path: path.write_text("0\n"), lambda path: path.unlink()])
+def test_a_growing_file_that_somebody_shortened(change, tmp_path):
+    """Is refused with an explanation, for what was there cannot be had again."""
+    stopped(tmp_path, 7)
+    change(tmp_path / "all")
+    with pytest.raises(files.FileTargetError, match="had written 12: somebody has changed it"):
+        ps.run(growing(tmp_path), journal=tmp_path / "j")
+
+
+def test_times_without_an_order_and_a_growing_file(tmp_path):
+    """Such a file has no length as of a time: refused with a journal, not without."""
+    one, other = (
+        ps.values([text], time=lambda _, at=at: at) for text, at in (("a", Product(1, 2)), ("b", Product(2, 1)))
+    )
+    source = ps.merge(one, other)
+    pipeline = ps.pipe(source, files.write_text(tmp_path / "all"))
+    assert ps.run(pipeline) == [tmp_path / "all"]
+    with pytest.raises(ps.JournalError, match="sort_by_time"):
+        ps.run(pipeline, journal=tmp_path / "j")
+    apart = ps.pipe(source, files.write_text(tmp_path / "{time}"))
+    assert len(ps.run(apart, journal=tmp_path / "k")) == 2
