@@ -11,6 +11,8 @@ class Began:
     """A micro-batch begins; Spark gives a crashed one the number that it had."""
 
     batch: int
+    query: str
+    """Which query it is of: as long as its checkpoint is the same, it is this."""
 
 
 @attrs.frozen

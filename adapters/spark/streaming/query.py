@@ -149,7 +149,7 @@ class Query:
         """
         self._connection = _connection(df)
         try:
-            if self._told(Began(batch)) is not Reply.COMMIT:
+            if self._told(Began(batch, self._name())) is not Reply.COMMIT:
                 self._read(df)
                 self._told(Over())
         except _Stopped:
@@ -161,6 +161,11 @@ class Query:
             return
         self._wait_until_stopped()
         raise Interrupted
+
+    def _name(self) -> str:
+        self._started.wait()
+        # Not yet known only if Spark could begin and yet not say that it did.
+        return "" if self._query is None else self._query.id
 
     def _read(self, df: "DataFrame") -> None:
         shape = Shape(self._spec.as_, df.columns)

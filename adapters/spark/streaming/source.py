@@ -14,7 +14,7 @@ from adapters.spark.streaming.query import Query, stopped_elsewhere
 from adapters.spark.streaming.status import StreamStatus
 from pullstream.blueprint import Module, Source
 from pullstream.engine.beside import Beside
-from pullstream.errors import CompositionError
+from pullstream.errors import CompositionError, JournalError
 from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def from_streaming(
     Ctrl-C, a kill), the next run with the same `checkpoint`, a folder that belongs to this query alone, begins with
     the same micro-batch, of the same number and the same rows. So nothing is lost, and what a sink does at a time
     again must come to the same, as a file does that is named after its time.
+
+    With a journal, `ps.run(..., journal=PATH)`, what is complete is recorded before Spark commits it, and so is what
+    modules keep from one micro-batch to the next.
 
     `trigger` is None (the next micro-batch begins when there is something for it), `"availableNow"` (what is there
     now, and then the stream ends), or an interval in Spark's words, `"10 seconds"`. `as_`, what a row is: see
@@ -180,8 +183,8 @@ class StreamSource(Beside[Any]):
             return
         self._replied = False
         match message:
-            case Began(batch):
-                self._begin(batch)
+            case Began(batch, query):
+                self._begin(batch, query)
             case Read(values):
                 self._ahead = values
                 self._status.rows += len(values)
@@ -195,14 +198,26 @@ class StreamSource(Beside[Any]):
         if self._task is not None and not self._replied:
             self.run.standstill.enter(self._task)
 
-    def _begin(self, batch: int) -> None:
+    def _begin(self, batch: int, query: str) -> None:
         self._batch, self._over, self._committing = batch, False, None
         self._status.batch, self._status.rows = batch, 0
         if batch and (self._status.committed is None or self._status.committed < batch - 1):
             # Spark begins a micro-batch when the one before is committed.
             self._status.committed = batch - 1
-        self.seat.advance(batch)
-        self._waits_to_begin = True
+        if self.memory.ledger.setdefault("query", query) != query:
+            self._ending = JournalError(
+                f"{self.seat}, has another checkpoint than the run that the journal is of: its micro-batches are "
+                f"others, though they have the same numbers. Begin anew with another journal, or give the checkpoint "
+                f"that belongs to it"
+            )
+        elif self.seat.done(batch):
+            # Killed after it was in the journal, and before Spark had committed it.
+            self._batch = None
+            self.seat.advance(batch + 1)
+            self._reply(Reply.COMMIT)
+        else:
+            self.seat.advance(batch)
+            self._waits_to_begin = True
         self.changed()
 
     def _handed_on(self) -> None:
@@ -220,7 +235,11 @@ class StreamSource(Beside[Any]):
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - the stream ends of it, if it has not ended already
-            self._ending = exc
+            if self._finishing and isinstance(exc, JournalError):
+                # A run that is being finished records nothing: Spark begins with this one again.
+                self._batch = None
+            else:
+                self._ending = exc
         else:
             self._batch, self._committing = None, batch
             self._reply(Reply.COMMIT)

@@ -1,0 +1,44 @@
+"""A program for the tests to kill: counts by key, a file for every micro-batch, which Spark commits a while later."""
+
+import sys
+
+import trio
+
+import pullstream as ps
+from adapters import files, spark
+
+SCHEMA = "number long, key string"
+
+
+PAUSE = {"seconds": 0.0}
+"""How long Spark's commit comes after the file."""
+
+
+@ps.sink
+async def lingering(upstream, ctx):
+    """What keeps a micro-batch from being committed after its file has appeared."""
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time):
+                ctx.notify_at(time)
+            case ps.Completed():
+                await trio.sleep(PAUSE["seconds"])
+
+
+def counting(source, out):
+    """The pipeline."""
+    counts = ps.pipe(source, ps.count_by_key(lambda row: row.key))
+    return ps.pipe(counts, ps.tee(files.write_jsonl(f"{out}/{{time}}.jsonl"), lingering()))
+
+
+def main(landing, checkpoint, out, seconds, journal=None):
+    """Count what is there, then end."""
+    session = spark.session(master="local[2]")
+    df = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(landing)
+    source = spark.from_streaming(df, checkpoint=checkpoint, trigger="availableNow")
+    PAUSE["seconds"] = float(seconds)
+    ps.run(counting(source, out), journal=journal)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
