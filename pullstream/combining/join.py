@@ -63,6 +63,7 @@ class _Side:
 
 
 class _Join(FanIn):
+    reorders: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Source
 from pullstream.combining.fan_in import FanIn, Input, sources_argument
+from pullstream.engine.seat import Carries
 from pullstream.protocol import DONE, Batch, Done
 from timely import join
 
@@ -20,6 +21,8 @@ _NONE: Final[Any] = object()
 
 
 class _CombineLatest(FanIn):
+    carries: Carries = Carries.LOST
+    reorders: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
 
     def __init__(self, *sources: Source[Any]) -> None:

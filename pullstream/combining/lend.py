@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable
-from typing import Any, Generic, cast
+from typing import Any, ClassVar, Generic, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -45,6 +45,8 @@ class Lend(Beside[Any]):
     A value is held, in the sidecar, from its arrival until its result is answered; no more of them are here than were
     asked for. Inside, the borrowers know of no times.
     """
+
+    reorders: ClassVar[bool] = True
 
     def __init__(self, workers: tuple[Any, ...], width: int, *, ordered: bool, pool: "Pool | None" = None) -> None:
         self._workers = list(workers)

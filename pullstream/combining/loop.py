@@ -148,6 +148,7 @@ class _Ingress(Beside[Any]):
 class _Egress(Kernel[Any]):
     """Sorts what the body answers: what goes round, and what leaves."""
 
+    reorders: ClassVar[bool] = True
     waits: ClassVar[bool] = False
     trusted: ClassVar[bool] = True
 

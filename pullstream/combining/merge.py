@@ -1,6 +1,6 @@
 """`merge`: several sources, values as they come."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import TypeVar, override
 
@@ -14,6 +14,7 @@ T = TypeVar("T")
 class Merge(FanIn):
     """Gives what is there, from one input after another."""
 
+    reorders: ClassVar[bool] = True
     _turn = 0
 
     @override

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Source
 from pullstream.combining.fan_in import FanIn, Input, sources_argument
-from pullstream.errors import CompositionError, LengthError
+from pullstream.errors import CompositionError, JournalError, LengthError
 from pullstream.protocol import DONE, Batch, Done
 from timely import join
 
@@ -47,9 +47,16 @@ class _Zip(FanIn):
             await self.change()
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
+        joined = reduce(join, (each.time for each in there))
+        if self.run.progress.keeper is not None and any(each.time != joined for each in there):
+            raise JournalError(
+                f"{self.seat} pairs values of different times, {', '.join(repr(each.time) for each in there)}: which "
+                f"ones follows from all that came before, so a run with a journal cannot go on in its middle. Pair "
+                f"values by what they say: join(..., on=...)"
+            )
         columns = [each.take(count) if each.left else repeat(self._fill, count) for each in self.all]
         self._rows += count
-        return Batch(reduce(join, (each.time for each in there)), list(builtins.zip(*columns, strict=True)))
+        return Batch(joined, list(builtins.zip(*columns, strict=True)))
 
     def _over(self, there: Sequence[Input]) -> bool:
         if self._mode == "shortest" and self.all:

@@ -6,7 +6,7 @@ builtin `map`, and needs no list between stages. Batching stays invisible: when 
 it are answered now, and the failure comes with the next ask (DESIGN 3.2).
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from functools import cache
 from time import monotonic
@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.seat import Carries
 from pullstream.failures import Caught, caught
 from pullstream.protocol import DONE, Batch, Done
 
@@ -37,15 +38,25 @@ class Kind(Enum):
 
 
 @attrs.frozen
+class StageMemory:
+    """How what a stage keeps between calls is put into a dict, after each batch, and taken from it."""
+
+    save: Callable[[MutableMapping[Any, Any]], None]
+    load: Callable[[Mapping[Any, Any]], None]
+
+
+@attrs.frozen
 class Stage:
     """A function from one value to at most one; what it keeps between calls is its own, made for one run.
 
-    One that `catches` marks the value when the function raises, and goes on.
+    One that `catches` marks the value when the function raises, and goes on. One that keeps something from value to
+    value says how that is saved with a journal.
     """
 
     kind: Kind
     function: Callable[[Any], Any]
     catches: bool = False
+    memory: StageMemory | None = None
 
 
 @cache
@@ -76,6 +87,34 @@ def _loop(kinds: tuple[tuple[Kind, bool], ...]) -> tuple[Loop, tuple[int, ...]]:
     return namespace["loop"], tuple(owners)
 
 
+class Part(MutableMapping[Any, Any]):
+    """The part of a dict that belongs to one stage."""
+
+    def __init__(self, whole: MutableMapping[Any, Any], number: int) -> None:
+        self._whole = whole
+        self._number = number
+
+    @override
+    def __getitem__(self, key: Any) -> Any:
+        return self._whole[self._number, key]
+
+    @override
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._whole[self._number, key] = value
+
+    @override
+    def __delitem__(self, key: Any) -> None:
+        del self._whole[self._number, key]
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        return (key for number, key in self._whole if number == self._number)
+
+    @override
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class Segment(Kernel[Any]):
     """Neighbouring stages, run as one in the asker's task."""
 
@@ -91,6 +130,10 @@ class Segment(Kernel[Any]):
         self._loop = loop(functions)
         next(self._loop)
         self._failed: BaseException | None = None
+        self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
+        if self._memories:
+            self.carries = Carries.MEMORY
+        self._saves = False
         self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
 
     @override
@@ -102,16 +145,30 @@ class Segment(Kernel[Any]):
             if batch is DONE:
                 return DONE
             values: list[Any] = []
+            if self._saves:
+                self.memory.at(batch.time)
             began = monotonic()
             try:
                 self._loop.send((batch.values, values))
             except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
                 self._failed = exc
             self.run.blocked += monotonic() - began
+            if self._saves:
+                self._save()
             if values:
                 return Batch(batch.time, values)
             if not await self.breathe():
                 return DONE
+
+    @override
+    def restore(self) -> None:
+        self._saves = self.memory.saves
+        for number, memory in self._memories.items():
+            memory.load(Part(self.memory, number))
+
+    def _save(self) -> None:
+        for number, memory in self._memories.items():
+            memory.save(Part(self.memory, number))
 
     @override
     def answers_promptly(self) -> bool:

@@ -38,7 +38,7 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
     from pullstream.engine.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
 
-    run = InnerRun(owner.run)
+    run = InnerRun(owner.run, fed=feed is not None)
     run.depth = owner.depth
     assembly = Assembly(run)
     upstream = None if feed is None else assembly.connect(feed, [f"into {owner.seat.names[-1]}"], owner.seat.site, [])
@@ -95,7 +95,7 @@ async def consume_below(run: Run, seat: Seat, reader: "Lane[Any]", sink: Bluepri
     """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
     from pullstream.engine.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
 
-    inner = InnerRun(run)
+    inner = InnerRun(run, fed=True)
     inner.depth = reader.kernel.depth
     assembly = Assembly(inner)
     feed = Through(reader)

@@ -89,6 +89,12 @@ class Kernel(ABC, Generic[T]):
     carries: "Carries" = Carries.NOTHING
     """What the module knows, when a time is complete, beyond what is held: nothing that matters, or how it is kept."""
 
+    reorders: ClassVar[bool] = False
+    """Whether what is answered, and in which order, follows the clock or the luck of who is faster."""
+
+    counts: bool = False
+    """Whether at which time a value is follows from those before it, whatever their times."""
+
     depth: int = 0
     """How many kernels stand in a row above this one, with itself."""
 
@@ -174,7 +180,7 @@ class Kernel(ABC, Generic[T]):
         self.run = run
         self.seat = seat
         seat.lasting = self.lasting
-        seat.carries = self.carries
+        seat.carries, seat.reorders, seat.counts = self.carries, self.reorders, self.counts
         seat.meter.status = self.status
         self.inputs: list[Lane[object]] = [
             upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)

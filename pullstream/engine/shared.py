@@ -10,6 +10,7 @@ from typing_extensions import override
 from pullstream.engine.progress import Progress
 from pullstream.engine.seat import Port, Seat
 from pullstream.engine.standstill import Signal, Standstill
+from pullstream.errors import JournalError
 from pullstream.journal.memory import Memory
 
 
@@ -39,6 +40,11 @@ class Finishing(Protocol):
 class Restoring(Protocol):
     """A module with a memory, to the run."""
 
+    @property
+    def seat(self) -> Seat:
+        """Its place."""
+        ...
+
     def restore(self) -> None:
         """Take it up."""
 
@@ -65,6 +71,8 @@ class Run:
         """Modules that are to take up what they kept in an earlier run, before this one begins."""
         self.standstill = Standstill()
         self.progress = Progress(self.spawn, self.standstill)
+        self.loses = False
+        """Whether there is a journal, and what modules keep here is not saved with it."""
         self.nursery: trio.Nursery
         self._scope = trio.CancelScope(shield=True)
         self._stopped = trio.Event()
@@ -116,6 +124,15 @@ class Run:
         for source in list(self.sources):
             source.finish()
 
+    @property
+    def saves(self) -> bool:
+        """Whether there is a journal that saves what modules keep."""
+        return self.progress.keeper is not None
+
+    def remember(self, module: Restoring) -> None:
+        """A module keeps something from time to time."""
+        self.remembering.append(module)
+
     def memory(self, seat: Seat) -> Memory:
         """What a module keeps from time to time."""
         keeper = self.progress.keeper
@@ -153,7 +170,7 @@ class Run:
 class InnerRun(Run):
     """What the modules of a stream share that a module opens while it runs: a sidecar of their own, and else all."""
 
-    def __init__(self, outer: Run) -> None:
+    def __init__(self, outer: Run, *, fed: bool = False) -> None:
         # Neither tasks nor a scope of its own: thousands of such streams may be opened, one after another.
         self._outer = outer
         self.limit = outer.limit
@@ -162,6 +179,8 @@ class InnerRun(Run):
         self.depth = outer.depth
         self.nursery = outer.nursery
         self.sources = outer.sources
+        self.loses = fed and (outer.saves or outer.loses)
+        # A stream that is fed goes on from time to time; one that is not begins anew with the value it is opened for.
         self.remembering = []
         self.standstill = outer.standstill
         self.progress = Progress(self.spawn, self.standstill, inner=True)
@@ -199,3 +218,20 @@ class InnerRun(Run):
     def grace(self) -> Generator[trio.CancelScope]:
         with self._outer.grace() as scope:
             yield scope
+
+    @override
+    def remember(self, module: Restoring) -> None:
+        if self.loses:
+            raise self._lost(str(module.seat))
+
+    @override
+    def memory(self, seat: Seat) -> Memory:
+        if self.loses:
+            raise self._lost(str(seat))
+        return super().memory(seat)
+
+    def _lost(self, module: str) -> JournalError:
+        return JournalError(
+            f"{module}, keeps something from time to time, and is inside another module, where no journal saves it: "
+            f"put it into the pipeline itself, or keep results per time, as reduce_by_key does"
+        )

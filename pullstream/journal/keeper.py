@@ -10,7 +10,7 @@ import trio
 
 from pullstream.blueprint import Pipeline
 from pullstream.engine.lane import Lane
-from pullstream.engine.seat import Seat
+from pullstream.engine.seat import Carries, Seat
 from pullstream.engine.shared import Run
 from pullstream.engine.standstill import LOOKS_ON
 from pullstream.errors import JournalError
@@ -112,8 +112,27 @@ class Keeper:
         if about:
             self._store.write(Record({}, {}, {}, about))
 
+    def _check_modules(self) -> None:
+        seats = self._run.progress.seats
+        for seat in seats:
+            if seat.carries is Carries.LOST:
+                raise JournalError(
+                    f"{seat}, has no place in a run with a journal: what it gives follows from when things come, or "
+                    f"from what came last, and would be another thing after the run was killed. Let times say what "
+                    f"belongs together: stamp(), join(), windows in event time"
+                )
+        for seat in seats:
+            shuffled = _reordered_above(seat) if seat.counts else None
+            if shuffled is not None:
+                raise JournalError(
+                    f"{seat}, gives times by what came before, and has no place in a run with a journal below "
+                    f"{shuffled}, behind which the order is another one each time. Put it above that, or let the "
+                    f"values say their times: stamp()"
+                )
+
     def _go_on(self, entries: dict[int, Entry]) -> None:
         progress = self._run.progress
+        self._check_modules()
         self._check_sources()
         for seat in progress.sinks:
             entry = entries.get(seat.node)
@@ -286,6 +305,16 @@ class Keeper:
 
 def _rows(seat: Seat) -> Sequence[Any]:
     return [row for row in seat.summaries if isinstance(row, (list, tuple))]
+
+
+def _reordered_above(seat: Seat) -> Seat | None:
+    """A place above at which the order of what comes is a matter of luck."""
+    todo = list(seat.upstreams)
+    for above in todo:
+        if above.reorders:
+            return above
+        todo += [each for each in above.upstreams if each not in todo]
+    return None
 
 
 def _short(identity: object) -> str:

@@ -39,6 +39,8 @@ def collect(*, timed: bool = False) -> Sink[Any, list[Any]]:
 
 def _collect(*, timed: bool = False) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
     async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
+        if ctx.memory.saves:
+            return [value for kept in await _kept_by_time(upstream, ctx, timed=timed) for value in kept]
         values: list[Any] = []
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             values.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
@@ -46,6 +48,17 @@ def _collect(*, timed: bool = False) -> Callable[[Reader[Any], Context], Awaitab
         return values
 
     return body
+
+
+async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> Iterable[list[Any]]:
+    """With a journal: everything that came, in earlier runs as well, time by time."""
+    memory = ctx.memory
+    while (batch := await upstream.ask(ctx.limit)) is not DONE:
+        kept = memory.at(batch.time, ordered=False).get(batch.time, [])
+        kept.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
+        memory[batch.time] = kept
+        await ctx.breathe()
+    return memory.values()
 
 
 def drain(function: Callable[[A], object] | None = None, *, on_error: OnError[A] = "fail") -> Sink[A, None]:
@@ -102,14 +115,18 @@ def _reduce(
     function: Callable[[Any, Any], Any], initial: Any, on_error: str = "fail"
 ) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
     async def body(upstream: Reader[Any], ctx: Context) -> Any:
-        result = initial
+        memory = ctx.memory
+        result = memory.get("result", initial)
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            memory.at(batch.time)
             began = monotonic()
             if on_error == "fail":
                 result = functools.reduce(function, batch.values, result)
             else:
                 result = _reduced(function, batch.values, result, ctx)
             ctx.worked(monotonic() - began)
+            if memory.saves:
+                memory["result"] = result
             # Freed before the next batch is made, whose values then take its place in the processor's cache.
             del batch
             await ctx.breathe()
@@ -139,9 +156,12 @@ def tally() -> Sink[Any, int]:
 
 def _tally() -> Callable[[Reader[Any], Context], Awaitable[int]]:
     async def body(upstream: Reader[Any], ctx: Context) -> int:
-        count = 0
+        memory = ctx.memory
+        count = sum(memory.values())
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             count += len(batch.values)
+            if memory.saves:
+                memory.at(batch.time, ordered=False)[batch.time] = memory.get(batch.time, 0) + len(batch.values)
             del batch
             await ctx.breathe()
         return count
@@ -190,6 +210,8 @@ def _concat_values(kind: type[Any] = str) -> Callable[[Reader[Any], Context], Aw
     join = _JOIN[kind]
 
     async def body(upstream: Reader[Any], ctx: Context) -> Any:
+        if ctx.memory.saves:
+            return join(join(kept) for kept in await _kept_by_time(upstream, ctx))
         parts: list[Any] = []
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             parts.append(join(batch.values))

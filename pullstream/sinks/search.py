@@ -104,9 +104,12 @@ def last(default: Any = None) -> Sink[Any, Any]:
 
 def _last(default: Any = None) -> Body:
     async def body(upstream: Reader[Any], ctx: Context) -> Any:
-        value = default
+        memory = ctx.memory
+        value = memory.get("last", default)
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             value = batch.values[-1]
+            if memory.saves:
+                memory.at(batch.time)["last"] = value
             del batch
             await ctx.breathe()
         return value

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Transformer, count_argument, seconds_argument, sync_argument
 from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
-from pullstream.engine.seat import Seat
+from pullstream.engine.seat import Carries, Seat
 from pullstream.engine.shared import Run
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
@@ -83,6 +83,8 @@ class _Changed(_Begun):
 
 class _Ticking(Beside[Any]):
     """Values at the number of the period in which they arrive; a period ends whether any arrive or not."""
+
+    carries: Carries = Carries.LOST
 
     summaries = ((),)
 
@@ -196,10 +198,10 @@ def _epochs(
     nest: bool = False,
 ) -> Kernel[Any]:
     if count is not None:
-        return Stamping(partial(_Counted, count), nest=nest)
+        return Stamping(partial(_Counted, count), nest=nest, counts=True)
     if begin is not None:
-        return Stamping(partial(_Begun, begin), nest=nest)
+        return Stamping(partial(_Begun, begin), nest=nest, counts=True)
     if key is not None:
-        return Stamping(partial(_Changed, key), nest=nest)
+        return Stamping(partial(_Changed, key), nest=nest, counts=True)
     assert seconds is not None, "one of the four is given"
     return _Ticking(seconds)

@@ -6,6 +6,7 @@ from typing import Any, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.engine.seat import Carries
 from pullstream.errors import CapabilityError
 from pullstream.time.fold import Fold, fold_argument
 from pullstream.time.notified import Notified
@@ -101,6 +102,8 @@ def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
 
 
 class _Running(_Keeping):
+    carries: Carries = Carries.MEMORY
+
     def __init__(self, fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> None:
         super().__init__()
         self._fold = fold
@@ -119,13 +122,20 @@ class _Running(_Keeping):
         super().complete(time)
 
     @override
+    def restore(self) -> None:
+        self._table = dict(self.memory)
+
+    @override
     def results(self, state: list[Any]) -> Sequence[Any]:
         fold, key, table = self._fold, self._key, self._table
+        memory = self.memory.at(self._last)
         touched: dict[Hashable, None] = {}
         for value in state:
             name = None if key is None else key(value)
             table[name] = fold.step(table[name] if name in table else fold.initial(), value)
             touched[name] = None
+        if memory.saves:
+            memory.update({name: table[name] for name in touched})
         results = [(name, fold.finish(table[name])) for name in touched]
         return [result for _, result in results] if key is None else results
 

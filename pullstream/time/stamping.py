@@ -149,8 +149,11 @@ class Stamping(Kernel[Any]):
     trusted: ClassVar[bool] = True
     summaries = ((),)
 
-    def __init__(self, clock: Callable[[Seat], Clock], *, nest: bool = False, drops: bool = False) -> None:
+    def __init__(
+        self, clock: Callable[[Seat], Clock], *, nest: bool = False, drops: bool = False, counts: bool = False
+    ) -> None:
         self._new = clock
+        self.counts = counts
         self._nest = nest
         self._drops = drops
         if nest:
@@ -297,7 +300,8 @@ def _stamp(
 ) -> Stamping:
     if lateness is None:
         return Stamping(partial(_InOrder, time), nest=nest)
-    return Stamping(partial(_WithLateness, time, lateness=lateness, late=late), nest=nest, drops=late == "drop")
+    clock = partial(_WithLateness, time, lateness=lateness, late=late)
+    return Stamping(clock, nest=nest, drops=late == "drop", counts=late != "error")
 
 
 def _aside(sink: Blueprint) -> SideBranch:

@@ -69,6 +69,7 @@ class MapAsync(Beside[Any]):
         self._function = function
         self._width = width
         self._ordered = ordered
+        vars(self)["reorders"] = not ordered
         self._groups: deque[Group] = deque()
         self._waiting: deque[Group] = deque()
         self._unanswered = 0

@@ -1,13 +1,14 @@
 """`unique`, `non_unique`: values that come for the first time, and those that come again."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, MutableMapping
+from itertools import islice
 from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Transformer, count_argument, sync_argument
-from pullstream.engine.fused import Kind, Stage
+from pullstream.engine.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
 from pullstream.transformers.on_error import OnError, catches, with_policy
 
@@ -77,32 +78,49 @@ def _modules(name: str, key: object, bound: int | None, on_error: object) -> tup
 
 
 def _unique(key: Callable[[Any], Hashable] | None = None, bound: int | None = None, on_error: object = "fail") -> Stage:
-    return Stage(Kind.FILTER_NOT, _seen_before(key, bound), catches(on_error))
+    test, memory = _seen_before(key, bound)
+    return Stage(Kind.FILTER_NOT, test, catches(on_error), memory)
 
 
 def _non_unique(
     key: Callable[[Any], Hashable] | None = None, bound: int | None = None, on_error: object = "fail"
 ) -> Stage:
-    return Stage(Kind.FILTER, _seen_before(key, bound), catches(on_error))
+    test, memory = _seen_before(key, bound)
+    return Stage(Kind.FILTER, test, catches(on_error), memory)
 
 
-def _seen_before(key: Callable[[Any], Hashable] | None, bound: int | None) -> Callable[[Any], bool]:
+Seen = tuple[Callable[[Any], bool], StageMemory]
+
+
+def _seen_before(key: Callable[[Any], Hashable] | None, bound: int | None) -> Seen:
     """A test that remembers what it was given; one for each run."""
     if bound is not None:
         return _seen_lately(key, bound)
-    seen: set[Hashable] = set()
+    seen: dict[Hashable, None] = {}
+    saved = 0
 
     def before(value: Any) -> bool:
         name = value if key is None else key(value)
         if name in seen:
             return True
-        seen.add(name)
+        seen[name] = None
         return False
 
-    return before
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        nonlocal saved
+        for name in islice(reversed(seen), len(seen) - saved):
+            memory[name] = None
+        saved = len(seen)
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        nonlocal saved
+        seen.update(dict.fromkeys(memory))
+        saved = len(seen)
+
+    return before, StageMemory(save, load)
 
 
-def _seen_lately(key: Callable[[Any], Hashable] | None, bound: int) -> Callable[[Any], bool]:
+def _seen_lately(key: Callable[[Any], Hashable] | None, bound: int) -> Seen:
     seen: OrderedDict[Hashable, None] = OrderedDict()
 
     def lately(value: Any) -> bool:
@@ -115,4 +133,10 @@ def _seen_lately(key: Callable[[Any], Hashable] | None, bound: int) -> Callable[
             seen.popitem(last=False)
         return False
 
-    return lately
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        memory["seen"] = seen
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        seen.update(memory.get("seen", ()))
+
+    return lately, StageMemory(save, load)

@@ -171,6 +171,8 @@ class FlattenBeside(Beside[Any]):
     what is upstream after the streams that came before it have ended.
     """
 
+    reorders: ClassVar[bool] = True
+
     def __init__(self, width: int, depth: int | None) -> None:
         self._width = width
         self._further = () if depth == 1 else flatten(depth=None if depth is None else depth - 1).modules

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, cast, overload
+from typing import Any, ClassVar, cast, overload
 
 from typing_extensions import TypeVar, override
 
@@ -40,6 +40,8 @@ class GroupBy(Beside[Any]):
     Upstream is asked again when every value before has been taken by its group, so no more waits than was asked for.
     Times are the same inside and outside: what may come to the input may come to every group.
     """
+
+    reorders: ClassVar[bool] = True
 
     def __init__(self, key: Callable[[Any], Hashable], transformer: Any, width: int | None) -> None:
         self._key = key

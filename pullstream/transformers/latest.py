@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Hashable
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import trio
@@ -34,6 +34,8 @@ class KeepLatest(Beside[Any]):
     When its time is complete at the input, so that nothing can replace it any more, it is due whatever the clock says;
     and until it is answered, nothing more is read. So as many are kept as there are incomplete times, and one.
     """
+
+    reorders: ClassVar[bool] = True
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -1,12 +1,12 @@
 """`scan`: a fold that answers every state on its way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Final, Literal, cast, overload
 
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Site, Transformer, sync_argument
-from pullstream.engine.fused import Kind, Stage
+from pullstream.engine.fused import Kind, Stage, StageMemory
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
 from pullstream.time.fold import Fold
@@ -63,11 +63,11 @@ def scan(function: Any, initial: Any = _NOTHING, /, *, on_error: object = "fail"
 
 def _scan(function: Any, initial: Any = _NOTHING, on_error: object = "fail") -> Stage:
     folds = isinstance(cast("object", function), Fold)
-    step = _folding(function) if folds else _stepping(function, initial)
-    return Stage(Kind.MAP, step, catches(on_error))
+    step, memory = _folding(function) if folds else _stepping(function, initial)
+    return Stage(Kind.MAP, step, catches(on_error), memory)
 
 
-def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[Any], Any]:
+def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> tuple[Callable[[Any], Any], StageMemory]:
     state = initial
 
     def step(value: Any) -> Any:
@@ -75,10 +75,18 @@ def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> Callable[[An
         state = value if state is _NOTHING else function(state, value)
         return state
 
-    return step
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        if state is not _NOTHING:
+            memory["state"] = state
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        nonlocal state
+        state = memory.get("state", state)
+
+    return step, StageMemory(save, load)
 
 
-def _folding(fold: Fold[Any, Any]) -> Callable[[Any], Any]:
+def _folding(fold: Fold[Any, Any]) -> tuple[Callable[[Any], Any], StageMemory]:
     state = _NOTHING
 
     def step(value: Any) -> Any:
@@ -86,4 +94,12 @@ def _folding(fold: Fold[Any, Any]) -> Callable[[Any], Any]:
         state = fold.step(fold.initial() if state is _NOTHING else state, value)
         return fold.finish(state)
 
-    return step
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        if state is not _NOTHING:
+            memory["state"] = state
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        nonlocal state
+        state = memory.get("state", state)
+
+    return step, StageMemory(save, load)

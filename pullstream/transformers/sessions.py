@@ -12,6 +12,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer
+from pullstream.engine.seat import Carries
 from pullstream.time.fold import Fold
 from pullstream.time.grid import duration_argument, refusal
 from pullstream.time.windowed import Open, Window, Windowed, account, made_argument
@@ -30,6 +31,8 @@ class _Session(Open):
 
 
 class _Sessions(Windowed):
+    carries: Carries = Carries.MEMORY
+
     def __init__(
         self,
         gap: Any,
@@ -49,6 +52,18 @@ class _Sessions(Windowed):
         self.summaries = (Delay(gap),)
 
     @override
+    def restore(self) -> None:
+        for key, (start, end, state, number) in self.memory.items():
+            session = self._sessions[key] = _Session(start, end, state, key, number)
+            self._number = max(self._number, number)
+            self._close(session, end)
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self.listen()
+
+    @override
     def receive(self, time: Any, values: Sequence[Any]) -> None:
         end = self._end_after(time)
         if time == self._now or (time not in self._early and self.reached(time)):
@@ -66,8 +81,11 @@ class _Sessions(Windowed):
     def reach(self, moment: Any) -> None:
         closed = self._closing.pop(moment, None)
         if closed is not None:
+            memory = self.memory.at(moment)
             for _, session in sorted(closed.items()):
                 del self._sessions[session.key]
+                if memory.saves:
+                    del memory[session.key]
                 self.give(moment, [self.result(session, value) for value in self.account.results(session.state)])
             self.seat.drop(moment)
         early = self._early.pop(moment, None)
@@ -87,11 +105,18 @@ class _Sessions(Windowed):
 
     def _feed(self, time: Any, values: Sequence[Any]) -> None:
         end = self._end_after(time)
+        memory = self.memory.at(time)
+        touched: dict[Hashable, _Session] = {}
         if self._key is None:
-            self.add([self._session(None, time, end)], values)
-            return
-        for value in values:
-            self.add([self._session(self._key(value), time, end)], [value])
+            touched[None] = session = self._session(None, time, end)
+            self.add([session], values)
+        else:
+            for value in values:
+                name = self._key(value)
+                touched[name] = session = self._session(name, time, end)
+                self.add([session], [value])
+        if memory.saves:
+            memory.update({key: (each.start, each.end, each.state, each.number) for key, each in touched.items()})
 
     def _session(self, key: Hashable, time: Any, end: Any) -> _Session:
         """The session of a key, which goes on until `end`."""

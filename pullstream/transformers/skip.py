@@ -8,6 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.seat import Carries
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed, caught
 from pullstream.protocol import DONE, Batch, Done
@@ -19,9 +20,14 @@ A = TypeVar("A")
 class _Skip(Kernel[Any]):
     waits: ClassVar[bool] = False
     trusted: ClassVar[bool] = True
+    carries: Carries = Carries.MEMORY
 
     def __init__(self, count: int) -> None:
         self._left = count
+
+    @override
+    def restore(self) -> None:
+        self._left = self.memory.get("left", self._left)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -31,6 +37,7 @@ class _Skip(Kernel[Any]):
                 return batch
             count = len(batch.values)
             left, self._left = self._left, max(0, self._left - count)
+            self.memory.at(batch.time)["left"] = self._left
             if left < count:
                 return Batch(batch.time, batch.values[left:])
             if not await self.breathe():
@@ -44,11 +51,16 @@ class _Skip(Kernel[Any]):
 class _SkipWhile(Kernel[Any]):
     waits: ClassVar[bool] = False
     trusted: ClassVar[bool] = True
+    carries: Carries = Carries.MEMORY
 
     def __init__(self, test: Callable[[Any], object], on_error: object = "fail") -> None:
         self._test = test
         self._catches = catches(on_error)
         self._skipping = True
+
+    @override
+    def restore(self) -> None:
+        self._skipping = self.memory.get("skipping", True)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -58,6 +70,7 @@ class _SkipWhile(Kernel[Any]):
                 return batch
             began = monotonic()
             values = self._rest(batch.values)
+            self.memory.at(batch.time)["skipping"] = self._skipping
             self.run.blocked += monotonic() - began
             if values:
                 return Batch(batch.time, values)

@@ -11,6 +11,7 @@ from pullstream.blueprint import Module, Site, Transformer, count_argument, sync
 from pullstream.decorators import transformer
 from pullstream.engine.context import Completed, Context
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.seat import Carries
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed, caught
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -20,6 +21,7 @@ A = TypeVar("A")
 
 
 class _Take(Kernel[Any]):
+    carries: Carries = Carries.MEMORY
     waits: ClassVar[bool] = False
     prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
@@ -28,12 +30,17 @@ class _Take(Kernel[Any]):
         self._left = count
 
     @override
+    def restore(self) -> None:
+        self._left = self.memory.get("left", self._left)
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._left == 0:
             return DONE
         batch = await self.upstream.ask(min(limit, self._left))
         if batch is not DONE:
             self._left -= len(batch.values)
+            self.memory.at(batch.time)["left"] = self._left
         return batch
 
     @override
@@ -149,15 +156,18 @@ def take(
 
 @transformer
 async def _take_times(upstream: Reader[Any], ctx: Context, count: int) -> AsyncIterator[Batch[Any]]:
-    taken: set[Hashable] = set()
-    pending = count
-    if count == 0:
+    # Those in the memory were complete, and come no more.
+    memory = ctx.memory
+    taken: set[Hashable] = set(memory)
+    pending = count - len(taken)
+    if pending == 0:
         return
     async for event in ctx.events(upstream):
         match event:
             case Batch(time, _):
                 if time not in taken and len(taken) < count:
                     taken.add(time)
+                    memory.at(time, ordered=False)[time] = None
                     ctx.notify_at(time)
                 if time in taken:
                     yield event

@@ -68,7 +68,7 @@ def test_a_finished_run_does_nothing_again_and_gives_its_result(path):
 
 def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
     """A result that cannot be pickled does no harm to its run; the next one says why there is none."""
-    pipeline = ps.pipe(numbers(), ps.map(lambda n: lambda: n), ps.last())
+    pipeline = ps.pipe(numbers(), ps.map(lambda n: lambda: n), ps.find(lambda f: f() == 9))
     assert ps.run(pipeline, journal=path)() == 9
     with pytest.raises(ps.JournalError, match="nothing left to do; but its result could not be kept"):
         ps.run(pipeline, journal=path)
