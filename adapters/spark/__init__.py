@@ -10,8 +10,10 @@ streaming one, and `writing` `to_dataframe`, a source as a DataFrame.
 
 from adapters.arrow import NullTimeError
 from adapters.spark.errors import (
+    CannotListen,
     JavaNotFound,
     JobCancelled,
+    RetriedTaskError,
     SessionMismatch,
     SparkJobError,
     SparkMissing,
@@ -24,6 +26,7 @@ from adapters.spark.streaming import StreamStatus, from_streaming
 from adapters.spark.writing import RegisteredSource, register_source, to_dataframe
 
 __all__ = [
+    "CannotListen",
     "JavaNotFound",
     "JobCancelled",
     "NullTimeError",
@@ -31,6 +34,7 @@ __all__ = [
     "OrderedBatches",
     "RegisteredSource",
     "RowError",
+    "RetriedTaskError",
     "SessionMismatch",
     "SparkJobError",
     "SparkMissing",

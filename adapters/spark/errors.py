@@ -36,3 +36,11 @@ class SparkJobError(PullstreamError):
 
 class SparkStreamError(SparkJobError):
     """A streaming query failed, or was stopped by somebody else; `details` is as in `SparkJobError`."""
+
+
+class RetriedTaskError(PullstreamError):
+    """Spark tries a partition again of which rows have been handed on already: they would come twice."""
+
+
+class CannotListen(PullstreamError, OSError):
+    """The driver cannot listen at the host and port where executors are to reach it."""

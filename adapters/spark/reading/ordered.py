@@ -1,46 +1,41 @@
-"""The ordered route: Spark sorts, and the batches come to the driver one partition after the other.
+"""The ordered route: the batches come to the driver one partition after the other.
 
-Nothing is submitted before the first `next`. Spark sorts by time, a range of times to a partition; each partition is
-a job of its own, started when the one before has been read, whose rows cross as Arrow batches packed into binary
-cells. So the driver holds one batch in Python, and one partition's packed batches in Java. A task that fails and is
-tried again changes nothing, because a partition is handed over only when it is whole.
+Nothing is submitted before the first `next`. Each partition is a job of its own, started when the one before has been
+read (through Spark Connect the server decides), whose rows cross as Arrow batches packed into binary cells. So the
+driver holds one batch in Python, and one partition's packed batches in Java. A task that fails and is tried again
+changes nothing, because a partition is handed over only when it is whole.
 
-This class knows nothing of the pull protocol; it blocks, and is meant for a thread.
+`OrderedBatches` knows nothing of the pull protocol; it blocks, and is meant for a thread.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from adapters.arrow import RecordBatch, pyarrow
-from adapters.spark.errors import JobCancelled
-from adapters.spark.failures import job_error, unlogged
+import trio
+from typing_extensions import override
+
+from adapters.arrow import As, RecordBatch, pyarrow
+from adapters.spark.reading.query import Query
+from adapters.spark.reading.stretches import Cutting, Stretch, Stretches
 from adapters.spark.reading.timed import TimedFrame
+from pullstream.engine.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-RETRY_SECONDS = 0.05
-"""How soon a cancellation is repeated while a call is under way: Spark forgets one that falls between two jobs."""
-
 
 class OrderedBatches:
-    """The Arrow batches of a DataFrame in the order of their times, read on demand.
+    """The Arrow batches of a DataFrame in the order of its partitions, read on demand.
 
-    The last column of a batch is the time of its rows. `next` and `close` are for one thread at a time each; `cancel`
-    may be called from any.
+    `next` and `close` are for one thread at a time each; `cancel` may be called from any.
     """
 
-    def __init__(self, timed: TimedFrame) -> None:
-        self._frame = timed.frame
-        self._context = timed.frame.sparkSession.sparkContext
-        self._tag = f"pullstream-{uuid4().hex}"
-        self._turn = threading.Lock()
+    def __init__(self, frame: "DataFrame") -> None:
+        self._frame = frame
+        self._query = Query(frame)
         self._cells: Iterator[Any] | None = None
-        self._submitted = False
-        self._cancelled = False
         self._ended = False
 
     def next(self) -> RecordBatch | None:
@@ -50,68 +45,67 @@ class OrderedBatches:
             SparkJobError: the job failed, with Spark's message.
             JobCancelled: `cancel` or `close` was called.
         """
-        with self._turn:
-            if self._cancelled:
-                raise JobCancelled("the Spark job was cancelled")
-            if self._ended:
-                return None
-            cell = self._guarded(self._next_cell)
-            if cell is None:
-                self._ended = True
-                self._cells = None
-                return None
-        with pyarrow().ipc.open_stream(cell) as reader:
+        if self._ended:
+            return None
+        row = self._query.submit(self._first) if self._cells is None else self._query.call(self._following)
+        if row is None:
+            self._ended = True
+            self._query.ended()
+            return None
+        with pyarrow().ipc.open_stream(bytes(row[0])) as reader:
             return reader.read_next_batch()
 
     def cancel(self) -> None:
         """Cancel the job and have a blocked `next` raise; does not wait for it. Twice is once."""
-        self._cancelled = True
-        # A context that was stopped (it has then no Java side) has stopped its jobs.
-        if self._submitted and not self._ended and self._context._jsc is not None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-            self._context.cancelJobsWithTag(self._tag)
+        self._query.cancel()
 
     def close(self) -> None:
         """Cancel the job if it has not ended, and wait until nothing of it is left here. Twice is once."""
-        self.cancel()
-        while not self._turn.acquire(timeout=RETRY_SECONDS):
-            self.cancel()
-        try:
-            # Dropping the iterator tells Spark to close its end, and reads what it has sent until then.
-            self._cells = None
-            self._ended = True
-        finally:
-            self._turn.release()
+        self._query.close()
+        # Dropping the iterator tells Spark to close its end, and reads what it has sent until then.
+        self._cells = None
 
-    def _guarded(self, step: Callable[[], bytes | None]) -> bytes | None:
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+    def _first(self) -> Any:
+        packed: DataFrame = cast("Any", self._frame).mapInArrow(_packing(), "batch binary")
+        self._cells = packed.toLocalIterator()
+        # Spark Connect sends the query with the first row that is wanted.
+        return self._following()
 
-        try:
-            with unlogged():
-                return step()
-        except (Py4JError, PySparkException, OSError, EOFError) as exc:
-            self._cells = None
-            self._ended = True
-            if self._cancelled:
-                raise JobCancelled("the Spark job was cancelled") from None
-            raise job_error(exc) from None
+    def _following(self) -> Any:
+        return next(cast("Iterator[Any]", self._cells), None)
 
-    def _next_cell(self) -> bytes | None:
-        if self._cells is None:
-            self._cells = self._submit()
-        row = next(self._cells, None)
-        return None if row is None else bytes(row[0])
 
-    def _submit(self) -> Iterator[Any]:
-        self._submitted = True
-        # A tag belongs to the thread that submits, and is inherited by what Spark starts from it. The thread goes
-        # back to a pool afterwards, where the next user must not find it.
-        self._context.addJobTag(self._tag)
-        try:
-            packed: DataFrame = cast("Any", self._frame).mapInArrow(_packing(), "batch binary")
-            return packed.toLocalIterator()
-        finally:
-            self._context.removeJobTag(self._tag)
+class OrderedSource(Kernel[Any]):
+    """Reads a DataFrame in a thread, a batch when what there was has been handed on."""
+
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, timed: TimedFrame, *, as_: As = "rows") -> None:
+        self._frame = timed.frame
+        self._cutting = Cutting.of(timed, as_)
+        self._stretches = Stretches()
+
+    @override
+    async def acquire(self) -> None:
+        self._batches = OrderedBatches(self._frame)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while not self._stretches:
+            # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
+            stretches = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+            if stretches is None:
+                return DONE
+            self._stretches.extend(stretches)
+        return self._stretches.part(limit)
+
+    @override
+    async def release(self) -> None:
+        await trio.to_thread.run_sync(self._batches.close, abandon_on_cancel=True)
+
+    def _read(self) -> list[Stretch] | None:
+        batch = self._batches.next()
+        return None if batch is None else self._cutting.cut(batch)
 
 
 def _packing() -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:

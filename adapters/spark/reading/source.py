@@ -1,88 +1,187 @@
-"""`from_dataframe`: a DataFrame as a source in time order."""
+"""`from_dataframe`: a DataFrame as a source."""
 
-from collections import deque
+import datetime as dt
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-import trio
-from typing_extensions import override
+import attrs
 
-from adapters.arrow import Shape
-from adapters.spark.reading.ordered import OrderedBatches
-from adapters.spark.reading.timed import TimedFrame, timed
-from pullstream.blueprint import Module, Source
-from pullstream.engine.kernel import Kernel
-from pullstream.protocol import DONE, Batch, Done
+from adapters.arrow import As, shape_argument
+from adapters.spark.reading.ordered import OrderedSource
+from adapters.spark.reading.partitions import Retry
+from adapters.spark.reading.pushed import PushedSource
+from adapters.spark.reading.query import is_connect
+from adapters.spark.reading.stretches import Run
+from adapters.spark.reading.timed import TimedFrame, refusal, timed
+from pullstream.blueprint import Module, Sink, Source, Transformer
+from pullstream.pipe import pipe
+from pullstream.time.stamping import stamp
+from pullstream.transformers.expand import flat_map
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Stretch = tuple[Hashable, list[Any]]
+_MICROSECOND = dt.timedelta(microseconds=1)
+_PYTHON = {"date": dt.date, "string": str}
 
 
-def from_dataframe(df: "DataFrame", *, time: "str | Column") -> Source[Any]:
-    """Read a DataFrame in time order: every row a named tuple, every batch at its rows' time.
-
-    `time` is a column's name, or an expression over the columns, of type DATE (a `datetime.date`), TIMESTAMP (an int:
-    microseconds since 1970, in UTC), a whole number, or STRING. Spark sorts by it. For rows see `adapters.arrow.Shape`.
-
-    Nothing runs in Spark before the first ask; a partition is computed when the one before has been read. The driver
-    holds one Arrow batch (10,000 rows) in Python, and in Java one partition, which is never less than all rows of one
-    time. Every run of the blueprint is a query of its own. An abort cancels the Spark job.
-
-    Raises:
-        CompositionError: when composing; the time does not exist, or cannot be one.
-        NullTimeError: at the first ask; a row has no time.
-        SparkJobError: at an ask; the job failed, with Spark's message.
+def from_dataframe(
+    df: "DataFrame",
+    *,
+    time: "str | Column | None" = None,
+    as_: As = "rows",
+    route: Literal["pushed", "ordered"] | None = None,
+    lateness: Any = None,
+    late: Literal["error", "drop"] | Sink[Any, Any] = "error",
+    clock: Literal["partition"] | None = None,
+    since: Hashable = None,
+    retry: Retry = "fail",
+    host: str | None = None,
+    port: int = 0,
+) -> Source[Any]:
+    """Read a DataFrame: its rows as named tuples, tuples, dicts or Arrow record batches, each at its time.
 
     ```python
     ps.run(ps.pipe(spark.from_dataframe(flights, time="day"), ps.map(lambda row: row.carrier), ps.collect()))
     ```
+
+    **Times.** Without `time` everything is at 0. `time` is a column's name, or an expression over the columns, of type
+    DATE (a `datetime.date`), TIMESTAMP (an int: microseconds since 1970, in UTC), a whole number, or STRING; a coarser
+    time is an expression (`sql.to_date("at")`), or `ps.restamp` behind the source. How times complete:
+
+    - alone, Spark sorts by it: a time is complete when a later one has come;
+    - with `lateness` (a number, or a timedelta) nothing is sorted, and a time is complete when one has come that is
+      more than `lateness` later: see `ps.stamp`, and there for `late`, whose `"drop"` counts every time in an Arrow
+      batch once;
+    - with `clock="partition"` every partition is in order by itself (as after `sortWithinPartitions`) and has a clock
+      of its own: a time is complete when all partitions have passed it or ended. `progress.explain` names the
+      partitions that have not. One that Spark has not begun yet may bring anything from `since` on, which is the
+      least time, if it is known.
+
+    **Routes.** With `route="pushed"` the executors send what they compute to the driver at once, all partitions side by
+    side: nothing is faster, and the first rows are there when they are computed. The rows of different partitions come
+    in no order, and within a batch that `lateness` orders. With `route="ordered"` the partitions come one after the
+    other, in the DataFrame's order. Unless it is told, a source is ordered where Spark sorts and in Spark Connect,
+    which has no other way, and pushed elsewhere. As rows both are `as_="rows"`; `as_="batches"` costs least.
+
+    Nothing runs in Spark before the first ask, every run of the blueprint is a query of its own, and an abort cancels
+    it. On the pushed route a task is at most one Arrow batch (10,000 rows) ahead of what has been read, and waits, in
+    its slot, while nothing is asked for: two such sources that are read in step (`zip`, `join`) may wait for each
+    other's slots. On the ordered route the driver holds one batch in Python, and in Java one partition, which is never
+    less than all rows of one time if Spark sorts.
+
+    **Tasks that Spark tries again** change nothing on the ordered route. On the pushed one, rows that were handed on
+    would come twice, so the stream fails, with `RetriedTaskError`; an attempt of which nothing has been handed on is
+    replaced. With `retry="buffer"` a partition is handed on when it is whole: exact, at the price of as many partitions
+    in the driver's memory as run at once. Of two attempts that run at once (speculation) the second waits for the
+    first.
+
+    **Listening.** On the pushed route the driver listens for its executors: on the loopback if Spark's master is local,
+    or else at `spark.driver.bindAddress` (`spark.driver.host`), at a `port` of the system's choice; `host` and `port`
+    say otherwise. Who connects without this run's token is refused, and logged. What is sent is not encrypted.
+
+    Raises:
+        CompositionError: when composing; the time does not exist or cannot be one, or options contradict each other.
+        CannotListen: at the first ask; the host or port cannot be had.
+        NullTimeError: at an ask; a row has no time.
+        CapabilityError: at an ask; a row goes back in time in its partition, or is too late.
+        RetriedTaskError: at an ask; see above.
+        SparkJobError: at an ask; the job failed, with Spark's message.
     """
-    checked = timed(df, time)
-    return Source((Module("from_dataframe", FrameSource, (checked,)),))
+    shape_argument("from_dataframe", as_)
+    frame = timed(df, time)
+    pushed = _pushed_options(frame, clock=clock, since=since, retry=retry, host=host, port=port)
+    chosen = _route(df, route, frame, lateness, clock)
+    if chosen == "ordered" and pushed:
+        raise refusal(
+            f"got {next(iter(pushed))}=, which is for the pushed route, and takes the ordered one: leave it out"
+        )
+    stamping = _stamping(frame, lateness, late, clock)
+    if stamping is not None:
+        frame = attrs.evolve(frame, jumbled=True)
+    elif chosen == "ordered" and time is not None:
+        frame = frame.sorted()
+    made: type[OrderedSource | PushedSource] = OrderedSource if chosen == "ordered" else PushedSource
+    given = {"as_": as_, **pushed} if as_ != "rows" else pushed
+    source: Source[Any] = Source((Module("from_dataframe", made, (frame,), tuple(given.items())),))
+    return source if stamping is None else pipe(source, stamping, flat_map(_values))
 
 
-class FrameSource(Kernel[Any]):
-    """Reads a DataFrame in a thread, a batch when what there was has been handed on."""
+def _route(df: "DataFrame", route: object, frame: TimedFrame, lateness: object, clock: object) -> str:
+    sorts = frame.time is not None and lateness is None and clock is None
+    if route not in (None, "pushed", "ordered"):
+        raise refusal(f"got route={route!r}: it is 'pushed' or 'ordered'")
+    if route != "ordered" and is_connect(df):
+        if route is None and clock is None:
+            return "ordered"
+        raise refusal(
+            "got a DataFrame of Spark Connect, which has the ordered route only: its executors cannot be told where "
+            "this program is" + ("; leave out clock=" if clock is not None else "")
+        )
+    if route == "pushed" and sorts:
+        raise refusal(
+            "got time= for the pushed route, whose partitions come in no order: say lateness=, by how much times may "
+            'be out of order, or clock="partition", or leave the route to it, and Spark sorts'
+        )
+    if route == "ordered" and clock is not None:
+        raise refusal('got clock="partition", which is for the pushed route: leave out one of the two')
+    return str(route) if route is not None else "ordered" if sorts else "pushed"
 
-    trusted: ClassVar[bool] = True
 
-    def __init__(self, frame: TimedFrame) -> None:
-        self._frame = frame
-        self._shape = Shape("rows", frame.names)
-        self._runs: deque[Stretch] = deque()
-        self._stretch: Stretch | None = None
-        self._given = 0
+def _pushed_options(
+    frame: TimedFrame, *, clock: object, since: Hashable, retry: object, host: object, port: object
+) -> dict[str, object]:
+    """The options of the pushed route that were given, each checked."""
+    if clock not in (None, "partition"):
+        raise refusal(f"got clock={clock!r}: it is 'partition', or left out")
+    if clock is not None and frame.time is None:
+        raise refusal('got clock="partition" and no time= that it could tell')
+    if since is not None:
+        kind = _PYTHON.get(frame.kind or "", int)
+        if clock is None:
+            raise refusal('got since=, which is where partitions begin that have a clock: say clock="partition", too')
+        if type(since) is not kind:
+            raise refusal(f"got since={since!r}, and its times are of type {kind.__name__}")
+    if retry not in ("fail", "buffer"):
+        raise refusal(f"got retry={retry!r}: it is 'fail' or 'buffer'")
+    if host is not None and not isinstance(host, str):
+        raise refusal(f"needs the name or the address of this machine as its host, and got {host!r}")
+    if not isinstance(port, int) or not 0 <= port < 65536:
+        raise refusal(f"needs a whole number below 65536 as its port, and got {port!r}")
+    given = {"clock": clock, "since": since, "retry": retry, "host": host, "port": port}
+    usual = {"retry": "fail", "port": 0}
+    return {name: value for name, value in given.items() if value != usual.get(name)}
 
-    @override
-    async def acquire(self) -> None:
-        self._batches = OrderedBatches(self._frame)
 
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while self._stretch is None:
-            if self._runs:
-                self._stretch = self._runs.popleft()
-            # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
-            elif (runs := await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)) is None:
-                return DONE
-            else:
-                self._runs.extend(runs)
-        time, rows = self._stretch
-        part = rows[self._given : self._given + limit] if len(rows) - self._given > limit or self._given else rows
-        self._given += len(part)
-        if self._given == len(rows):
-            self._stretch, self._given = None, 0
-        return Batch(time, part)
+def _stamping(frame: TimedFrame, lateness: Any, late: Any, clock: object) -> Transformer[Any, Any] | None:
+    """What gives runs their times, if they come in no order."""
+    if lateness is None:
+        if late != "error":
+            raise refusal(f"got late={late!r}, and no lateness= to judge it by")
+        return None
+    if frame.time is None:
+        raise refusal(f"got lateness={lateness!r}, and no time= that it could be about")
+    if clock is not None:
+        raise refusal('got both lateness= and clock="partition": leave out one of the two')
+    if frame.kind == "string":
+        raise refusal(f"got lateness={lateness!r} for times that are strings: cast them to what can be subtracted from")
+    wanted: Any = dt.timedelta if frame.kind == "date" else int
+    allowed: Any = lateness
+    if isinstance(lateness, dt.timedelta) and str(frame.kind).startswith("timestamp"):
+        allowed = lateness // _MICROSECOND
+    if not isinstance(allowed, wanted) or allowed < wanted(0):
+        raise refusal(
+            f"got lateness={lateness!r}, and its times are of type {frame.kind}: lateness is a {wanted.__name__}, and "
+            f"not negative"
+        )
+    if isinstance(late, Sink):
+        late = pipe(flat_map(_values), cast("Sink[Any, Any]", late))
+    return stamp(_time, lateness=allowed, late=late)
 
-    @override
-    async def release(self) -> None:
-        await trio.to_thread.run_sync(self._batches.close, abandon_on_cancel=True)
 
-    def _read(self) -> "list[Stretch] | None":
-        batch = self._batches.next()
-        if batch is None:
-            return None
-        *columns, time = range(batch.num_columns)
-        return list(self._shape.runs(batch.select(columns), batch.column(time), self._frame.time))
+def _time(run: Run) -> Hashable:
+    return run.time
+
+
+def _values(run: Run) -> list[Any]:
+    return run.values

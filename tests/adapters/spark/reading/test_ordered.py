@@ -35,7 +35,7 @@ class TestReading:
     def test_every_row_comes_once_and_in_the_order_of_time(self, session):
         """Across batches and partitions the last column, the time, never goes back, and nothing is lost."""
         frame = session.range(0, 30_000, 1, 7).selectExpr("id", "id * 7919 % 365 AS day")
-        batches = spark.OrderedBatches(timed(frame, "day"))
+        batches = spark.OrderedBatches(timed(frame, "day").sorted().frame)
         got = read(batches)
         times = [time for batch in got for time in batch.column(2).to_pylist()]
         assert times == sorted(times)
@@ -47,7 +47,9 @@ class TestReading:
         session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
         session.conf.set("spark.sql.shuffle.partitions", "5")
         try:
-            got = read(spark.OrderedBatches(timed(session.range(0, 2000, 1, 3).selectExpr("-id AS day"), "day")))
+            got = read(
+                spark.OrderedBatches(timed(session.range(0, 2000, 1, 3).selectExpr("-id AS day"), "day").sorted().frame)
+            )
         finally:
             session.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
             session.conf.unset("spark.sql.shuffle.partitions")
@@ -56,7 +58,7 @@ class TestReading:
 
     def test_no_rows_are_no_batches(self, session):
         """An empty frame ends at once."""
-        assert spark.OrderedBatches(timed(session.range(0), "id")).next() is None
+        assert spark.OrderedBatches(timed(session.range(0), "id").sorted().frame).next() is None
 
     def test_nothing_is_submitted_before_the_first_batch_is_asked_for(self, session):
         """Making it, and closing it unread, starts no job."""
@@ -70,10 +72,10 @@ class TestReading:
             return number
 
         frame = session.range(10).select(touch("id").alias("day"))
-        batches = spark.OrderedBatches(timed(frame, "day"))
+        batches = spark.OrderedBatches(timed(frame, "day").sorted().frame)
         batches.close()
         assert touched.value == 0
-        assert len(read(spark.OrderedBatches(timed(frame, "day")))) == 1
+        assert len(read(spark.OrderedBatches(timed(frame, "day").sorted().frame))) == 1
         assert touched.value >= 10
 
 
@@ -81,7 +83,7 @@ class TestCancelling:
     @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
     def test_a_blocked_reader_comes_back_at_once(self, slow, wait, seconds_until_idle):
         """However early it comes, a close ends the call under way and the job within a second."""
-        batches = spark.OrderedBatches(timed(slow(4000), "slow"))
+        batches = spark.OrderedBatches(timed(slow(4000), "slow").sorted().frame)
         outcome = []
 
         def ask():
@@ -101,7 +103,7 @@ class TestCancelling:
 
     def test_a_close_between_two_batches_leaves_nothing_running(self, session, seconds_until_idle):
         """What was read in part is dropped, twice if need be, and the session works on."""
-        batches = spark.OrderedBatches(timed(session.range(50_000), "id"))
+        batches = spark.OrderedBatches(timed(session.range(50_000), "id").sorted().frame)
         assert batches.next().num_rows > 0
         batches.close()
         batches.close()
@@ -115,7 +117,7 @@ class TestCancelling:
         counts = []
         other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
         other.start()
-        batches = spark.OrderedBatches(timed(slow(4000), "slow"))
+        batches = spark.OrderedBatches(timed(slow(4000), "slow").sorted().frame)
         outcome = []
 
         def ask():
@@ -133,7 +135,7 @@ class TestCancelling:
 
     def test_the_thread_that_submitted_keeps_no_tag(self, session):
         """The thread goes back to its pool, where the next user's jobs must not be cancelled with ours."""
-        batches = spark.OrderedBatches(timed(session.range(3), "id"))
+        batches = spark.OrderedBatches(timed(session.range(3), "id").sorted().frame)
         batches.next()
         assert list(session.sparkContext.getJobTags()) == []
         batches.close()

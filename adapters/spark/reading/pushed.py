@@ -1,0 +1,351 @@
+"""The pushed route: the executors send the rows of all partitions at once, as they are computed.
+
+The driver listens; a job runs in a thread, whose tasks connect (`wire`). A batch is read from a connection only when
+one is asked for, so a consumer that is slow makes the tasks wait; the next header of each is read ahead, so that the
+end of a partition is known as soon as it comes. `partitions` decides about attempts.
+"""
+
+import hmac
+import logging
+import secrets
+from collections import deque
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import attrs
+import trio
+from typing_extensions import override
+
+from adapters.arrow import As, RecordBatch, pyarrow
+from adapters.spark.errors import CannotListen
+from adapters.spark.failures import job_error
+from adapters.spark.reading import wire
+from adapters.spark.reading.partitions import Attempt, Partition, Partitions, Retry, Verdict
+from adapters.spark.reading.query import Query
+from adapters.spark.reading.stretches import Cutting, Stretches
+from adapters.spark.reading.timed import TimedFrame
+from pullstream.engine.beside import Beside
+from pullstream.errors import CapabilityError
+from pullstream.protocol import DONE, Batch, Done
+from timely import BEGINNING, less_equal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOOPBACK = "127.0.0.1"
+HELLO_SECONDS = 10
+"""How long a connection may take to say whose it is."""
+COUNT_SECONDS = 0.05
+"""How soon Spark is asked again how many partitions there are, while it does not know."""
+
+_log = logging.getLogger(__name__)
+
+
+def addresses(session: "SparkSession", told: str | None = None) -> tuple[str, str]:
+    """Where the driver listens for its executors, and where they find it: the loopback, unless Spark is not local."""
+    context = session.sparkContext
+    if told is not None:
+        return told, told
+    master = context.master or ""
+    if master == "local" or master.startswith("local["):
+        return LOOPBACK, LOOPBACK
+    settings = context.getConf()
+    host = settings.get("spark.driver.host") or LOOPBACK
+    return settings.get("spark.driver.bindAddress") or host, host
+
+
+@attrs.define(eq=False)
+class _Ready:
+    """A batch that waits to be read."""
+
+    line: wire.Line
+    attempt: Attempt
+    size: int
+    schema: Any
+    read: trio.Event = attrs.field(factory=trio.Event)
+
+
+class PushedSource(Beside[Any]):
+    """Listens, runs the job beside, and answers what the tasks send."""
+
+    def __init__(
+        self,
+        timed: TimedFrame,
+        *,
+        as_: As = "rows",
+        retry: Retry = "fail",
+        clock: Literal["partition"] | None = None,
+        since: Hashable = BEGINNING,
+        host: str | None = None,
+        port: int = 0,
+    ) -> None:
+        self._frame = timed.frame
+        self._cutting = Cutting.of(timed, as_)
+        self._retry: Retry = retry
+        self._clocks = clock is not None
+        self._since = since
+        self._place = host, port
+        self._partitions = Partitions(retry, since)
+        self._lines: dict[Attempt, wire.Line] = {}
+        self._admitted: dict[Attempt, trio.Event] = {}
+        self._ready: deque[_Ready] = deque()
+        self._queue: deque[tuple[Partition, RecordBatch]] = deque()
+        self._stretches = Stretches()
+        self._current: Partition | None = None
+        self._ending: Done | BaseException | None = None
+        self._all_begun = False
+        self._number: int | None = None
+
+    # ---- the life of the stream
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        told, port = self._place
+        host, found_at = addresses(self._frame.sparkSession, told)
+        try:
+            listeners = await trio.open_tcp_listeners(port, host=host)
+        except BaseException as exc:
+            super().halt()
+            if not isinstance(exc, OSError):
+                raise
+            raise CannotListen(
+                f"{self.seat}, cannot listen at {host}:{port} for what executors send ({exc}): name a "
+                f'host= of this machine and a port= that is free, or say route="ordered"'
+            ) from exc
+        if self._clocks:
+            self.seat.holders = self._holders
+            self.seat.hold(self._since)
+            self.seat.resign()
+        self._token = secrets.token_bytes(32)
+        self._query = Query(self._frame)
+        port = listeners[0].socket.getsockname()[1]
+        self.start(trio.serve_listeners, self._serve, listeners)
+        self.start(self._work, wire.pushing(found_at, port, self._token))
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._stretches:
+                return self._part(limit)
+            self._let_go(self._current)
+            self._current = None
+            if self._queue:
+                self._current, batch = self._queue.popleft()
+                self._current.queued -= 1
+                self._stretches.extend(self._cutting.cut(batch))
+            elif isinstance(self._ending, BaseException):
+                raise self._ending
+            elif self._ready:
+                await self._read(self._ready.popleft())
+            elif self._ending is DONE:
+                return DONE
+            else:
+                await self.change(outside=True)
+
+    @override
+    def halt(self) -> None:
+        # The connections stay until the job is cancelled: its tasks would take their end for a failure.
+        self.ended = True
+
+    @override
+    async def release(self) -> None:
+        await trio.to_thread.run_sync(self._query.cancel, abandon_on_cancel=True)
+        super().halt()
+        await super().release()
+        await trio.to_thread.run_sync(self._query.close, abandon_on_cancel=True)
+
+    async def _work(self, push: wire.Push) -> None:
+        """Run the job, in a thread, until everything has been delivered."""
+
+        def collect() -> None:
+            cast("Any", self._frame).mapInArrow(push, "partition long, rows long").collect()
+
+        try:
+            await trio.to_thread.run_sync(self._query.submit, collect, abandon_on_cancel=True)
+        except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
+            self._end(exc)
+        else:
+            self._query.ended()
+            self._end(DONE)
+
+    def _end(self, ending: Done | BaseException) -> None:
+        if self._ending is None:
+            self._ending = ending
+        self.changed()
+
+    # ---- what is handed on
+
+    def _part(self, limit: int) -> Batch[Any]:
+        if self._clocks and self._current is not None:
+            self._advance(self._current, self._stretches.time)
+        return self._stretches.part(limit)
+
+    def _advance(self, partition: Partition, time: Hashable) -> None:
+        before = partition.time
+        if before == time:
+            return
+        if not less_equal(before, time):
+            why = f"since={before!r}" if before == self._since else f"it was at {before!r} before"
+            raise CapabilityError(
+                f"{self.seat}, partition {partition.number} went back in time: a row is at {time!r}, and {why}. Sort "
+                f"within partitions (df.sortWithinPartitions), or allow for disorder with lateness= instead of clock="
+            )
+        self.seat.hold(time)
+        self.seat.drop(before)
+        partition.time = time
+
+    def _let_go(self, partition: Partition | None) -> None:
+        """Give up the clock of a partition of which everything has been handed on."""
+        if self._clocks and partition is not None and partition.ended and partition.holds and not partition.queued:
+            self.seat.drop(partition.time)
+            partition.holds = False
+
+    async def _read(self, ready: _Ready) -> None:
+        """Read a batch that has been announced, and allow its task one more."""
+        partition = self._partitions[ready.attempt.partition]
+        try:
+            body = await ready.line.exactly(ready.size)
+        except (EOFError, OSError):
+            # The connection's own task finds the same, and deals with it.
+            return
+        finally:
+            ready.read.set()
+        if partition.live is not ready.attempt:
+            return
+        batch = pyarrow().ipc.read_record_batch(pyarrow().py_buffer(body), ready.schema)
+        partition.rows += batch.num_rows
+        if self._retry == "buffer":
+            partition.kept.append(batch)
+        else:
+            self._put(partition, batch)
+
+    def _put(self, partition: Partition, batch: RecordBatch) -> None:
+        partition.queued += 1
+        self._queue.append((partition, batch))
+
+    # ---- connections
+
+    async def _serve(self, stream: trio.SocketStream) -> None:
+        """Speak with one task, in a task of its own."""
+        line = wire.Line(stream.socket)
+        async with stream:
+            attempt = await self._introduced(line)
+            if attempt is None:
+                _log.warning("%s, refused a connection from %s: it did not give this run's token", self.seat, line.peer)
+                return
+            self._lines[attempt] = line
+            try:
+                if await self._admit(attempt, line):
+                    await self._receive(attempt, line)
+            except (EOFError, OSError):
+                self._lose(attempt)
+            except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
+                self._end(exc)
+            finally:
+                del self._lines[attempt]
+
+    async def _introduced(self, line: wire.Line) -> Attempt | None:
+        """What a task announces with the run's token; None for everybody else."""
+        with trio.move_on_after(HELLO_SECONDS), suppress(EOFError, OSError):
+            said = await line.hello()
+            if said is not None and hmac.compare_digest(said[0], self._token):
+                line.keep_alive()
+                return said[1]
+        return None
+
+    async def _admit(self, attempt: Attempt, line: wire.Line) -> bool:
+        """Whether an attempt is to be read; comes back when that is known."""
+        new = attempt.partition not in self._partitions
+        if not new:
+            self._lose_if_gone(self._partitions[attempt.partition].live)
+        verdict = self._partitions.admit(attempt)
+        if new:
+            self._begun(attempt)
+        if verdict is Verdict.WAIT:
+            event = self._admitted[attempt] = trio.Event()
+            await event.wait()
+            del self._admitted[attempt]
+            verdict = Verdict.GO if self._partitions[attempt.partition].live is attempt else Verdict.SKIP
+        await line.say(wire.MORE if verdict is Verdict.GO else wire.SKIP)
+        return verdict is Verdict.GO
+
+    async def _receive(self, attempt: Attempt, line: wire.Line) -> None:
+        """Read headers until the end; what they announce waits until it is asked for."""
+        schema: Any = None
+        while True:
+            kind, size = await line.header()
+            if kind == wire.SCHEMA:
+                schema = pyarrow().ipc.read_schema(pyarrow().py_buffer(await line.exactly(size)))
+            elif kind == wire.BATCH:
+                ready = _Ready(line, attempt, size, schema)
+                self._ready.append(ready)
+                self.changed()
+                await ready.read.wait()
+                await line.say(wire.MORE)
+            else:
+                self._finish(attempt)
+                await line.say(wire.DONE)
+                return
+
+    def _finish(self, attempt: Attempt) -> None:
+        partition = self._partitions[attempt.partition]
+        for spared in self._partitions.end(attempt):
+            self._admitted[spared].set()
+        for batch in partition.kept:
+            self._put(partition, batch)
+        partition.kept.clear()
+        if partition is not self._current or not self._stretches:
+            self._let_go(partition)
+        self.changed()
+
+    def _lose(self, attempt: Attempt) -> None:
+        try:
+            following = self._partitions.lost(attempt)
+        except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
+            self._end(exc)
+            return
+        if following is not None:
+            self._admitted[following].set()
+
+    def _lose_if_gone(self, attempt: Attempt | None) -> None:
+        """Notice that a task has gone whose batch nobody has asked for yet: then it has not been handed on, either."""
+        if attempt is None or not self._lines[attempt].gone():
+            return
+        for ready in [ready for ready in self._ready if ready.attempt is attempt]:
+            self._ready.remove(ready)
+            ready.read.set()
+        self._lose(attempt)
+
+    # ---- clocks
+
+    def _begun(self, attempt: Attempt) -> None:
+        """A partition says for the first time that it is there."""
+        if not self._clocks:
+            return
+        self.seat.hold(self._since)
+        if len(self._partitions) == 1:
+            self.start(self._count, attempt.stage)
+        self._have_all_begun()
+
+    async def _count(self, stage: int) -> None:
+        """Have Spark say how many partitions there are; it may take a moment until it knows."""
+        tracker = self._frame.sparkSession.sparkContext.statusTracker()
+        try:
+            while (info := await trio.to_thread.run_sync(tracker.getStageInfo, stage)) is None:  # noqa: ASYNC110 - Spark tells nobody
+                await trio.sleep(COUNT_SECONDS)
+        except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
+            self._end(job_error(exc))
+            return
+        self._number = info.numTasks
+        self._have_all_begun()
+
+    def _have_all_begun(self) -> None:
+        if self._number == len(self._partitions):
+            self._all_begun = True
+            self.seat.drop(self._since)
+
+    def _holders(self, time: Hashable) -> Sequence[str]:
+        names = [f"partition {part.number}" for part in self._partitions if part.holds and part.time == time]
+        return [*names, "partitions to come"] if time == self._since and not self._all_begun else names

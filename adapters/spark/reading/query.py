@@ -1,0 +1,142 @@
+"""What a run asks of Spark: a query that any thread may cancel, in a classic session or through Spark Connect."""
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from adapters.spark.errors import JobCancelled
+from adapters.spark.failures import job_error, unlogged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 0.05
+"""How soon a cancellation is repeated while a call is under way: Spark forgets one that falls between two jobs."""
+
+
+def is_connect(frame: "DataFrame") -> bool:
+    """Whether a DataFrame belongs to Spark Connect."""
+    return type(frame).__module__.startswith("pyspark.sql.connect")
+
+
+class Query:
+    """The jobs of one run, under a tag of their own. Calls are made in threads, one at a time; they block.
+
+    `cancel` may be called from any thread, and so may `close`.
+    """
+
+    def __init__(self, frame: "DataFrame") -> None:
+        self._tag = f"pullstream-{uuid4().hex}"
+        self._owner: _Context | _Client = _Client(frame) if is_connect(frame) else _Context(frame)
+        self._turn = threading.Lock()
+        self._submitted = False
+        self._cancelled = False
+        self._ended = False
+
+    def submit(self, step: Callable[[], T]) -> T:
+        """Make a call that starts jobs.
+
+        Raises:
+            SparkJobError: the job failed, with Spark's message.
+            JobCancelled: `cancel` or `close` was called.
+        """
+        return self.call(lambda: self._tagged(step))
+
+    def call(self, step: Callable[[], T]) -> T:
+        """Make a call that waits for the jobs; raises as `submit` does."""
+        with self._turn:
+            if self._cancelled:
+                raise JobCancelled("the Spark job was cancelled")
+            try:
+                with unlogged():
+                    return step()
+            except _spark_errors() as exc:
+                self._ended = True
+                if self._cancelled:
+                    raise JobCancelled("the Spark job was cancelled") from None
+                raise job_error(exc) from None
+
+    def ended(self) -> None:
+        """Say that there is nothing to cancel any more."""
+        self._ended = True
+
+    def cancel(self) -> None:
+        """Cancel the jobs and have a blocked call raise; does not wait for it. Twice is once."""
+        self._cancelled = True
+        if self._submitted and not self._ended:
+            self._owner.cancel(self._tag)
+
+    def close(self) -> None:
+        """Cancel the jobs if they have not ended, and wait until no call is under way. Twice is once."""
+        self.cancel()
+        while not self._turn.acquire(timeout=RETRY_SECONDS):
+            self.cancel()
+        self._ended = True
+        self._turn.release()
+
+    def _tagged(self, step: Callable[[], T]) -> T:
+        self._submitted = True
+        # A tag belongs to the thread that submits, and is inherited by what Spark starts from it. The thread goes
+        # back to a pool afterwards, where the next user must not find it.
+        with self._owner.tagged(self._tag):
+            return step()
+
+
+class _Context:
+    """A classic session, whose jobs are cancelled by their tags."""
+
+    def __init__(self, frame: "DataFrame") -> None:
+        self._context = frame.sparkSession.sparkContext
+
+    @contextmanager
+    def tagged(self, tag: str) -> Generator[None, None, None]:
+        self._context.addJobTag(tag)
+        try:
+            yield
+        finally:
+            if self._stands():
+                self._context.removeJobTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        if self._stands():
+            self._context.cancelJobsWithTag(tag)
+
+    def _stands(self) -> bool:
+        # A context that was stopped (it has then no Java side) has stopped its jobs.
+        return self._context._jsc is not None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+
+class _Client:
+    """Spark Connect, whose operations are interrupted by the tags that their thread had when it sent them."""
+
+    def __init__(self, frame: "DataFrame") -> None:
+        self._session: Any = frame.sparkSession
+
+    @contextmanager
+    def tagged(self, tag: str) -> Generator[None, None, None]:
+        self._session.addTag(tag)
+        try:
+            yield
+        finally:
+            self._session.removeTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        # One that was stopped has ended its operations.
+        if not self._session.is_stopped:
+            self._session.interruptTag(tag)
+
+
+def _spark_errors() -> tuple[type[BaseException], ...]:
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+
+    errors: tuple[type[Any], ...] = (Py4JError, PySparkException, OSError, EOFError)
+    try:
+        from grpc import RpcError  # noqa: PLC0415 - only Spark Connect needs it
+    except ImportError:
+        return errors
+    return (*errors, RpcError)

@@ -1,0 +1,92 @@
+"""What is read and not yet handed on: stretches of values at one time, cut from Arrow batches."""
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Any, Self, TypeAlias
+
+import attrs
+
+from adapters.arrow import As, RecordBatch, Shape, in_utc, pyarrow
+from adapters.spark.reading.timed import TimedFrame
+from pullstream.protocol import Batch
+
+Stretch: TypeAlias = tuple[Hashable, list[Any]]
+
+
+@attrs.frozen(eq=False)
+class Run:
+    """Values of one time, together a value on their way to the module that gives it this time."""
+
+    time: Hashable
+    values: list[Any]
+
+    def __repr__(self) -> str:
+        return f"{self.values[0]!r}" + (f" (and {len(self.values) - 1} more)" if len(self.values) > 1 else "")
+
+
+@attrs.frozen(eq=False)
+class Cutting:
+    """How Arrow batches become stretches; with a time, it is that of their last column, and `time` is how it is shown.
+
+    `jumbled` batches are not in order of time: every time in one becomes a `Run`, at time 0.
+    """
+
+    shape: Shape
+    width: int
+    time: str | None
+    jumbled: bool
+
+    @classmethod
+    def of(cls, frame: TimedFrame, as_: As) -> Self:
+        """How the batches of a frame are cut."""
+        return cls(Shape(as_, frame.names), len(frame.names), frame.time, frame.jumbled)
+
+    def cut(self, batch: RecordBatch) -> list[Stretch]:
+        """The stretches of a batch, in order.
+
+        Raises:
+            NullTimeError: a row has no time.
+        """
+        batch = in_utc(batch)
+        # A frame without any column travels with one, or it would have no rows.
+        visible = batch.select(range(self.width))
+        if self.time is None:
+            values = self.shape.of(visible)
+            return [(0, values)] if values else []
+        time = batch.column(self.width)
+        if not self.jumbled:
+            return list(self.shape.runs(visible, time, self.time))
+        order = pyarrow().compute.sort_indices(time)
+        runs = self.shape.runs(visible.take(order), time.take(order), self.time)
+        values = [Run(at, values) for at, values in runs]
+        return [(0, values)] if values else []
+
+
+class Stretches:
+    """A queue of stretches, answered in parts."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Stretch] = deque()
+        self._given = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def extend(self, stretches: Iterable[Stretch]) -> None:
+        """Add at the end; none of them is empty."""
+        self._queue.extend(stretches)
+
+    def part(self, limit: int) -> Batch[Any]:
+        """The next values, all at one time, at most `limit`."""
+        time, values = self._queue[0]
+        part = values[self._given : self._given + limit] if self._given or len(values) > limit else values
+        self._given += len(part)
+        if self._given == len(values):
+            self._queue.popleft()
+            self._given = 0
+        return Batch(time, part)
+
+    @property
+    def time(self) -> Hashable:
+        """The time of the next part."""
+        return self._queue[0][0]
