@@ -1,11 +1,9 @@
 """Spark: a session, and DataFrames as sources (`pip install 'pullstream[spark]'`).
 
 Importing this loads no pyspark; using it does. `session` gives a session, finding or supplying Java (`java`);
-`reading` holds `from_dataframe`, a DataFrame as a source, and `streaming` `from_streaming`, the micro-batches of a
-streaming one.
-`reading` holds `from_dataframe`, a DataFrame as a source; `executing` runs transformers in Spark's own workers.
 `reading` holds `from_dataframe`, a DataFrame as a source, `streaming` `from_streaming`, the micro-batches of a
-streaming one, and `writing` `to_dataframe`, a source as a DataFrame.
+streaming one, `executing` `on_executors`, transformers in Spark's own workers, and `writing` `to_dataframe`, a source
+as a DataFrame.
 """
 
 from adapters.arrow import NullTimeError
@@ -33,8 +31,8 @@ __all__ = [
     "OnExecutors",
     "OrderedBatches",
     "RegisteredSource",
-    "RowError",
     "RetriedTaskError",
+    "RowError",
     "SessionMismatch",
     "SparkJobError",
     "SparkMissing",

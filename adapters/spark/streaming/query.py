@@ -23,7 +23,6 @@ from adapters.arrow import Shape
 from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
 from adapters.spark.failures import stream_error, unlogged
 from adapters.spark.reading.ordered import OrderedBatches
-from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.streaming.checked import StreamingFrame
 from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
 from adapters.spark.streaming.status import StreamStatus
@@ -170,7 +169,7 @@ class Query:
     def _read(self, df: "DataFrame") -> None:
         shape = Shape(self._spec.as_, df.columns)
         numbered = df.toDF(*(f"c{position}" for position in range(len(df.columns))))
-        self._batches = batches = OrderedBatches(TimedFrame(numbered, tuple(df.columns), ""))
+        self._batches = batches = OrderedBatches(numbered)
         try:
             while (batch := batches.next()) is not None:
                 if values := shape.of(batch):
