@@ -102,7 +102,7 @@ class Remote(Store):
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
         for path, target in made:
             place = self._fs._strip_protocol(target)  # noqa: SLF001 - the name by which fsspec's file systems share it
-            if self._fs.isdir(place):
+            if self._kind(place) == "directory":
                 raise FileTargetError(f"{self._target.module}: {target} is a folder, so no file can appear there")
             self._fs.makedirs(self._fs._parent(place), exist_ok=True)  # noqa: SLF001 - as above
             if self._beside is None:
@@ -124,5 +124,12 @@ class Remote(Store):
             self._clear()
 
     def _clear(self) -> None:
-        if self._beside is not None and self._fs.exists(self._beside):
+        if self._beside is not None and self._kind(self._beside) is not None:
             self._fs.rm(self._beside, recursive=True)
+
+    def _kind(self, place: str) -> str | None:
+        """What is there; unlike fsspec's `exists` and `isdir` this fails when the store does."""
+        try:
+            return self._fs.info(place)["type"]
+        except FileNotFoundError:
+            return None

@@ -155,7 +155,7 @@ class Writing:
         """Make a time's files appear; what is to be kept of them."""
         parts = list(self._parts[time].values())
         for part in parts:
-            part.finish(durable=self._plan.durable)
+            part.finish(durable=self._plan.durable and not self._plan.target.is_url)
         entries = [self._entry(time, part) for part in parts]
         if self.grows:
             for part, entry in zip(parts, entries, strict=True):
