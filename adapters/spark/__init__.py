@@ -21,7 +21,7 @@ from adapters.spark.executing import OnExecutors, RowError, on_executors, send_p
 from adapters.spark.reading import OrderedBatches, from_dataframe
 from adapters.spark.session import session
 from adapters.spark.streaming import StreamStatus, from_streaming
-from adapters.spark.writing import RegisteredSource, register_source, to_dataframe
+from adapters.spark.writing import RegisteredSource, TableTargetError, register_source, to_dataframe, write_table
 
 __all__ = [
     "CannotListen",
@@ -38,6 +38,7 @@ __all__ = [
     "SparkMissing",
     "SparkStreamError",
     "StreamStatus",
+    "TableTargetError",
     "from_dataframe",
     "from_streaming",
     "on_executors",
@@ -45,4 +46,5 @@ __all__ = [
     "send_packages",
     "session",
     "to_dataframe",
+    "write_table",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from adapters.arrow import RecordBatch
+from adapters.arrow import RecordBatch, pyarrow
 from adapters.spark import wire
 from adapters.spark.writing.log import Log, Offsets
 from adapters.spark.writing.packing import ROWS, Packing, arrow_schema, packed
@@ -268,6 +268,8 @@ class _Gather:
         self._upstream = upstream
         self._ctx = ctx
         self._nursery = nursery
+        self._most = 1
+        self._tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
         self._asking = False
         self._answer: Batch[Any] | Done | None = None
         self._failure: BaseException | None = None
@@ -281,7 +283,8 @@ class _Gather:
         found: list[Any] = []
         last: object = _Gather
         deadline = math.inf
-        while len(found) < ROWS:
+        count = 0
+        while count < ROWS:
             with trio.move_on_at(deadline):
                 await self.answered()
             if self._failure is not None:
@@ -297,6 +300,13 @@ class _Gather:
             if not found:
                 deadline = trio.current_time() + LINGER
             found.extend(batch.values)
+            if isinstance(found[0], self._tables):
+                # Each is as much as many rows.
+                self._most = 1
+                count = sum(table.num_rows for table in found)
+            else:
+                self._most = self._ctx.limit
+                count = len(found)
             if trio.current_time() > deadline:
                 break
         return found
@@ -316,7 +326,7 @@ class _Gather:
     async def _ask_beside(self) -> None:
         try:
             await self._ctx.breathe()
-            self._answer = await self._upstream.ask(self._ctx.limit)
+            self._answer = await self._upstream.ask(self._most)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - raised by `values`, after what came before

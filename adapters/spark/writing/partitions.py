@@ -1,0 +1,193 @@
+"""Partitions of a table, kept until they are whole and then written by one Spark job."""
+
+import datetime as dt
+import itertools
+import tempfile
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+import attrs
+
+from adapters.arrow import RecordBatch, pyarrow
+from adapters.spark.failures import job_error, unlogged
+from adapters.spark.writing.desk import desk_for
+from adapters.spark.writing.offer import Offer
+from adapters.spark.writing.packing import Packing, arrow_schema, spark_schema
+from adapters.spark.writing.swap import Folder, TableTargetError
+from pullstream.errors import CompositionError
+from pullstream.sources.values import values
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrameWriter, SparkSession
+    from pyspark.sql.types import StructType
+
+IN_MEMORY = 32 << 20
+"""Bytes of a time that are kept in memory; what is more goes to a temporary file."""
+
+_KINDS: Mapping[type, str] = {int: "long", dt.date: "date", str: "string"}
+
+_jobs = itertools.count(1)
+
+
+@attrs.frozen(eq=False)
+class Plan:
+    """What is to be written where."""
+
+    target: str
+    is_table: bool
+    schema: Any
+    format: str
+    time: str
+    options: Mapping[str, str]
+    session: "SparkSession | None"
+
+
+class Spool:
+    """The rows of one time, as Arrow has them."""
+
+    def __init__(self, packing: Packing, schema: Any, time: Hashable) -> None:
+        self._packing = packing
+        self._schema = schema
+        self._time = pyarrow().scalar(time, schema[-1].type)
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - open until it is written
+        self._writer = pyarrow().ipc.new_stream(self._file, schema)
+        self.time = time
+
+    def add(self, rows: Sequence[Any]) -> None:
+        """Keep some more."""
+        pa = pyarrow()
+        for batch in self._packing.batches(rows):
+            columns = [*batch.columns, pa.repeat(self._time, batch.num_rows)]
+            self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """What was kept."""
+        self._writer.close()
+        self._file.seek(0)
+        with pyarrow().ipc.open_stream(self._file) as reader:
+            yield from reader
+
+    def close(self) -> None:
+        """Keep it no longer."""
+        self._file.close()
+
+
+class Partitions:
+    """The table's end: gives spools, and has Spark write them."""
+
+    def __init__(self, session: "SparkSession", plan: Plan) -> None:
+        self._session = session
+        self._plan = plan
+        self._schema = spark_schema("write_table", plan.schema)
+        self._tag = f"pullstream-{uuid4().hex}"
+        self._offer: Offer | None = None
+        self._cancelled = False
+        self._kind: type | None = None
+        self._full: StructType
+        self._arrow: Any
+        self._folder: Folder | None = None
+        self._packing = Packing("write_table", arrow_schema(self._schema))
+        if plan.time in self._schema.names:
+            raise CompositionError(
+                f"write_table({plan.target!r}): the schema has a column {plan.time!r} already, where each row's time goes; "
+                f"leave it out of the schema, or give the time another name with time="
+            )
+
+    # ---- in the run's thread
+
+    def spool(self, time: Hashable) -> Spool:
+        """A place for the rows of a time."""
+        # A bool is an int, and a datetime a date, but they name other partitions.
+        kind = type(time)
+        if kind not in _KINDS or (self._kind or kind) is not kind or time == "":
+            raise TableTargetError(
+                f"write_table({self._plan.target!r}): the time {time!r} ({kind.__name__}) cannot name a partition: "
+                f"times are all whole numbers, all dates or all strings that are not empty; ps.restamp makes them so"
+            )
+        if self._kind is None:
+            self._kind = kind
+            self._full = deepcopy(self._schema).add(self._plan.time, _KINDS[kind])
+            self._arrow = arrow_schema(self._full)
+        return Spool(self._packing, self._arrow, time)
+
+    def cancel(self) -> None:
+        """Stop what `write` does; for another thread."""
+        self._cancelled = True
+        context = self._session.sparkContext
+        if context._jsc is not None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a stopped one has no jobs
+            context.cancelJobsWithTag(self._tag)
+
+    # ---- in a thread of its own
+
+    def write(self, spools: Sequence[Spool]) -> None:
+        """Write some times with one job; when it returns, they are in their places.
+
+        Raises:
+            SparkJobError: Spark could not.
+        """
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+
+        context = self._session.sparkContext
+        desk = desk_for(self._session)
+        name = f"write_table-{next(_jobs)}"
+        rows = values(itertools.chain.from_iterable(spool.batches() for spool in spools))
+        offer = Offer(name, rows, self._full, shown="what write_table has kept")
+        desk.offers[name] = offer
+        context.addJobTag(self._tag)
+        try:
+            with unlogged():
+                frame = self._session.read.format("pullstream").load(name)
+                writer = (
+                    frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)
+                )
+                if self._plan.format == "delta":
+                    self._replace(writer, spools)
+                else:
+                    self._publish(writer)
+        except (Py4JError, PySparkException) as exc:
+            raise job_error(exc) from None
+        finally:
+            context.removeJobTag(self._tag)
+            desk.call(offer.withdraw)
+            offer.over.wait()
+            del desk.offers[name]
+
+    def _publish(self, writer: "DataFrameWriter") -> None:
+        if self._folder is None:
+            path = self._location() if self._plan.is_table else self._plan.target
+            self._folder = Folder(self._session, path)
+            self._folder.mend()
+        beside = self._folder.beside()
+        try:
+            writer.save(beside)
+            if self._cancelled:
+                return
+            self._folder.publish(beside)
+        finally:
+            self._folder.discard(beside)
+        if self._plan.is_table:
+            self._session.catalog.recoverPartitions(self._plan.target)
+            self._session.catalog.refreshTable(self._plan.target)
+
+    def _replace(self, writer: "DataFrameWriter", spools: Sequence[Spool]) -> None:
+        """One transaction of Delta's."""
+        times = ", ".join(_literal(spool.time) for spool in spools)
+        writer.mode("overwrite").option("replaceWhere", f"`{self._plan.time}` IN ({times})").save(self._plan.target)
+
+    def _location(self) -> str:
+        """Where the table is; it is made if it is not there."""
+        if not self._session.catalog.tableExists(self._plan.target):
+            columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in self._full)
+            partitioned = f"USING {self._plan.format} PARTITIONED BY (`{self._plan.time}`)"
+            self._session.sql(f"CREATE TABLE {self._plan.target} ({columns}) {partitioned}")
+        described = self._session.sql(f"DESCRIBE TABLE EXTENDED {self._plan.target}").filter("col_name = 'Location'")
+        return cast("Any", described.first()).data_type
+
+
+def _literal(time: Hashable) -> str:
+    if isinstance(time, dt.date):
+        return f"DATE'{time}'"
+    return str(time) if isinstance(time, int) else "'" + str(time).replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,77 @@
+"""Folders of a table that appear whole: written beside, and renamed into their place, by Spark's own file system.
+
+Everything that is not in its place yet lies in the hidden folder `.pullstream` of the table, which Spark and pyarrow
+pass over: `new-…` holds what is being written, `old-…` what was there before, until the new is in its place.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from pullstream.errors import PullstreamError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HIDDEN = ".pullstream"
+
+
+class TableTargetError(PullstreamError):
+    """A table's folder cannot be written as was meant, or a time cannot be the name of one."""
+
+
+class Folder:
+    """A table's folder, on whatever file system Spark finds it."""
+
+    def __init__(self, session: "SparkSession", path: str) -> None:
+        context: Any = session.sparkContext
+        # Spark has no other way to its file systems than Java's.
+        self._path_of = context._jvm.org.apache.hadoop.fs.Path  # noqa: SLF001
+        self._root = self._path_of(path)
+        self._files = self._root.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+        self._root = self._files.makeQualified(self._root)
+
+    def mend(self) -> None:
+        """Put back what a killed run had taken out of its place, and remove what it left."""
+        hidden = self._path_of(self._root, HIDDEN)
+        for left in self._folders(hidden):
+            if left.getName().startswith("old-"):
+                for folder in self._folders(left):
+                    place = self._path_of(self._root, folder.getName())
+                    if not self._files.exists(place):
+                        self._rename(folder, place)
+        self._files.delete(hidden, True)  # noqa: FBT003 - Java's
+
+    def beside(self) -> str:
+        """A new hidden folder to write to."""
+        return str(self._path_of(self._root, f"{HIDDEN}/new-{uuid4().hex}").toString())
+
+    def publish(self, beside: str) -> None:
+        """Put every folder of `beside` in its place, instead of what is there; each is there whole, or not at all."""
+        old = self._path_of(self._root, f"{HIDDEN}/old-{uuid4().hex}")
+        for folder in self._folders(self._path_of(beside)):
+            place = self._path_of(self._root, folder.getName())
+            before = self._path_of(old, folder.getName())
+            if self._files.exists(place):
+                self._files.mkdirs(old)
+                self._rename(place, before)
+            self._rename(folder, place)
+        self._files.delete(old, True)  # noqa: FBT003
+        self.discard(beside)
+
+    def discard(self, beside: str) -> None:
+        """Remove what was written there, and the hidden folder if nobody else writes."""
+        self._files.delete(self._path_of(beside), True)  # noqa: FBT003
+        hidden = self._path_of(self._root, HIDDEN)
+        if self._files.exists(hidden) and not len(self._files.listStatus(hidden)):
+            self._files.delete(hidden, False)  # noqa: FBT003
+
+    def _rename(self, source: Any, target: Any) -> None:
+        if not self._files.rename(source, target):
+            raise TableTargetError(f"{source.toString()} could not be renamed to {target.toString()}")
+
+    def _folders(self, path: Any) -> Iterator[Any]:
+        if self._files.exists(path):
+            for status in self._files.listStatus(path):
+                if status.isDirectory():
+                    yield status.getPath()

@@ -1,0 +1,200 @@
+"""`write_table`: a partition of a table for every time, written by Spark when the time is complete."""
+
+import importlib.util
+import os
+import re
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import trio
+
+from adapters.files.writing.columns import Schema
+from adapters.spark.writing.packing import active_session
+from adapters.spark.writing.partitions import Partitions, Plan, Spool
+from pullstream.blueprint import Module, Sink, Site
+from pullstream.engine.context import Completed, Context
+from pullstream.errors import CompositionError, without_cancelled
+from pullstream.protocol import Batch, Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+AHEAD = 64
+"""How many complete times may wait for Spark before the stream has to."""
+
+_FORMATS = ("parquet", "orc", "delta")
+_TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}")
+
+
+def write_table(
+    target: str | os.PathLike[str],
+    schema: "str | StructType | Schema",
+    *,
+    format: str = "parquet",
+    time: str = "time",
+    options: Mapping[str, str] | None = None,
+    session: "SparkSession | None" = None,
+) -> Sink[Any, list[Hashable]]:
+    """Write a table through Spark, a partition per time, which appears when the time is complete.
+
+    `target` is a folder, as "delays/", a Path or a URI of any file system Spark knows, or the name of a table, as
+    "flights.delays", which is made if it does not exist. `schema` and values are those of `to_dataframe`; `time`
+    is the name of the column that is added for the time (a whole number, a date or a string), which the table is
+    partitioned by: `delays/time=2013-01-01/`. The result is the list of times, as they appeared.
+
+    Spark writes beside (in the hidden folder `.pullstream` of the target), and each folder is renamed into its place
+    when it is whole: after an error, an abort or a kill there are whole partitions only. A time that was there before
+    is replaced, so writing it again changes nothing; between the old one's leaving and the new one's coming it is not
+    there for a moment, and should the program be killed in that moment, the next run puts it back. What a killed run
+    left is cleared by the next: one program at a time writes to a table. On an object store a rename copies, and is not
+    one step; there take `format="delta"`, which writes a transaction, and needs the package delta-spark.
+
+    Values wait for their time's completion on this machine, in memory or, above 32 MB a time, in a temporary file.
+    Times that are complete while Spark writes are written together by the next job; at most 64 wait. `options` are
+    those of Spark's writer for the format, as `{"compression": "zstd"}`.
+
+    Raises:
+        CompositionError: the target, the schema, the format or the column cannot be.
+        TableTargetError: a time cannot name a partition, or a folder cannot be renamed.
+        SchemaError: a value does not fit the schema.
+        SparkJobError: Spark could not write.
+
+    ```python
+    ps.run(ps.pipe(delays, spark.write_table("delays/", "carrier STRING, minutes DOUBLE", time="day")))
+    ```
+    """
+    site = Site.here()
+    if format not in _FORMATS:
+        raise CompositionError(f"write_table() at {site} writes {', '.join(_FORMATS)}, and not {format!r}")
+    if format == "delta" and importlib.util.find_spec("delta") is None:
+        raise CompositionError(f"write_table() at {site} needs the package delta-spark for format='delta'")
+    text = os.fspath(target)
+    is_table = isinstance(target, str) and _TABLE.fullmatch(text) is not None
+    if not text or (is_table is False and isinstance(target, str) and "/" not in text):
+        raise CompositionError(
+            f"write_table() at {site} needs a folder, with a slash in it, or the name of a table, and got {text!r}"
+        )
+    if format == "delta" and is_table:
+        raise CompositionError(f"write_table() at {site} writes Delta to a folder, and {text!r} is a table's name")
+    if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"write_table() at {site} needs the name of a column as its time=, and got {time!r}")
+    plan = Plan(text, is_table, schema, format, time, dict(options or {}), session)
+    return Sink((Module("write_table", partial(_sink, plan), (text,), (("format", format), ("time", time))),))
+
+
+def _sink(plan: Plan, *_: object, **__: object) -> Callable[[Reader[Any], Context], Any]:
+    return _Writing(plan).body
+
+
+@attrs.define
+class _Due:
+    """A time that is complete, and the right to it."""
+
+    time: Hashable
+    spool: Spool
+    held: ExitStack
+
+
+class _Writing:
+    """One run: what waits for its completion, and what waits for Spark."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._open: dict[Hashable, Spool] = {}
+        self._due: list[_Due] = []
+        self._changed = trio.Event()
+        self._ended = False
+        self._failure: BaseException | None = None
+        self._written: list[Hashable] = []
+
+    async def body(self, upstream: Reader[Any], ctx: Context) -> list[Hashable]:
+        try:
+            async with trio.open_nursery() as nursery:
+                try:
+                    # Not before the first value is wanted; starting Spark may take seconds.
+                    partitions = await trio.to_thread.run_sync(self._begin)
+                    nursery.start_soon(self._write, partitions, nursery)
+                    await self._take(upstream, ctx, partitions)
+                except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
+                    self._fail(exc, nursery)
+        finally:
+            for spool in (*self._open.values(), *(due.spool for due in self._due)):
+                spool.close()
+        if self._failure is not None:
+            raise self._failure
+        return self._written
+
+    def _begin(self) -> Partitions:
+        return Partitions(active_session(self._plan.session), self._plan)
+
+    def _fail(self, exc: BaseException, nursery: trio.Nursery) -> None:
+        if without_cancelled(exc) is None:
+            raise exc
+        self._failure = self._failure or exc
+        nursery.cancel_scope.cancel()
+
+    async def _take(self, upstream: Reader[Any], ctx: Context, partitions: Partitions) -> None:
+        async for event in ctx.events(upstream):
+            match event:
+                case Batch(time, values):
+                    if time not in self._open:
+                        ctx.notify_at(time)
+                        self._open[time] = partitions.spool(time)
+                    self._open[time].add(values)
+                case Completed(time):
+                    held = ExitStack()
+                    held.enter_context(ctx.hold(time))
+                    self._due.append(_Due(time, self._open.pop(time), held))
+                    self._change()
+                    while len(self._due) >= AHEAD:
+                        await self._changed.wait()
+        self._ended = True
+        self._change()
+
+    async def _write(self, partitions: Partitions, nursery: trio.Nursery) -> None:
+        try:
+            while self._due or not self._ended:
+                if not self._due:
+                    await self._changed.wait()
+                    continue
+                due = list(self._due)
+                await _in_thread(partitions.write, partitions.cancel, [one.spool for one in due])
+                del self._due[: len(due)]
+                for one in due:
+                    self._written.append(one.time)
+                    one.spool.close()
+                    one.held.close()
+                self._change()
+        except BaseException as exc:  # noqa: BLE001 - handed to the sink, and raised there
+            self._fail(exc, nursery)
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+
+async def _in_thread(work: Callable[[Any], None], cancel: Callable[[], None], argument: Any) -> None:
+    """Do something in a thread; a cancellation stops it there, and waits until it has stopped."""
+    finished = threading.Event()
+
+    def working() -> None:
+        try:
+            work(argument)
+        finally:
+            finished.set()
+
+    def stopping() -> None:
+        while not finished.wait(0.05):
+            cancel()
+
+    try:
+        await trio.to_thread.run_sync(working, abandon_on_cancel=True)
+    except trio.Cancelled:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(stopping)
+        raise

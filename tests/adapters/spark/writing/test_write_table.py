@@ -1,0 +1,197 @@
+"""`write_table`: whole partitions, whatever happens; by Spark."""
+
+import datetime as dt
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+
+pytestmark = pytest.mark.spark
+
+
+def sales(count=40):
+    return ps.values([(f"item {n}", n) for n in range(count)], time=lambda row: row[1] // 10)
+
+
+def found(session, folder):
+    rows = session.read.parquet(str(folder)).collect()
+    return sorted((row.time, row.item, row.n) for row in rows)
+
+
+def names(folder):
+    return [path.name for path in folder.iterdir()]
+
+
+def expected(count=40):
+    return sorted((n // 10, f"item {n}", n) for n in range(count))
+
+
+SCHEMA = "item STRING, n BIGINT"
+
+
+class TestContents:
+    def test_a_partition_for_every_time(self, session, tmp_path):
+        """Spark finds the rows, their times as a column, and nothing but the partitions is in the folder."""
+        folder = tmp_path / "sales"
+        times = ps.run(ps.pipe(sales(), spark.write_table(folder, SCHEMA, session=session)))
+        assert times == [0, 1, 2, 3]
+        assert found(session, folder) == expected()
+        assert sorted(names(folder)) == ["time=0", "time=1", "time=2", "time=3"]
+
+    def test_writing_again_replaces(self, session, tmp_path):
+        """The same times written twice are there once, and others stay."""
+        for count in (40, 20):
+            ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=session)))
+        assert found(session, tmp_path) == expected()
+
+    def test_dates_and_other_formats(self, session, tmp_path):
+        """A date names its partition as Spark has it, and the options reach the writer."""
+        rows = ps.values([(n,) for n in range(3)], time=lambda row: dt.date(2013, 1, 1 + row[0]))
+        sink = spark.write_table(
+            tmp_path, "n BIGINT", format="orc", time="day", options={"compression": "zlib"}, session=session
+        )
+        ps.run(ps.pipe(rows, sink))
+        assert sorted(names(tmp_path)) == ["day=2013-01-01", "day=2013-01-02", "day=2013-01-03"]
+        assert list(tmp_path.glob("*/*.zlib.orc"))
+        assert [tuple(row) for row in session.read.orc(str(tmp_path)).sort("n").collect()] == [
+            (n, dt.date(2013, 1, 1 + n)) for n in range(3)
+        ]
+
+    def test_a_table_by_name(self, session):
+        """It is made if it is not there, and its new partitions are found by its name."""
+        session.sql("DROP TABLE IF EXISTS some_sales")
+        try:
+            for count in (20, 40):
+                ps.run(ps.pipe(sales(count), spark.write_table("some_sales", SCHEMA, session=session)))
+            rows = session.table("some_sales").collect()
+            assert sorted((row.time, row.item, row.n) for row in rows) == expected()
+        finally:
+            session.sql("DROP TABLE IF EXISTS some_sales")
+
+    def test_a_time_is_complete_when_it_is_in_its_place(self, session, tmp_path):
+        """What waits for the completion of a day may read the day."""
+
+        async def main():
+            async with ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)).open() as running:
+                await running.progress.completed(1)
+                return {"time=0", "time=1"} <= set(names(tmp_path))
+
+        assert trio.run(main)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("target", "options", "message"),
+        [
+            ("a folder", {}, "needs a folder, with a slash in it, or the name of a table"),
+            ("x/", {"format": "csv"}, "writes parquet, orc, delta, and not 'csv'"),
+            ("x/", {"format": "delta"}, "needs the package delta-spark"),
+            ("x/", {"time": ""}, "needs the name of a column"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_when_composing(self, target, options, message):
+        """The mistake is told where it was made."""
+        with pytest.raises(ps.CompositionError, match=message):
+            spark.write_table(target, SCHEMA, **options)
+
+    def test_a_column_cannot_be_the_time_as_well(self, session, tmp_path):
+        """The time has a column of its own."""
+        with pytest.raises(ps.CompositionError, match="a column 'n' already"):
+            ps.run(ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, time="n", session=session)))
+
+    def test_a_time_that_cannot_name_a_partition(self, session, tmp_path):
+        """A tuple is no column's value."""
+        rows = ps.values([("a", 1)], time=lambda row: (1, 2))
+        with pytest.raises(spark.TableTargetError, match=r"\(1, 2\) \(tuple\) cannot name a partition"):
+            ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
+
+
+class TestEndings:
+    def test_a_failure_leaves_whole_partitions(self, session, tmp_path, seconds_until_idle):
+        """What was complete before may be there; what was not is not, and nothing else is left."""
+        rows = ps.pipe(sales(1000), ps.map(lambda row: (row[0], row[1] * (1 // (25 - row[1]) + 1) and row[1])))
+        with pytest.raises(ZeroDivisionError):
+            ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)), limit=5)
+        assert set(names(tmp_path)) <= {"time=0", "time=1"}
+        assert seconds_until_idle() < 5
+
+    def test_spark_that_cannot_write_fails_the_run(self, session, tmp_path):
+        """A file in the folder's place is Spark's to refuse, and the run's failure."""
+        (tmp_path / "file").write_text("")
+        with pytest.raises(Exception, match="file"):
+            ps.run(ps.pipe(sales(), spark.write_table(tmp_path / "file", SCHEMA, session=session)))
+
+    def test_an_abort_leaves_whole_partitions(self, session, tmp_path, seconds_until_idle):
+        """An abort while Spark writes cancels the job, and leaves nothing beside."""
+        pushed = ps.pushable(1000)
+
+        async def main():
+            pipeline = ps.pipe(
+                pushed, ps.stamp(lambda row: row[1]), spark.write_table(tmp_path, SCHEMA, session=session)
+            )
+            async with pipeline.open() as running:
+                for n in range(50):
+                    await pushed.push((f"item {n}", n))
+                await trio.sleep(0.2)
+                await running.abort()
+
+        trio.run(main)
+        left = set(names(tmp_path)) if tmp_path.exists() else set()
+        assert all(name.startswith("time=") for name in left)
+        assert seconds_until_idle() < 5
+
+    def test_what_a_killed_run_left_is_put_right(self, session, tmp_path):
+        """A partition that was taken out of its place comes back, and what was half-written goes."""
+        ps.run(ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)))
+        old = tmp_path / ".pullstream" / "old-1"
+        old.mkdir(parents=True)
+        (tmp_path / "time=3").rename(old / "time=3")
+        half = tmp_path / ".pullstream" / "new-1" / "_temporary"
+        half.mkdir(parents=True)
+        assert found(session, tmp_path) == expected(30)
+        ps.run(ps.pipe(sales(10), spark.write_table(tmp_path, SCHEMA, session=session)))
+        assert found(session, tmp_path) == expected()
+        assert sorted(names(tmp_path)) == ["time=0", "time=1", "time=2", "time=3"]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
+    def test_a_kill_leaves_whole_partitions(self, session, tmp_path, seconds):
+        """Whenever the program is killed, each partition is whole or not there; and the next run makes all whole."""
+        program = f"""
+import sys
+sys.path.insert(0, {str(Path.cwd())!r})
+import pullstream as ps
+from adapters import spark
+session = spark.session()
+print("ready", flush=True)
+rows = ps.values([(f"item {{n}}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
+while True:
+    ps.run(ps.pipe(rows, spark.write_table({str(tmp_path)!r}, "item STRING, n BIGINT")), limit=500)
+"""
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            deadline = time.monotonic() + 60
+            while not list(tmp_path.glob("time=*")) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(seconds)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
+        whole = {n // 1000: 1000 for n in range(20_000)}
+        if list(tmp_path.glob("time=*")):
+            counts = dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect()))
+            assert counts.items() <= whole.items()
+        rows = ps.values([(f"item {n}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
+        ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
+        assert dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect())) == whole
+        assert not (tmp_path / ".pullstream").exists()
