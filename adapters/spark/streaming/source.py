@@ -156,7 +156,8 @@ class StreamSource(Beside[Any]):
             self._values, self._given = (), 0
             if self._over:
                 # When this has been answered: until then the right to its time is needed.
-                self._token.run_sync_soon(self._handed_on)
+                self._moving()
+                self._token.run_sync_soon(self._answered)
         assert self._batch is not None, "there are rows of a micro-batch only while there is one"
         return Batch(self._batch, part)
 
@@ -195,8 +196,7 @@ class StreamSource(Beside[Any]):
             case Broken(failure):
                 self._ending = failure
                 self.changed()
-        if self._task is not None and not self._replied:
-            self.run.standstill.enter(self._task)
+        self._waiting()
 
     def _begin(self, batch: int, query: str) -> None:
         self._batch, self._over, self._committing = batch, False, None
@@ -219,6 +219,10 @@ class StreamSource(Beside[Any]):
             self.seat.advance(batch)
             self._waits_to_begin = True
         self.changed()
+
+    def _answered(self) -> None:
+        self._handed_on()
+        self._waiting()
 
     def _handed_on(self) -> None:
         """All rows of the micro-batch have been answered, if they have: nothing more will come at its time."""
@@ -247,9 +251,18 @@ class StreamSource(Beside[Any]):
 
     def _reply(self, reply: Reply) -> None:
         self._replied = True
+        self._moving()
+        self._query.reply(reply)
+
+    def _moving(self) -> None:
+        """Something is under way that the run does not see."""
         if self._task is not None:
             self.run.standstill.leave(self._task)
-        self._query.reply(reply)
+
+    def _waiting(self) -> None:
+        """Nothing is, if the body waits for a reply."""
+        if self._task is not None and not self._replied:
+            self.run.standstill.enter(self._task)
 
     async def _run(self) -> None:
         """Run the query, in a thread, to its end."""

@@ -75,7 +75,8 @@ def landing(session, tmp_path):
 
 
 JAVAS_OWN = set()
-"""Threads in which Java says what it has collected; it keeps them from some time on."""
+"""Threads that the bridge to Java keeps from some time on: for its server of callbacks, for what Java has collected,
+and for a query that a test starts by Spark's own means."""
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +90,6 @@ def nothing_left(session, seconds_until_idle):
     while left := {t for t in set(threading.enumerate()) - before if not t.name.startswith("Trio thread")}:
         if time.monotonic() > deadline:
             JAVAS_OWN.update(left)
-            assert len(JAVAS_OWN) <= 2, JAVAS_OWN
+            assert len(JAVAS_OWN) <= 3, JAVAS_OWN
             break
         time.sleep(0.01)
