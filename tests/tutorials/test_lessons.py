@@ -8,7 +8,12 @@ import pytest
 from pullstream.checker import RULES
 from tutorials.lesson import code, pieces, promised
 
-CHAPTERS = ["tutorials.what_a_pull_is", "tutorials.writing_your_own", "tutorials.when_is_it_done"]
+CHAPTERS = [
+    "tutorials.what_a_pull_is",
+    "tutorials.writing_your_own",
+    "tutorials.when_is_it_done",
+    "tutorials.killed_and_resumed",
+]
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
 

@@ -1,0 +1,283 @@
+r"""Killed and resumed: from a folder of files to a file a day, with nothing lost and nothing twice.
+
+A chapter to read from top to bottom, and a program to run: `python -m tutorials.killed_and_resumed`. It comes after
+`when_is_it_done`. When you have read it, you can write a job that reads files and writes files, kill it at any moment,
+start it again and have what you would have had without.
+
+Who processes a month of files for a night wants three things of a job that died at four in the morning: what is in the
+results' folder is right, it need not be done again, and what is missing comes. The first is a file's completion: a
+day's file appears, whole, when its day is complete, and not before. The other two take a *journal*, a file in which the
+run notes, whenever a time has completed at its sinks, that it has, with what its modules know as of then.
+
+Below, a tea house keeps its receipts, a file a day, and wants to know what it has taken since Monday. A service says
+what things cost, and is slow, so that there is time to be killed in.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import trio
+from rich.console import Console
+
+import pullstream as ps
+from adapters import files
+from adapters.display import display
+from tutorials.lesson import say, tell
+
+RECEIPTS = {
+    "2026-03-02": ["tea,2", "rice,1", "tea,1"],
+    "2026-03-03": ["rice,3", "tea,4", "salt,1"],
+    "2026-03-04": ["tea,1", "tea,1", "rice,2"],
+    "2026-03-05": ["salt,2", "rice,1", "tea,5"],
+    "2026-03-06": ["tea,3", "salt,1", "rice,1"],
+}
+
+
+@contextmanager
+def tea_house() -> Generator[Path]:
+    """A folder of its own to work in, with the receipts of five days."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        Path("receipts").mkdir()
+        for day, lines in RECEIPTS.items():
+            Path(f"receipts/{day}.csv").write_text("\n".join(["item,count", *lines, ""]))
+        yield Path(folder)
+
+
+async def known(sale: Any) -> tuple[str, int]:
+    """What was sold, and for how much."""
+    return sale.item, sale.count * {"tea": 3, "rice": 5, "salt": 1}[sale.item]
+
+
+async def asked(sale: Any) -> tuple[str, int]:
+    """The same, from a slow service."""
+    await trio.sleep(0.1)
+    return await known(sale)
+
+
+def takings(priced: Callable[[Any], Awaitable[tuple[str, int]]] = known) -> ps.Pipeline[list[Any]]:
+    """The job: for every day, and everything sold on it, what it has brought in since Monday."""
+    return ps.pipe(
+        files.read_csv("receipts/*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d")),  # each file at the day of its name
+        ps.map_async(priced, width=1),
+        ps.running(ps.agg.sum(lambda sold: sold[1]), key=lambda sold: sold[0]),  # goes on from day to day
+        ps.map(lambda sum_: {"item": sum_[0], "total": sum_[1]}),
+        files.write_jsonl("days/{time}.jsonl"),  # appears when its day is complete
+    )
+
+
+def results() -> dict[str, bytes]:
+    """What is in the results' folder."""
+    return {path.name: path.read_bytes() for path in sorted(Path("days").glob("*.jsonl"))}
+
+
+def undisturbed() -> dict[str, bytes]:
+    """What is there after a run that nobody kills."""
+    with tea_house():
+        ps.run(takings())
+        return results()
+
+
+def job(killed_after: str = "") -> None:
+    """What runs in a process of its own: the job, with a journal; on the day after `killed_after`, kill -9."""
+
+    async def looks_on(running: ps.Running[Any]) -> None:
+        if running.resumed_at:
+            print("  goes on at", *running.resumed_at, flush=True)
+        if killed_after:
+            await running.progress.completed(killed_after)
+            await trio.sleep(0.25)  # the next day is under way
+            os.kill(os.getpid(), signal.SIGKILL)
+        await running.wait()
+        (prices,) = [row.values_in for row in running.counters() if row.module == "map_async"]
+        print(f"  has asked for {prices} prices")
+
+    ps.run(takings(asked), journal="journal.sqlite", beside=looks_on)
+
+
+def start(killed_after: str = "") -> "subprocess.Popen[bytes]":
+    """Start the job: `python -m tutorials.killed_and_resumed job [DAY]`."""
+    command = [sys.executable, "-m", "tutorials.killed_and_resumed", "job", killed_after]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE)  # noqa: S603 - itself
+
+
+def finish(process: "subprocess.Popen[bytes]") -> None:
+    """Wait for it, and print what it printed, and how it ended."""
+    printed, _ = process.communicate()
+    print(printed.decode(), end="")
+    how = signal.Signals(-process.returncode).name if process.returncode < 0 else f"code {process.returncode}"
+    print(f"  ends by {how}")
+
+
+def a_file_a_day() -> None:
+    """1. From a folder of files to a file a day.
+
+    `read_csv` reads the files that a pattern matches, in threads, a block at a time; `name_time` takes a day from each
+    name, and they are read in the order of their days. The same goes for text, JSON Lines, Parquet and Arrow, packed
+    or not, in a bucket or on a disk. `running` sums up from day to day. `write_jsonl` writes a file for every day,
+    beside its place, and renames it when the day is complete: what is there is whole, whatever happens.
+    """
+    with tea_house():
+        ps.run(takings())
+        for name, lines in results().items():
+            print(name, *lines.decode().splitlines())
+    # | 2026-03-02.jsonl {"item": "tea", "total": 9} {"item": "rice", "total": 5}
+    # | 2026-03-03.jsonl {"item": "rice", "total": 20} {"item": "tea", "total": 21} {"item": "salt", "total": 1}
+    # | 2026-03-04.jsonl {"item": "tea", "total": 27} {"item": "rice", "total": 30}
+    # | 2026-03-05.jsonl {"item": "salt", "total": 3} {"item": "rice", "total": 35} {"item": "tea", "total": 42}
+    # | 2026-03-06.jsonl {"item": "tea", "total": 51} {"item": "salt", "total": 4} {"item": "rice", "total": 40}
+
+
+def killed() -> None:
+    """2. Killed, and started again.
+
+    The same job in a process of its own, and with a journal: `run(..., journal="journal.sqlite")`, see `job`. On
+    Wednesday it is killed by SIGKILL, which no program sees coming. Two days are there, and no trace of a third. Then
+    the same command again. It goes on at Wednesday; and what comes is, to the byte, what an undisturbed run gives,
+    though nobody asks a second time what was sold on Monday and on Tuesday. What the sums were then, the journal knew.
+    """
+    with tea_house():
+        for killed_after in ("2026-03-03", ""):
+            print("start")
+            finish(start(killed_after))
+            print(" ", *results())
+        print(f"the same as undisturbed: {results() == undisturbed()}")
+    # | start
+    # |   ends by SIGKILL
+    # |   2026-03-02.jsonl 2026-03-03.jsonl
+    # | start
+    # |   goes on at 2026-03-04
+    # |   has asked for 9 prices
+    # |   ends by code 0
+    # |   2026-03-02.jsonl 2026-03-03.jsonl 2026-03-04.jsonl 2026-03-05.jsonl 2026-03-06.jsonl
+    # | the same as undisturbed: True
+
+
+def again_and_again() -> None:
+    """3. Again and again, at any moment.
+
+    Here the job is killed at moments that nobody has chosen: while Python starts, while it reads, while a file is
+    renamed, while the journal is written. What it takes for that to be safe is one rule: a time from which everything
+    that it leads to is complete in the journal is dropped where it comes up; all else is done again. A day may so be
+    written twice, if the run was killed after the renaming and before the note; but it is the same day, with the same
+    name and the same bytes. Effects that are *idempotent by time* make an exactly-once of an at-least-once.
+    """
+    moments = Random()  # noqa: S311 - no secret
+    with tea_house():
+        for _ in range(3):
+            process = start()
+            time.sleep(moments.uniform(0.3, 1.5))
+            process.kill()
+            process.communicate()
+        with start() as process:
+            process.communicate()
+        print(f"the same as undisturbed: {results() == undisturbed()}")
+    # | the same as undisturbed: True
+
+
+def state() -> None:
+    """4. A state of your own.
+
+    What lasts beyond a time is what makes resuming hard: a sum, a session, who has been here before. The modules that
+    come with the toolkit save theirs. Your own does, if it keeps it in `ctx.memory`, a dict that is told at which time
+    it changes. What the journal saves is the dict as of the times that are complete, whatever has come meanwhile.
+
+    Below, `records` tells of each day that beats all days before; a failure stands for the kill. That the third day's
+    26 is no record, the second run can only know from the journal: it never saw the 28.
+    """
+
+    @ps.transformer
+    async def records(upstream: ps.Reader[int], ctx: ps.Context) -> AsyncIterator[ps.Batch[str]]:
+        async for batch in ctx.batches(upstream):
+            for taken in batch.values:
+                if taken > ctx.memory.get("most", 0):
+                    ctx.memory.at(batch.time)["most"] = taken
+                    yield ps.Batch(batch.time, [f"{taken} is a record"])
+
+    trouble = ["the till is stuck"]
+
+    def counted(taken: int) -> int:
+        if taken == 26 and trouble:
+            raise RuntimeError(trouble.pop())
+        return taken
+
+    days = ps.values([(1, 12), (2, 28), (3, 26), (4, 27), (5, 31)], time=lambda day: day[0])
+    job = ps.pipe(days, ps.map(lambda day: day[1]), ps.map(counted), records(), ps.at_completion(print))
+    with tea_house():
+        for _ in range(2):
+            try:
+                ps.run(job, journal="journal.sqlite")
+            except RuntimeError as error:
+                print(f"failed: {error}")
+    # | 1 ['12 is a record']
+    # | 2 ['28 is a record']
+    # | failed: the till is stuck
+    # | 5 ['31 is a record']
+
+
+def refused() -> None:
+    """5. What is refused.
+
+    A journal goes with one pipeline. To go on with another would give results that no undisturbed run could have given;
+    so it is refused, with what has changed. So is a second run with a journal that is in use.
+    """
+
+    async def two_at_once() -> None:
+        async with takings().open(journal="journal.sqlite"), takings().open(journal="journal.sqlite"):
+            pass
+
+    with tea_house():
+        ps.run(takings(), journal="journal.sqlite")
+        for attempt in (lambda: ps.run(takings(asked), journal="journal.sqlite"), lambda: trio.run(two_at_once)):
+            try:
+                attempt()
+            except ps.JournalError as error:
+                say(error)
+    # | the journal journal.sqlite belongs to another pipeline: module 2 was map_async(known, 1, ordered=True), and
+    # |   is map_async(asked, 1, ordered=True). Run the one it belongs to, or begin anew with another journal
+    # | the journal journal.sqlite is in use: another run goes on with it. Two runs with one journal would do
+    # |   everything twice; wait for it to end, or give each a journal of its own
+
+
+def shown() -> None:
+    """6. What it is doing.
+
+    A job that takes a night should say how it is getting on. `beside=` takes an async function that looks on while a
+    pipeline runs, as `looks_on` did above; `display()` makes one that shows the frontier, what is done, values per
+    second and which module is the one that works; and when nothing moves, why. On a terminal it is live; here, as in
+    a log, it says a line at the end. Everything that is not the same in every run is left out.
+    """
+    with tea_house(), Path("log").open("w+") as log:
+        ps.run(takings(), journal="journal.sqlite", beside=display(console=Console(file=log, width=100)))
+        log.seek(0)
+        for line in log:
+            print(line.partition(" in 0:")[0] if "finished" in line else line[:36].rstrip())
+    # | finished
+    # | module                in       out
+    # | read_csv                        15
+    # |   5 of 5 files read
+    # | map_async             15        15
+    # | running               15        13
+    # | map                   13        13
+    # | write_jsonl           13
+
+
+def main() -> None:
+    """Tell the chapter; or, as the chapter itself asks for it, do the job."""
+    if sys.argv[1:2] == ["job"]:
+        job(*sys.argv[2:])
+    else:
+        tell(__name__)
+
+
+if __name__ == "__main__":
+    main()
