@@ -4,6 +4,8 @@ Importing this loads no pyspark; using it does. `session` gives a session, findi
 `reading` holds `from_dataframe`, a DataFrame as a source, `streaming` `from_streaming`, the micro-batches of a
 streaming one, `executing` `on_executors`, transformers in Spark's own workers, and `writing` `to_dataframe`, a source
 as a DataFrame.
+streaming one, and `writing` `to_dataframe`, a source as a DataFrame.
+streaming one; `executing` has `on_executors`, transformers inside Spark's own workers.
 """
 
 from adapters.arrow import NullTimeError
@@ -17,7 +19,7 @@ from adapters.spark.errors import (
     SparkMissing,
     SparkStreamError,
 )
-from adapters.spark.executing import OnExecutors, RowError, on_executors, send_packages
+from adapters.spark.executing import OnExecutors, RowError, on_executors, reduce_by_key, send_packages
 from adapters.spark.reading import OrderedBatches, from_dataframe
 from adapters.spark.session import session
 from adapters.spark.streaming import StreamStatus, from_streaming
@@ -43,6 +45,7 @@ __all__ = [
     "from_streaming",
     "on_executors",
     "register_source",
+    "reduce_by_key",
     "send_packages",
     "session",
     "to_dataframe",

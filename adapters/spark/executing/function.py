@@ -88,8 +88,8 @@ def on_executors(
     given: they are filled with the time of the answer, and the key.
 
     The blueprints are pickled; a failure arrives with the exception's own name, message and notes. A partition whose
-    task fails is tried again by Spark, from its beginning. When Spark has enough (`limit`) the stream is aborted; when a
-    stream has enough (`take`) Spark still reads the rest of its partition, and drops it.
+    task fails is tried again by Spark, from its beginning. When Spark has enough (`limit`) the stream is aborted; when
+    a stream has enough (`take`) Spark still reads the rest of its partition, and drops it.
 
     Raises:
         CompositionError: an argument cannot be what it should be, or a module cannot be pickled. Columns are looked at
@@ -130,6 +130,11 @@ def _composed(transformers: Sequence[object], site: Site) -> tuple[Module, ...]:
             )
     composed: Blueprint = cast("Any", pipe)(*transformers)
     return composed.modules
+
+
+def time_column(df: "DataFrame", time: "str | Column | None") -> "Column | None":
+    """A DataFrame's time, checked."""
+    return None if time is None else _Frame(df).column("time", time, _TIMES)[1]
 
 
 class _Frame:
