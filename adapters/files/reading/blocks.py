@@ -1,12 +1,13 @@
 """Blocks of whole lines, with their places in the file."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import attrs
 
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.pieces import Start
+from adapters.files.reading.pieces import Bad, Start, Values, problem_of
 from adapters.files.reading.places import File
 from adapters.files.reading.streams import Raw, Stream, compression_of, explained
 
@@ -27,6 +28,10 @@ class Block:
     data: bytes
     line: int
     offset: int
+
+    def start(self, stream: Stream) -> Start | None:
+        """Where to begin to read it again; None if that is the beginning of the file."""
+        return Start(self.offset, self.line) if stream.plain else None
 
     @property
     def lines(self) -> list[bytes]:
@@ -115,3 +120,28 @@ def records(block: Block, quote: bytes | None) -> list[bytes]:
             rows.append(row)
             row = b""
     return [*rows, row] if row else rows
+
+
+def one_by_one(
+    file: File, block: Block, start: Start | None, parse: Callable[[bytes], Any], *, blank: bool
+) -> Iterator[Values | Bad]:
+    """Lines parsed each by itself, which is slow, to find those that are bad; with `blank`, empty ones count."""
+    good: list[Any] = []
+    begin = block.line
+    for number, line in enumerate(block.lines, begin):
+        problem: Exception | None = None
+        if blank or line.strip():
+            try:
+                good.append(parse(line))
+                continue
+            except (ValueError, TypeError) as exc:
+                problem = exc
+        if good:
+            yield Values(good, begin, start)
+        good, begin = [], number + 1
+        if problem is not None:
+            error = FileReadError(file.path, problem_of(problem), number)
+            error.__cause__ = problem
+            yield Bad(line, error, start)
+    if good:
+        yield Values(good, begin, start)

@@ -55,11 +55,15 @@ class Csv(Format):
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
             sieve = Sieve(file, partial(self._parse, names, parts, agreed), raw.stop.look, quote, parts.strict)
-            for block in self._skipped(chain([head], rest), self.read.skip_rows_after_names):
+            body = self._skipped(chain([head], rest), self.read.skip_rows_after_names)
+            if start.at:
+                raw.seek(start.at)
+                body = blocks(file.path, stream, self.block_size, start, quote)
+            for block in body:
                 if block.data.strip():
                     if agreed.schema is None:
                         agreed.settle(file, self._inferred(file, block.data, names, parts))
-                    yield from sieve.pieces(block, block.offset if stream.plain else None)
+                    yield from sieve.pieces(block, block.start(stream))
 
     def _quote(self) -> bytes | None:
         """The quote within which lines may end, if they may."""
@@ -283,7 +287,8 @@ def read_csv(
     def format(compression: str | None, size: int) -> Format:
         return Csv(compression, size, wanted, schema, read, parse, convert)
 
-    return files_source(name, paths, format, options, as_=as_, on_error=on_error)
+    told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema, "delimiter": delimiter}
+    return files_source(name, paths, format, options, as_=as_, on_error=on_error, told=told)
 
 
 _READING = ("column_names", "autogenerate_column_names", "skip_rows", "skip_rows_after_names", "encoding")

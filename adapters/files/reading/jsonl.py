@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import Unpack, override
 
 from adapters.arrow import As, pyarrow, shape_argument
-from adapters.files.reading.blocks import Block, blocks, opened
+from adapters.files.reading.blocks import Block, blocks, one_by_one, opened
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.options import (
     Options,
@@ -27,7 +27,6 @@ from adapters.files.reading.pieces import (
     Values,
     arrow_types,
     decoded,
-    one_by_one,
 )
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
@@ -58,10 +57,10 @@ class Objects(Format):
                 if values is not None:
                     if self.columns is not None:
                         values = [chosen(self.columns, value) for value in values]
-                    yield Values(values, block.line, block.offset if stream.plain else None)
+                    yield Values(values, block.line, block.start(stream))
                     continue
                 parse = partial(_parsed, self.columns)
-                yield from one_by_one(file, block.lines, block.line, parse, blank=False)
+                yield from one_by_one(file, block, block.start(stream), parse, blank=False)
 
 
 def _scanned(data: bytes) -> list[Any] | None:
@@ -115,7 +114,7 @@ class Tables(Format):
             for block in blocks(file.path, stream, self.block_size, start):
                 if agreed.schema is None:
                     self._settle(file, block, agreed)
-                yield from sieve.pieces(block, block.offset if stream.plain else None)
+                yield from sieve.pieces(block, block.start(stream))
 
     def _settle(self, file: File, block: Block, agreed: Agreed) -> None:
         """Have the first block say which columns there are, as far as nobody has."""
@@ -131,7 +130,7 @@ class Tables(Format):
 
     def _in_order(self, block: Block, names: list[str]) -> list[str]:
         """The columns as the first line has them, and then the others; pyarrow begins with those of the schema."""
-        first = next((line for line in map(self._wanted, block.lines) if line is not None), b"{}")
+        first = next((line for line in (self._wanted(line, {}) for line in block.lines) if line is not None), b"{}")
         order: list[str] = [*json.loads(first), *names]
         return sorted(names, key=order.index)
 
@@ -145,24 +144,25 @@ class Tables(Format):
         try:
             return parse(block.data)
         except pa.ArrowException:
-            good = [line for line in map(self._wanted, block.lines) if line is not None]
+            # What is said is not asked for, and what is in nobody's way may be anything.
+            good = [line for line in (self._wanted(line, given) for line in block.lines) if line is not None]
         try:
             return parse(b"\n".join(good)) if good else pa.table({})
         except pa.ArrowException as exc:
             told = f"has lines that do not go together: {exc}; say schema=, choose columns=, or read it as_='dicts'"
             raise FileReadError(file.path, told) from exc
 
-    def _wanted(self, line: bytes) -> bytes | None:
-        """What a line has of the columns that are wanted; None if it is no object."""
+    def _wanted(self, line: bytes, given: Mapping[str, Any]) -> bytes | None:
+        """What a line has of the columns that are wanted, without those `given`; None if it is no object."""
         try:
             value: Any = json.loads(line)
         except (ValueError, RecursionError):
             return None
         if not isinstance(value, dict):
             return None
-        if self.columns is None:
-            return line
-        return json.dumps({name: value[name] for name in self.columns if name in value}).encode()
+        members: dict[str, Any] = value
+        wanted = members if self.columns is None else self.columns
+        return json.dumps({name: members[name] for name in wanted if name in members and name not in given}).encode()
 
     def _parse(self, agreed: Agreed, data: bytes) -> Any:
         table = _read_json(data, agreed.schema, "error" if self.columns is None else "ignore")
@@ -251,4 +251,5 @@ def read_jsonl(
             return Objects(encoding, compression, size, wanted)
         return Tables(encoding, compression, size, wanted, schema)
 
-    return files_source("read_jsonl", paths, format, options, as_=as_, on_error=on_error)
+    told = {"as_": None if as_ == "dicts" else as_, "columns": wanted, "schema": schema}
+    return files_source("read_jsonl", paths, format, options, as_=as_, on_error=on_error, told=told)

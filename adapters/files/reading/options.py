@@ -52,6 +52,7 @@ def files_source(
     *,
     as_: str = "rows",
     on_error: Any = "fail",
+    told: Mapping[str, Any] | None = None,
 ) -> Source[Any]:
     """A source of what a format reads; refuses options that mean nothing."""
     unknown = sorted(set(options) - _KNOWN)
@@ -81,8 +82,11 @@ def files_source(
         follow,
         every,
     )
-    shown = paths if isinstance(paths, (str, list, tuple)) else str(paths)
-    return Source(with_policy(Module(name, _Opened(plan), (shown,)), on_error))
+    shown = [str(path) for path in plan.paths] if len(plan.paths) > 1 else plan.paths[0]
+    # What was said is shown, and tells one pipeline from another.
+    given = {**(told or {}), **options}
+    said = tuple((key, value) for key, value in given.items() if value is not None)
+    return Source(with_policy(Module(name, _Opened(plan), (shown,), said), on_error))
 
 
 class _Opened:
@@ -91,8 +95,7 @@ class _Opened:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
-    def __call__(self, shown: object, *, on_error: object = "fail") -> FilesSource:
-        del shown
+    def __call__(self, _shown: object, *, on_error: object = "fail", **_said: object) -> FilesSource:
         return FilesSource(self._plan, on_error=on_error)
 
 

@@ -80,7 +80,7 @@ class Parquet(Format):
                         batch = next(batches, None)
                     if batch is None:
                         break
-                    yield Table(self.typed.cast(file, batch, agreed), None, group)
+                    yield Table(self.typed.cast(file, batch, agreed), None, Start(group))
 
 
 @attrs.frozen
@@ -97,7 +97,7 @@ class Ipc(Format):
                 self.typed.settle(file, batch.schema, agreed)
             for begin in range(0, len(batch), ROWS):
                 part = self.typed.cast(file, batch.slice(begin, ROWS), agreed)
-                yield Table(part, None, start.at + number)
+                yield Table(part, None, Start(start.at + number))
 
     def _batches(self, file: File, raw: Raw, start: Start) -> Iterator[RecordBatch]:
         ipc = import_module("pyarrow.ipc")
@@ -176,8 +176,15 @@ def read_parquet(
     schema_argument("read_parquet", schema)
     typed = _Typed(wanted, schema)
     given = dict(parquet_options or {})
+    told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema}
     return files_source(
-        "read_parquet", paths, lambda _compression, _size: Parquet(typed, given), options, as_=as_, on_error=on_error
+        "read_parquet",
+        paths,
+        lambda *_: Parquet(typed, given),
+        options,
+        as_=as_,
+        on_error=on_error,
+        told=told,
     )
 
 
@@ -229,6 +236,13 @@ def read_arrow(
     wanted = columns_argument("read_arrow", columns, options.get("time"))
     schema_argument("read_arrow", schema)
     typed = _Typed(wanted, schema)
+    told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema}
     return files_source(
-        "read_arrow", paths, lambda compression, _size: Ipc(typed, compression), options, as_=as_, on_error=on_error
+        "read_arrow",
+        paths,
+        lambda how, _: Ipc(typed, how),
+        options,
+        as_=as_,
+        on_error=on_error,
+        told=told,
     )

@@ -1,7 +1,7 @@
 """What formats make of files: pieces of values or of tables, and what is bad among them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -21,7 +21,7 @@ class Values:
 
     values: list[Any]
     line: int | None = None
-    start: int | None = None
+    start: "Start | None" = None
 
 
 @attrs.frozen
@@ -30,7 +30,7 @@ class Table:
 
     batch: RecordBatch
     line: int | None = None
-    start: int | None = None
+    start: "Start | None" = None
 
 
 @attrs.frozen
@@ -39,6 +39,7 @@ class Bad:
 
     value: Any
     error: Exception
+    start: "Start | None" = None
 
 
 Piece = Values | Table | Bad
@@ -71,9 +72,17 @@ class Start:
 class Agreed:
     """The columns that all files of a source have, and their types; the first file says which."""
 
-    def __init__(self) -> None:
+    def __init__(self, saved: bytes | None = None) -> None:
         self.schema: Any = None
         self._path = ""
+        if saved is not None:
+            pa = pyarrow()
+            self.schema = pa.ipc.read_schema(pa.BufferReader(saved))
+            self._path = "what an earlier run read"
+
+    def saved(self) -> bytes:
+        """The columns and types, for a journal."""
+        return self.schema.serialize().to_pybytes()
 
     def settle(self, file: File, schema: Any) -> None:
         """The first file has said its columns."""
@@ -127,31 +136,6 @@ def arrow_types(schema: Any) -> dict[str, Any]:
         return {field.name: field.type for field in schema}
     given: Mapping[str, Any] = schema or {}
     return {name: pa.type_for_alias(kind) if isinstance(kind, str) else kind for name, kind in given.items()}
-
-
-def one_by_one(
-    file: File, lines: Iterable[bytes], first: int, parse: Callable[[bytes], Any], *, blank: bool
-) -> Iterator[Values | Bad]:
-    """Lines parsed each by itself, which is slow, to find those that are bad; with `blank`, empty ones count."""
-    good: list[Any] = []
-    begin = first
-    for number, line in enumerate(lines, first):
-        if not blank and not line.strip():
-            if good:
-                yield Values(good, begin)
-            good, begin = [], number + 1
-            continue
-        try:
-            good.append(parse(line))
-        except (ValueError, TypeError) as exc:
-            if good:
-                yield Values(good, begin)
-            good, begin = [], number + 1
-            error = FileReadError(file.path, problem_of(exc), number)
-            error.__cause__ = exc
-            yield Bad(line, error)
-    if good:
-        yield Values(good, begin)
 
 
 def decoded(data: bytes) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import has_magic
 from importlib import import_module
 from typing import Any, TypeAlias
-from zipfile import BadZipFile
+from zipfile import is_zipfile
 
 import attrs
 
@@ -117,11 +117,11 @@ class Places:
         # An archive is a file system that holds a file open: one for this run, which can be closed with it.
         own = {"skip_instance_cache": True} if chained else {}
         try:
+            if path.startswith("zip://"):
+                _check_archive(path, rest, options)
             fs, key = import_module("fsspec.core").url_to_fs(path, **{**own, **options})
         except FileNotFoundError:
             raise NoFilesError(path, "does not exist") from None
-        except BadZipFile as exc:
-            raise FileReadError(path, f"cannot be opened: {exc}") from exc
         if chained:
             self._ours.append(fs)
         return Place(path, key, fs, f"::{rest}" if chained else "")
@@ -147,6 +147,13 @@ class Places:
                 close = getattr(part, "close", None)
                 if close is not None:
                     close()
+
+
+def _check_archive(path: str, archive: str, options: Mapping[str, Any]) -> None:
+    """Refuse what is no archive; fsspec, which finds out too, would leave it open."""
+    with import_module("fsspec").open(archive or options["fo"], "rb") as file:
+        if not is_zipfile(file):
+            raise FileReadError(path, "cannot be opened: the file is no zip archive")
 
 
 def again(file: File) -> File | None:

@@ -10,6 +10,7 @@ import attrs
 
 from adapters.arrow import Shape
 from adapters.files.reading.errors import FileChangedError, FileReadError
+from adapters.files.reading.past import Past, Place, Turn
 from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start
 from adapters.files.reading.places import File, Places
 from adapters.files.reading.streams import Raw, Stop, explained
@@ -18,6 +19,9 @@ from adapters.files.reading.watch import Watch
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
 from timely import less_equal
+
+SCHEMA: Final = ("schema",)
+"""The key at which a journal has the columns that files have agreed on."""
 
 MOST_TIMELESS: Final = 10_000
 """So much may be bad before the first value that has a time."""
@@ -49,20 +53,38 @@ class Wait:
     """There is no new file at the moment."""
 
 
-Found = Stretch | Floor | Wait
+@attrs.frozen
+class Decided:
+    """What a later run with the same journal must know, whatever it has to do again."""
+
+    key: Hashable
+    value: Any
+
+
+@attrs.frozen
+class Reached:
+    """Where what is at a time stands."""
+
+    time: Hashable
+    place: Place
+
+
+Found = Stretch | Floor | Wait | Decided | Reached
 
 
 class Reading:
     """Reads files, a step at a time, each step in whatever thread; `close` may come at any time, from another."""
 
-    def __init__(self, plan: Plan, *, catches: bool) -> None:
+    def __init__(self, plan: Plan, past: Past, *, catches: bool) -> None:
         self._plan = plan
+        self._past = past
         self._catches = catches
         self._lock = Lock()
         self._stop = Stop()
         self._steps: Generator[list[Found]] | None = None
+        self._agreed = Agreed(past.schema)
         self._timeless: list[Any] = []
-        self._last: list[Hashable] = []
+        self._last: tuple[Hashable, ...] = ()
         """The time of the last stretch, if there was one."""
         self.path = ""
         self.done = 0
@@ -89,23 +111,20 @@ class Reading:
 
     def _read(self) -> Generator[list[Found]]:
         plan = self._plan
-        agreed = Agreed()
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
         with closing(Places(plan.paths, plan.filesystem, plan.storage_options)) as places:
             try:
-                for file, time, floor in self._files(places):
-                    if file is None:
+                for turn in self._turns(places):
+                    if turn is None:
                         yield [Wait()]
                         continue
-                    self.path = file.path
-                    if time is not None:
-                        self._advance(file, time)
-                        yield [Floor(time)]
-                    yield from self._file(file, time, timing, agreed)
+                    self.path = turn.file.path
+                    yield self._begun(turn)
+                    yield from self._file(turn, timing)
                     self.done += 1
-                    if floor is not None:
-                        self._advance(file, floor)
-                        yield [Floor(floor)]
+                    if turn.floor is not None:
+                        self._advance(turn.file, turn.floor)
+                        yield [Floor(turn.floor)]
             except Exception:
                 if self._timeless:
                     yield [self._pending()]
@@ -113,73 +132,114 @@ class Reading:
             if self._timeless:
                 yield [self._pending()]
 
+    def _begun(self, turn: Turn) -> list[Found]:
+        found: list[Found] = []
+        if self._past.journal and turn.file.path not in self._past.files:
+            found.append(Decided(turn.file.path, (turn.number, turn.file.identity)))
+        if turn.time is not None:
+            self._advance(turn.file, turn.time)
+            found.append(Floor(turn.time))
+        if turn.last:
+            self._last = turn.last
+        return found
+
     # ---- which file
 
-    def _files(self, places: Places) -> Iterator[tuple[File | None, Hashable | None, Hashable | None]]:
-        """Files with the time of all that is in each, if it is one, and the least time that may come behind it."""
-        plan = self._plan
-        if plan.follow:
-            yield from self._followed(Watch(places))
+    def _turns(self, places: Places) -> Iterator[Turn | None]:
+        """Files in their order; None where there is no new one at the moment."""
+        files = places.look(follow=self._plan.follow)
+        self._past.check(files)
+        if self._plan.follow:
+            yield from self._followed(places, files)
             return
-        files = places.look(follow=False)
         self.of = len(files)
-        if not isinstance(plan.time, PathTime):
-            yield from ((file, 0 if plan.time is None else None, None) for file in files)
-            return
-        dated = _in_order([(plan.time.of(file), file) for file in files])
-        following = [time for time, _ in dated[1:]]
-        for (time, file), floor in zip(dated, [*following, None], strict=True):
-            yield file, time, floor
+        time = self._plan.time
+        if isinstance(time, PathTime):
+            turns = self._dated(files, self._past)
+        elif time is None:
+            turns = [Turn(file, number, 0) for number, file in enumerate(files)]
+        else:
+            turns = self._past.placed([file.path for file in files], {file.path: file for file in files})
+        self.done = self.of - len(turns)
+        yield from turns
 
-    def _followed(self, watch: Watch) -> Iterator[tuple[File | None, Hashable | None, Hashable | None]]:
-        time_of = self._plan.time
-        number = 0
+    def _dated(self, files: list[File], past: Past | None = None) -> list[Turn]:
+        """Files that have one time each, which their paths say, in the order of these."""
+        dated = [(self._plan.time.of(file.path), file) for file in files]
+        times = [time for time, _ in dated]
+        if not all(less_equal(first, second) for first, second in pairwise(times)):
+            dated.sort(key=lambda pair: pair[0])
+        left = (past or attrs.evolve(self._past, files={})).by_path(dated, self._plan.time)
+        floors = [time for time, _ in left[1:]]
+        return [Turn(file, 0, time, after) for (time, file), after in zip(left, [*floors, None], strict=False)]
+
+    def _followed(self, places: Places, first: list[File]) -> Iterator[Turn | None]:
+        past, time = self._past, self._plan.time
+        watch = Watch(places, past.identities)
+        there = {file.path: file for file in first}
+        number = past.count
+        if isinstance(time, PathTime):
+            again = self._dated([there[path] for path in past.order if path in there], past)
+        else:
+            again = past.numbered(there) if time is None else past.placed(past.order, there)
         while True:
-            files = watch.fresh()
-            if isinstance(time_of, PathTime):
-                for time, file in _in_order([(time_of.of(file), file) for file in files]):
-                    yield file, time, None
-                    watch.check(file)
+            fresh = watch.fresh()
+            if isinstance(time, PathTime):
+                turns = [*again, *self._dated(fresh)]
             else:
-                for file in files:
-                    yield file, number if time_of is None else None, number + 1 if time_of is None else None
-                    watch.check(file)
-                    number += 1
-            yield None, None, None
+                turns = [*again, *(Turn(file, number + count) for count, file in enumerate(fresh))]
+            number += len(fresh)
+            again = []
+            for turn in turns:
+                if time is None:
+                    turn = attrs.evolve(turn, time=turn.number, floor=turn.number + 1)  # noqa: PLW2901 - its own time
+                yield turn
+                watch.check(turn.file)
+            yield None
 
     # ---- what is in it
 
-    def _file(self, file: File, time: Hashable | None, timing: Timing, agreed: Agreed) -> Generator[list[Found]]:
+    def _file(self, turn: Turn, timing: Timing) -> Generator[list[Found]]:
         raw: Raw | None = None
+        file, agreed = turn.file, self._agreed
+        settled = agreed.schema is not None
         try:
             with explained(file, None, "cannot be opened"):
                 raw = Raw(file, self._stop)
             # Not left to be closed when it is collected: it has the file, and layers above it.
-            with closing(self._plan.format.pieces(file, raw, Start(), agreed)) as pieces:
+            with closing(self._plan.format.pieces(file, raw, turn.start, agreed)) as pieces:
                 for piece in pieces:
                     self._stop.look()
-                    yield from self._told(file, piece, time, timing)
+                    if self._past.journal and not settled and agreed.schema is not None:
+                        settled = True
+                        yield [Decided(SCHEMA, agreed.saved())]
+                    yield from self._told(turn, piece, timing)
         except FileChangedError:
             raise
         except FileReadError as exc:
             if not self._catches:
                 raise
-            stretch = self._marked(Bad(file.path, exc), time)
+            stretch = self._marked(Bad(file.path, exc), turn.time)
             if stretch is not None:
                 yield [stretch]
         finally:
             if raw is not None:
                 raw.close()
 
-    def _told(self, file: File, piece: Piece, time: Hashable | None, timing: Timing) -> Generator[list[Found]]:
+    def _told(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
         """The stretches of a piece, all at once; what is wrong comes after those before it (R8)."""
         found: list[Found] = []
+        # A place is told for times that come one after the other in a file; a whole file's needs none.
+        places = self._past.journal and turn.time is None
+        place = Place(turn.file.path, getattr(piece, "start", None) or Start(), self._last) if places else None
         try:
-            for part in [piece] if isinstance(piece, Bad) else timing.stretches(file, piece, time):
-                stretch = self._marked(part, time) if isinstance(part, Bad) else part
+            for part in [piece] if isinstance(piece, Bad) else timing.stretches(turn.file, piece, turn.time):
+                stretch = self._marked(part, turn.time) if isinstance(part, Bad) else part
                 if stretch is None:
                     continue
-                self._advance(file, stretch[0])
+                self._advance(turn.file, stretch[0])
+                if place is not None:
+                    found.append(Reached(stretch[0], place))
                 if self._timeless:
                     found.append((stretch[0], self._pending()[1]))
                 found.append(stretch)
@@ -196,7 +256,7 @@ class Reading:
                 f"{file.path} goes back in time, to {time!r} after {self._last[0]!r}. Sort what is read, or read it "
                 f"without time= and give times below, with some lateness: ps.stamp(..., lateness=...) (R12)"
             )
-        self._last = [time]
+        self._last = (time,)
 
     def _marked(self, bad: Bad, time: Hashable | None) -> Stretch | None:
         """A mark in the place of what is bad, at the file's time or at that of the value before it."""
@@ -218,10 +278,3 @@ class Reading:
     def _pending(self) -> Stretch:
         marks, self._timeless = self._timeless, []
         return (self._last[0] if self._last else 0), marks
-
-
-def _in_order(dated: list[tuple[Any, File]]) -> list[tuple[Any, File]]:
-    times = [time for time, _ in dated]
-    if all(less_equal(first, second) for first, second in pairwise(times)):
-        return dated
-    return sorted(dated, key=lambda pair: pair[0])

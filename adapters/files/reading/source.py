@@ -2,37 +2,56 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import trio
 from typing_extensions import TypeVar, override
 
-from adapters.files.reading.reading import Floor, Found, Plan, Reading
+from adapters.files.reading.past import Past
+from adapters.files.reading.reading import SCHEMA, Decided, Floor, Found, Plan, Reached, Reading, Wait
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.seat import Carries
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.transformers.on_error import catches
 
 T = TypeVar("T")
+
+PLACE: Final = "place"
 
 
 class FilesSource(Kernel[Any]):
     """Reads in threads, a block when what there was has been handed on."""
 
     trusted: ClassVar[bool] = True
+    carries = Carries.MEMORY
 
     def __init__(self, plan: Plan, *, on_error: object) -> None:
         self._plan = plan
-        self._reading = Reading(plan, catches=catches(on_error))
+        self._catches = catches(on_error)
+        self._reading: Reading | None = None
         self._row: deque[Found] = deque()
         self._given = 0
         self._limiter = trio.CapacityLimiter(2)
 
     @override
+    async def acquire(self) -> None:
+        self._reading = Reading(self._plan, self._past(), catches=self._catches)
+
+    def _past(self) -> Past:
+        memory = self.memory
+        if not memory.saves:
+            return Past()
+        files = {key: value for key, value in memory.ledger.items() if key != SCHEMA}
+        return Past(True, files, memory.ledger.get(SCHEMA), memory.get(PLACE), self.seat.done)  # noqa: FBT003
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
+        reading = self._reading
+        assert reading is not None
         while True:
             while not self._row:
                 # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
-                found = await self._thread(self._reading.step)
+                found = await self._thread(reading.step)
                 if found is None:
                     return DONE
                 self._row.extend(found)
@@ -40,10 +59,15 @@ class FilesSource(Kernel[Any]):
             if isinstance(first, tuple):
                 return self._part(*first, limit)
             self._row.popleft()
-            if isinstance(first, Floor):
-                self.seat.advance(first.time)
-            else:
-                await trio.sleep(self._plan.every)
+            match first:
+                case Floor(time):
+                    self.seat.advance(time)
+                case Decided(key, value):
+                    self.memory.ledger[key] = value
+                case Reached(time, place):
+                    self.memory.at(time)[PLACE] = place
+                case Wait():
+                    await trio.sleep(self._plan.every)
 
     def _part(self, time: Any, values: list[Any], limit: int) -> Batch[Any]:
         begin, end = self._given, self._given + limit
@@ -57,8 +81,9 @@ class FilesSource(Kernel[Any]):
     @override
     async def release(self) -> None:
         self._row.clear()
-        self._reading.stop()
-        await self._thread(self._reading.close)
+        if self._reading is not None:
+            self._reading.stop()
+            await self._thread(self._reading.close)
 
     async def _thread(self, function: Callable[[], T]) -> T:
         return await trio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
@@ -66,6 +91,8 @@ class FilesSource(Kernel[Any]):
     @override
     def status(self) -> str:
         reading = self._reading
+        if reading is None:
+            return ""
         of = "" if reading.of is None else f" of {reading.of}"
         now = f", reading {reading.path}" if reading.path and self.state is State.OPEN else ""
         return f"{reading.done}{of} files read{now}"

@@ -6,7 +6,7 @@ from typing import Any
 from adapters.arrow import pyarrow
 from adapters.files.reading.blocks import Block, records
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.pieces import Bad, Piece, Table, problem_of
+from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of
 from adapters.files.reading.places import File
 
 Parse = Callable[[bytes], Any]
@@ -27,7 +27,7 @@ class Sieve:
         self._strict = strict
         """Whether every line gives a row, so that one that swallows the next is found; and if so, what quotes it."""
 
-    def pieces(self, block: Block, start: int | None) -> Iterator[Piece]:
+    def pieces(self, block: Block, start: Start | None) -> Iterator[Piece]:
         """The tables of a block, and what is bad in it."""
         table = self._whole(block)
         if table is not None:
@@ -41,7 +41,7 @@ class Sieve:
         lines = [block.line]
         for row in rows:
             lines.append(lines[-1] + row.count(b"\n"))
-        yield from self._sieved(rows, lines, 0, len(rows))
+        yield from self._sieved(rows, lines, 0, len(rows), start)
 
     def _whole(self, block: Block) -> Any:
         try:
@@ -61,7 +61,9 @@ class Sieve:
                 raise ValueError("a quote is left open")
         return table
 
-    def _sieved(self, rows: Sequence[bytes], lines: Sequence[int], begin: int, end: int) -> Iterator[Piece]:
+    def _sieved(
+        self, rows: Sequence[bytes], lines: Sequence[int], begin: int, end: int, start: Start | None
+    ) -> Iterator[Piece]:
         data = b"".join(rows[begin:end])
         if not data.strip():
             return
@@ -73,17 +75,17 @@ class Sieve:
             exact = table.num_rows == end - begin == lines[end - 1] - lines[begin] + 1
             line = lines[begin] if exact else None
             for batch in table.to_batches():
-                yield Table(batch, line)
+                yield Table(batch, line, start)
                 line = None if line is None else line + len(batch)
             return
         if end - begin > 1:
             middle = (begin + end) // 2
-            yield from self._sieved(rows, lines, begin, middle)
-            yield from self._sieved(rows, lines, middle, end)
+            yield from self._sieved(rows, lines, begin, middle, start)
+            yield from self._sieved(rows, lines, middle, end, start)
             return
         error = FileReadError(self._file.path, _told(problem), lines[begin])
         error.__cause__ = problem
-        yield Bad(rows[begin].rstrip(b"\r\n"), error)
+        yield Bad(rows[begin].rstrip(b"\r\n"), error, start)
 
 
 def _told(problem: Exception) -> str:

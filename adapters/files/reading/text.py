@@ -6,9 +6,9 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.files.reading.blocks import Block, blocks, opened
+from adapters.files.reading.blocks import Block, blocks, one_by_one, opened
 from adapters.files.reading.options import Options, encoding_argument, files_source
-from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start, Values, decoded, one_by_one
+from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start, Values, decoded
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
 from pullstream.blueprint import Source
@@ -32,13 +32,13 @@ class Lines(Format):
     def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             for block in blocks(file.path, stream, self.block_size, start):
-                yield from _lines(file, block, block.offset if stream.plain else None)
+                yield from _lines(file, block, block.start(stream))
 
 
-def _lines(file: File, block: Block, start: int | None) -> Iterator[Values | Bad]:
+def _lines(file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
     text = decoded(block.data)
     if text is None:
-        yield from one_by_one(file, block.lines, block.line, bytes.decode, blank=True)
+        yield from one_by_one(file, block, start, bytes.decode, blank=True)
         return
     lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
     if not lines[-1]:
@@ -88,6 +88,7 @@ def read_text(
         lambda compression, size: Lines(encoding, compression, size),
         options,
         on_error=on_error,
+        told={} if encoding == "utf-8" else {"encoding": encoding},
     )
 
 
@@ -107,7 +108,7 @@ class Blocks(Format):
         with opened(file, raw, start, self.compression) as stream:
             at = start.at
             while data := stream.fill(self.block_size):
-                yield Values([data], None, at if stream.plain else None)
+                yield Values([data], None, Start(at) if stream.plain else None)
                 at += len(data)
 
 

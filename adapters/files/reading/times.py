@@ -23,15 +23,15 @@ class PathTime:
 
     function: Callable[[str], Hashable]
 
-    def of(self, file: File) -> Hashable:
+    def of(self, path: str) -> Hashable:
         """The time of a file.
 
         Raises:
             FileReadError: it has none.
         """
-        time = self.function(file.path)
+        time = self.function(path)
         if time is None:
-            raise FileReadError(file.path, "has no time: what was given to path_time returned None")
+            raise FileReadError(path, "has no time: what was given to path_time returned None")
         return time
 
 

@@ -1,5 +1,7 @@
 """Folders that are watched: which files are new, and whether they are whole."""
 
+from collections.abc import Mapping
+
 from adapters.files.reading.errors import FileChangedError
 from adapters.files.reading.places import File, Places, again
 
@@ -13,9 +15,9 @@ class Watch:
     when it has been read.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, given: Mapping[str, Identity]) -> None:
         self._places = places
-        self._given: dict[str, Identity] = {}
+        self._given = dict(given)
         self._growing: dict[str, Identity] = {}
 
     def fresh(self) -> list[File]:

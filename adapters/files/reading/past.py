@@ -1,0 +1,123 @@
+"""What an earlier run with the same journal has read, and where this one goes on."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import attrs
+
+from adapters.files.reading.pieces import Start
+from adapters.files.reading.places import File
+from adapters.files.reading.times import PathTime
+from pullstream.errors import JournalError
+
+Identity = tuple[int | None, str | None]
+
+
+@attrs.frozen
+class Turn:
+    """A file that is to be read next."""
+
+    file: File
+    number: int
+    """How many came before it; under `follow`, if nothing else gives one, its time."""
+    time: Hashable | None = None
+    """The time of all that is in it, if that is one."""
+    floor: Hashable | None = None
+    """The least time that may come behind it, if that is known."""
+    start: Start = attrs.field(factory=Start)
+    last: tuple[Hashable, ...] = ()
+    """The time of what stands in front of `start`, if there is anything."""
+
+
+@attrs.frozen
+class Place:
+    """Where the last value at some time stands."""
+
+    path: str
+    start: Start
+    last: tuple[Hashable, ...]
+
+
+@attrs.frozen
+class Past:
+    """What was read before; nothing without a journal."""
+
+    journal: bool = False
+    files: Mapping[str, tuple[int, Identity]] = attrs.field(factory=dict[str, Any])
+    schema: bytes | None = None
+    place: Place | None = None
+    done: Callable[[Hashable], bool] = lambda _: False
+
+    @property
+    def count(self) -> int:
+        """How many files have a number."""
+        return 1 + max((number for number, _ in self.files.values()), default=-1)
+
+    @property
+    def identities(self) -> dict[str, Identity]:
+        """How files were when they were read."""
+        return {path: identity for path, (_, identity) in self.files.items()}
+
+    @property
+    def order(self) -> list[str]:
+        """Paths in the order in which they were read."""
+        return sorted(self.files, key=lambda path: self.files[path][0])
+
+    def check(self, there: Sequence[File]) -> None:
+        """Refuse files that have changed since they were read."""
+        for file in there:
+            before = self.identities.get(file.path, file.identity) if self.files else file.identity
+            if before != file.identity:
+                _refuse(file.path, "has changed since it was read")
+
+    def by_path(self, dated: Sequence[tuple[Hashable, File]], time: PathTime) -> list[tuple[Hashable, File]]:
+        """The files whose times are not done, of those that have one time each."""
+        paths = {file.path for _, file in dated}
+        for path in self.files:
+            if path not in paths and not self.done(time.of(path)):
+                _refuse(path, "was begun, is needed again, and is gone")
+        left: list[tuple[Hashable, File]] = []
+        for at, file in dated:
+            if not self.done(at):
+                left.append((at, file))
+            elif file.path not in self.files:
+                _refuse(file.path, f"is new, and is at {at!r}, which was completed without it")
+        return left
+
+    def numbered(self, there: Mapping[str, File]) -> list[Turn]:
+        """The files that were begun, and whose numbers, which are their times, are not done."""
+        paths = [path for path in self.order if not self.done(self.files[path][0])]
+        return [Turn(_present(there, path), self.files[path][0]) for path in paths]
+
+    def placed(self, order: Sequence[str], there: Mapping[str, File]) -> list[Turn]:
+        """The files from the place on at which the last value stands that is done, in a given order."""
+        number = self.count
+        turns: list[Turn] = []
+        begun = self.place is None
+        for path in order:
+            if not begun and self.place is not None and path == self.place.path:
+                begun = True
+                file = _present(there, path)
+                turns.append(Turn(file, self.files[path][0], None, None, self.place.start, self.place.last))
+            elif begun:
+                known = path in self.files
+                turns.append(Turn(_present(there, path), self.files[path][0] if known else number))
+                number += not known
+            elif path not in self.files:
+                _refuse(path, "is new, and stands in front of what was read already")
+        if not begun and self.place is not None:
+            _refuse(self.place.path, "was read in part, and is gone")
+        return turns
+
+
+def _present(there: Mapping[str, File], path: str) -> File:
+    if path not in there:
+        _refuse(path, "was begun, is needed again, and is gone")
+    return there[path]
+
+
+def _refuse(path: str, what: str) -> NoReturn:
+    raise JournalError(
+        f"{path} {what}, in an earlier run with this journal: what comes of it now would not go together with what "
+        f"that run completed. Put the file back as it was, or begin anew with another journal"
+    )

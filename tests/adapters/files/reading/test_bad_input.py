@@ -1,0 +1,389 @@
+"""Bad input: an error names the file, the line where there is one, and what to do; or the policy deals with it."""
+
+import gzip
+import json
+import zipfile
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+import pullstream as ps
+from adapters import files
+
+
+def parts(values):
+    """What was read, with what could not be as (value, line)."""
+    return [(value.value, value.error.line) if isinstance(value, ps.Failed) else value for value in values]
+
+
+def test_a_row_of_too_many_fields(put, failing):
+    """The rows before it come, then the failure, which names the line and says what may be wrong."""
+    path = put("a.csv", "x,y\n1,2\n3,4\n5,6,7\n8,9\n")
+
+    got, error = failing(files.read_csv(path, as_="tuples"), files.FileReadError)
+
+    assert got == [(1, 2), (3, 4)]
+    assert (error.path, error.line) == (str(path), 4)
+    assert str(error).startswith(f"{path}:4: CSV parse error: ")
+    assert "Expected 2 columns, got 3: 5,6,7; look at delimiter and quotes, or say on_error=" in str(error)
+    assert "read_csv, composed at" in error.__notes__[0]
+
+
+BAD_CSV = b"x,y\r\n1,a\r\n\r\n2,b,c\r\nq,d\r\n3\r\n4,\xff\r\n5,e\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 10, 4 << 20])
+def test_every_kind_of_bad_row_is_found_with_its_line(size, put, read):
+    """Too many fields, too few, no number, no UTF-8: whatever the blocks; the good ones between them come."""
+    path = put("a.csv", BAD_CSV)
+    source = files.read_csv(path, as_="tuples", schema={"x": "int64"}, block_size=size, on_error="result")
+
+    assert parts(read(source)) == [(1, "a"), (b"2,b,c", 4), (b"q,d", 5), (b"3", 6), (b"4,\xff", 7), (5, "e")]
+
+
+def test_bad_rows_are_skipped_and_counted(put):
+    """With on_error="skip" they are left out, and the counters say how many they were."""
+    path = put("a.csv", BAD_CSV)
+    pipeline = ps.pipe(files.read_csv(path, as_="tuples", schema={"x": "int64"}, on_error="skip"), ps.collect())
+
+    async def main():
+        async with pipeline.open() as running:
+            return await running.result(), running.counters()
+
+    import trio
+
+    got, counters = trio.run(main)
+    assert got == [(1, "a"), (5, "e")]
+    assert sum(counter.skipped for counter in counters) == 4
+
+
+def test_bad_lines_go_to_a_sink(put, read):
+    """With a sink as on_error they are diverted, with their errors."""
+    bad = []
+    source = files.read_jsonl(put("a.jsonl", '{"a": 1}\nnothing\n{"a": 2}\n'), on_error=ps.drain(bad.append))
+
+    assert read(source) == [{"a": 1}, {"a": 2}]
+    assert parts(bad) == [(b"nothing", 2)]
+    assert "is no JSON: Expecting value, at column 1" in str(bad[0].error)
+
+
+def test_an_open_quote_swallows_nothing(put, read):
+    """A quote that is left open makes its own line bad, and takes no others along, wherever blocks end."""
+    path = put("a.csv", 'x,y\n1,"a\n2,b\n3,c\n4,"d\n')
+    for size in (1, 8, 4 << 20):
+        source = files.read_csv(path, as_="tuples", schema={"x": "int64"}, block_size=size, on_error="result")
+        assert parts(read(source)) == [(b'1,"a', 2), (2, "b"), (3, "c"), (b'4,"d', 5)]
+
+
+def test_a_value_that_does_not_fit_later(put, failing):
+    """The first block says which types there are; what does not fit later is an error that says so."""
+    path = put("a.csv", "x\n1\n2\n3\n4.5\n")
+
+    got, error = failing(files.read_csv(path, as_="tuples", block_size=4), files.FileReadError)
+
+    assert got == [(1,), (2,), (3,)]
+    assert error.line == 5
+    assert "unless schema= does" in str(error)
+
+
+@pytest.mark.parametrize("reader", [files.read_text, files.read_jsonl])
+def test_invalid_utf8(reader, put, failing):
+    """The byte, the line and what to say are named; what comes before is delivered."""
+    path = put("a.txt", b'"one"\n"tw\xe9o"\n"three"\n')
+
+    got, error = failing(reader(path), files.FileReadError)
+
+    assert len(got) == 1
+    assert error.line == 2
+    assert "is no UTF-8: byte 4 of the line is 0xe9; say encoding=, or on_error=" in str(error)
+
+
+@pytest.mark.parametrize("end", [-1, -8, -300, 5])
+def test_a_gzip_file_that_is_cut_off(end, put, failing, read):
+    """What could be decompressed comes, then an error; with a policy the other files are read."""
+    lines = [json.dumps({"n": n * 7919 % 1000}) for n in range(2000)]
+    path = put("a.jsonl.gz", gzip.compress("\n".join(lines).encode())[:end])
+    other = put("b.jsonl", '{"n": 0}\n')
+
+    got, error = failing(files.read_jsonl([path, other]), files.FileReadError)
+
+    assert got == [json.loads(line) for line in lines[: len(got)]]
+    assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
+    *rest, failed, last = read(files.read_jsonl([path, other], on_error="result"))
+    assert (rest, failed.value, last) == (got, str(path), {"n": 0})
+
+
+def test_what_is_no_gzip(put, failing):
+    """A file that is not what its name says."""
+    _, error = failing(files.read_text(put("a.gz", "plain text, and enough of it\n")), files.FileReadError)
+    assert "a.gz: cannot be decompressed as gzip: " in str(error)
+
+
+@pytest.mark.parametrize("size", [0, 3, 100, -1, -20])
+def test_a_parquet_file_that_is_cut_off(size, folder, put, failing, read):
+    """Without its footer nothing of it can be read, and that is said."""
+    good = folder / "good.parquet"
+    pq.write_table(pa.table({"x": list(range(1000))}), good)
+    path = put("bad.parquet", good.read_bytes()[:size])
+
+    got, error = failing(files.read_parquet(path), files.FileReadError)
+
+    assert got == []
+    assert str(error).startswith(f"{path}: is no Parquet file that can be read: ")
+    first, *rest = read(files.read_parquet([path, good], on_error="result", as_="tuples"))
+    assert first.value == str(path)
+    assert rest == [(n,) for n in range(1000)]
+
+
+def test_a_parquet_file_whose_middle_is_broken(folder, put, failing):
+    """The row groups before come, and the one that cannot be read is named."""
+    good = folder / "good.parquet"
+    table = pa.table({"x": list(range(300))})
+    pq.write_table(table, good, row_group_size=100, compression="none", use_dictionary=False)
+    data = bytearray(good.read_bytes())
+    begin = pq.ParquetFile(good).metadata.row_group(1).column(0).data_page_offset
+    data[begin : begin + 20] = b"\xff" * 20
+
+    got, error = failing(files.read_parquet(put("bad.parquet", bytes(data)), as_="tuples"), files.FileReadError)
+
+    assert got == [(n,) for n in range(100)]
+    assert "cannot be read, in its row group 2 of 3: " in str(error)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_an_arrow_file_that_is_cut_off(kind, folder, put, failing):
+    """Files without a footer, and streams that stop in the middle."""
+    batch = pa.record_batch({"x": list(range(1000))})
+    good = folder / "good"
+    with pa.OSFile(str(good), "wb") as sink, getattr(pa.ipc, f"new_{kind}")(sink, batch.schema) as writer:
+        writer.write(batch)
+        writer.write(batch)
+    path = put("bad", good.read_bytes()[:-4000])
+
+    got, error = failing(files.read_arrow(path, as_="tuples"), files.FileReadError)
+
+    assert got == ([] if kind == "file" else [(n,) for n in range(1000)])
+    assert str(error).startswith(f"{path}: is no Arrow IPC")
+
+
+def test_files_of_other_columns(put, failing, read):
+    """Which are missing and which are more is said; columns= chooses what all have."""
+    paths = [put("a.csv", "x,y\n1,2\n"), put("b.csv", "z,x\n3,4\n")]
+
+    got, error = failing(files.read_csv(paths, as_="tuples"), files.FileReadError)
+
+    assert got == [(1, 2)]
+    assert str(error).startswith(f"{paths[1]}: has no column 'y' and has more: 'z', other than {paths[0]} before it")
+    assert "columns=[...]" in str(error)
+    assert read(files.read_csv(paths, as_="tuples", columns=["x"])) == [(1,), (4,)]
+    assert read(files.read_csv([paths[0], put("c.csv", "y,x\n5,6\n")], as_="tuples")) == [(1, 2), (6, 5)]
+
+
+def test_parquet_files_of_other_types(folder, failing, read):
+    """Both types are named, and schema= makes them one."""
+    pq.write_table(pa.table({"x": [1]}), folder / "a.parquet")
+    pq.write_table(pa.table({"x": [1.5]}), folder / "b.parquet")
+
+    _, error = failing(files.read_parquet(folder), files.FileReadError)
+
+    assert "b.parquet: the column 'x' is double, and int64 in " in str(error)
+    assert "schema={'x': 'int64'}" in str(error)
+    assert read(files.read_parquet(folder, as_="tuples", schema={"x": "float64"})) == [(1.0,), (1.5,)]
+    _, error = failing(files.read_parquet(folder, schema={"x": "int32"}), files.FileReadError)
+    assert "does not fit into schema=" in str(error)
+
+
+def test_json_of_other_types_and_members(put, read):
+    """A member that nobody has named, and a value of another type, are bad lines of a table."""
+    path = put("a.jsonl", '{"x": 1}\n{"x": "2"}\n{"x": 3, "y": 4}\n[5]\n{"x": 6}\n')
+
+    for size, third in ((1, (b'{"x": 3, "y": 4}', 3)), (4 << 20, (3, 4))):
+        got = read(files.read_jsonl(path, as_="tuples", schema={"x": "int64"}, block_size=size, on_error="result"))
+        rest = (None,) if third == (3, 4) else ()
+        assert parts(got) == [(1, *rest), (b'{"x": "2"}', 2), third, (b"[5]", 4), (6, *rest)]
+
+
+def test_columns_that_are_not_there(put, failing):
+    """What there is, is said."""
+    path = put("a.csv", "x,y\n1,2\n")
+    for source in (
+        files.read_csv(path, columns=["z"]),
+        files.read_csv(path, schema={"z": "int64"}),
+    ):
+        _, error = failing(source, files.FileReadError)
+        assert str(error) == f"{path}: has no column 'z'; it has 'x', 'y'"
+    _, error = failing(files.read_csv(path, time="z"), files.FileReadError)
+    assert "has no column 'z', which time= names" in str(error)
+
+
+def test_columns_of_one_name(put, failing):
+    """No row could tell them apart."""
+    _, error = failing(files.read_csv(put("a.csv", "x,x\n1,2\n")), files.FileReadError)
+    assert "has several columns of one name: 'x'" in str(error)
+
+
+def test_a_line_without_end(put, failing, monkeypatch):
+    """A line longer than is bearable is refused, before it fills the memory."""
+    _, error = failing(files.read_text(put("a.txt", "x" * 1000), block_size=10), files.FileReadError)
+    assert "a line is longer than 640 bytes: raise block_size=" in str(error)
+
+
+def test_there_is_no_such_file(folder, put, failing):
+    """A path, a glob, a folder without files, a glob of folders: each says what is the matter."""
+    put("sub/.hidden", "x")
+    put("sub/deep/_part", "x")
+    for path, told in (
+        ("nothing.csv", "does not exist"),
+        ("*.csv", "matches no file; look at the pattern"),
+        ("sub", "is a folder with no files in it"),
+        ("s*", f"matches folders and no file; to read what is in them, write {folder}/s*/*"),
+        ("sub/deep/_part/x", ""),
+    ):
+        got, error = failing(files.read_text(folder / path), files.NoFilesError if told else Exception)
+        assert got == []
+        assert told in str(error)
+
+
+def test_a_folder_is_read_whole(put, folder, read):
+    """A folder where a file might be meant is all the files in it, at any depth, in order of their names."""
+    for name in ("b/2", "a", "b/1", "b/.x", "_SUCCESS", "c.part", "d.tmp", "_day=1/x"):
+        put(f"in/{name}", f"{name}\n")
+    assert read(files.read_text(folder / "in")) == ["_day=1/x", "a", "b/1", "b/2"]
+    assert read(files.read_text(str(folder / "in" / "*"))) == ["a"]
+    assert read(files.read_text([folder / "in/c.part", folder / "in/b", folder / "in/b/*"])) == ["c.part", "b/1", "b/2"]
+
+
+def test_a_file_that_vanishes_before_it_is_read(put, failing):
+    """It was there when the run began; other files that were read are delivered."""
+    paths = [put("a", "one\n"), put("b", "two\n")]
+    source = ps.pipe(files.read_text(paths, on_error="skip"), ps.tap(lambda _: paths[1].unlink()))
+
+    got, error = failing(source, files.FileChangedError)
+
+    assert got == ["one"]
+    assert str(error) == f"{paths[1]}: was there, and is not any more: keep files until they have been read"
+
+
+def test_a_file_that_is_shortened_while_it_is_read(put, failing):
+    """What is missing is noticed at the end, whatever the policy."""
+    path = put("a", "line\n" * 100_000)
+    cut = iter([lambda: path.write_text("line\n" * 50_000)])
+    source = files.read_text(path, on_error="skip", block_size=1000)
+
+    got, error = failing(ps.pipe(source, ps.tap(lambda _: next(cut, int)())), files.FileChangedError)
+
+    assert len(got) == 50_000
+    assert "had 500,000 bytes, and ended after 250,000: it was shortened while it was read" in str(error)
+
+
+def test_what_the_file_system_refuses_is_no_matter_of_policy(put, failing):
+    """An OSError arrives as itself, with the path."""
+    import fsspec
+
+    class Broken:
+        def __init__(self):
+            self.fs = fsspec.filesystem("file")
+
+        def __getattr__(self, name):
+            return getattr(self.fs, name)
+
+        def open(self, path, mode):
+            file = self.fs.open(path, mode)
+
+            class File:
+                def __getattr__(self, name):
+                    return getattr(file, name)
+
+                def read(self, size=-1):
+                    raise OSError("the disk is on fire")
+
+            return File()
+
+    readers = {"a": files.read_text, "b.gz": files.read_text, "c": files.read_parquet, "d": files.read_arrow}
+    for name, reader in readers.items():
+        path = put(name, "x\n")
+        _, error = failing(reader(path, filesystem=Broken(), on_error="skip"), OSError)
+        assert str(error) == "the disk is on fire"
+        assert f"reading {path}" in error.__notes__
+
+
+def test_archives_that_are_none(folder, put, failing, read):
+    """A zip file that is not there, or is none; and one that is."""
+    _, error = failing(files.read_text(f"zip://*.txt::{folder}/no.zip"), files.NoFilesError)
+    assert "no.zip: does not exist" in str(error)
+    put("bad.zip", "no archive")
+    _, error = failing(files.read_text(f"zip://*.txt::{folder}/bad.zip"), files.FileReadError)
+    assert "bad.zip: cannot be opened: the file is no zip archive" in str(error)
+    with zipfile.ZipFile(folder / "good.zip", "w") as archive:
+        archive.writestr("2026-01-02.txt", "two\n")
+        archive.writestr("2026-01-01.txt", "one\n")
+        archive.writestr("sub/x.csv", "x\n1\n")
+    source = files.read_text(f"zip://*.txt::{folder}/good.zip", time=files.name_time("[0-9-]{10}"))
+    assert read(source, timed=True) == [("2026-01-01", "one"), ("2026-01-02", "two")]
+
+
+def test_urls(read):
+    """Any file system of fsspec's, by URL or as an object."""
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe({"/reading/a.txt": b"a\n", "/reading/b.txt": b"b\n"})
+    try:
+        for source in (
+            files.read_text("memory://reading/*.txt", time=files.path_time(str)),
+            files.read_text("/reading", filesystem=memory, time=files.path_time(str)),
+        ):
+            assert read(source, timed=True) == [("memory:///reading/a.txt", "a"), ("memory:///reading/b.txt", "b")]
+    finally:
+        memory.rm("/reading", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: files.read_text(3), "reads a path, or a list of paths, and got 3"),
+        (lambda: files.read_text([]), "got an empty list of paths"),
+        (lambda: files.read_text([b"x"]), "got b'x', which is no path"),
+        (lambda: files.read_text(""), "got '', which is no path"),
+        (lambda: files.read_text("nosuch://x"), "fsspec knows no nosuch://"),
+        (lambda: files.read_text("x", encoding="utf-9"), "got encoding='utf-9', which Python does not know"),
+        (lambda: files.read_text("x", compression="rar"), "got compression='rar': it is 'infer', None, or one of"),
+        (lambda: files.read_text("x", folow=True), "got folow=, which it does not know"),
+        (lambda: files.read_text("x", every=0), "needs a positive number of seconds as its every"),
+        (lambda: files.read_text("x", block_size=0), "needs a whole number of at least 1 as its block_size"),
+        (lambda: files.read_text("x", time=3), "needs a callable as its time"),
+        (lambda: files.read_text("x", on_error="ignore"), "got on_error='ignore'"),
+        (lambda: files.read_csv("x", as_="lists"), "got as_='lists'"),
+        (lambda: files.read_csv("x", columns="ab"), "needs a list of columns' names"),
+        (lambda: files.read_csv("x", columns=["a"], time="b"), "got time='b', which is not among the columns ('a',)"),
+        (lambda: files.read_csv("x", schema={"a": "number"}), "or a mapping of columns to Arrow types"),
+        (lambda: files.read_csv("x", parse_options={}), "needs a pyarrow.csv.ParseOptions as its parse_options"),
+        (lambda: files.read_csv("x", delimiter=", "), "got {'delimiter': ', '}"),
+        (
+            lambda: files.read_csv("x", parse_options=pc.ParseOptions(newlines_in_values=True, escape_char="\\")),
+            "newlines_in_values and an escape_char together",
+        ),
+        (lambda: files.read_jsonl("x", schema={"a": "int64"}), "got schema= for dicts"),
+        (lambda: files.name_time("("), "needs a regular expression: '('"),
+        (lambda: files.path_time("x"), "needs a callable as its function"),
+    ],
+)
+def test_arguments_that_mean_nothing(make, told):
+    """They are refused when composing, by name, with what to do."""
+    with pytest.raises(ps.CompositionError) as caught:
+        make()
+    assert told in str(caught.value)
+
+
+def test_a_protocol_whose_package_is_missing(monkeypatch):
+    """What has to be installed is said when composing."""
+    import fsspec
+
+    def missing(protocol):
+        raise ImportError(f"Install {protocol}fs to access {protocol.upper()}")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
+    with pytest.raises(ps.CompositionError, match="Install s3fs to access S3"):
+        files.read_csv("s3://bucket/x.csv")
