@@ -303,7 +303,7 @@ def test_what_the_file_system_refuses_is_no_matter_of_policy(put, failing):
 
     readers = {"a": files.read_text, "b.gz": files.read_text, "c": files.read_parquet, "d": files.read_arrow}
     for name, reader in readers.items():
-        path = put(name, "x\n")
+        path = put(name, "x\n" * 100)
         _, error = failing(reader(path, filesystem=Broken(), on_error="skip"), OSError)
         assert str(error) == "the disk is on fire"
         assert f"reading {path}" in error.__notes__

@@ -1,0 +1,171 @@
+"""Every ending lets go of the files: at the end, on an abort, a failure, a cancellation, while a thread is reading."""
+
+import gc
+import gzip
+import threading
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import files
+
+
+class Enough(Exception):
+    """What a test raises."""
+
+
+@pytest.fixture
+def large(folder):
+    """Files of each kind that take many blocks; what reads them."""
+    lines = "x,y\n" + "".join(f"{n},{n}\n" for n in range(20_000))
+    (folder / "a.csv").write_text(lines)
+    (folder / "a.csv.gz").write_bytes(gzip.compress(lines.encode()))
+    (folder / "a.jsonl").write_text("".join(f'{{"x": {n}}}\n' for n in range(20_000)))
+    table = pa.table({"x": list(range(20_000))})
+    pq.write_table(table, folder / "a.parquet", row_group_size=1000)
+    with pa.OSFile(str(folder / "a.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1000)
+    return {
+        "text": files.read_text(folder / "a.csv", block_size=1000),
+        "bytes": files.read_bytes(folder / "a.csv", block_size=1000),
+        "csv": files.read_csv(folder / "a.csv", block_size=1000),
+        "gzip": files.read_csv(folder / "a.csv.gz", block_size=1000),
+        "jsonl": files.read_jsonl(folder / "a.jsonl", block_size=1000),
+        "parquet": files.read_parquet(folder / "a.parquet"),
+        "arrow": files.read_arrow(folder / "a.arrow"),
+    }
+
+
+KINDS = ["text", "bytes", "csv", "gzip", "jsonl", "parquet", "arrow"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_has_enough(kind, large, opened, folder):
+    """take ends the source in the middle, and no descriptor is left, without any help of the collector's."""
+    gc.disable()
+    try:
+        got = ps.run(ps.pipe(large[kind], ps.take(3), ps.collect()), check="strict", limit=2)
+        assert len(got) == 3
+        assert opened(folder) == []
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_failure_below(kind, large, opened, folder):
+    """A sink that fails is the end of the source, too."""
+
+    def fail(value):
+        raise Enough
+
+    gc.disable()
+    try:
+        with pytest.raises(Enough):
+            ps.run(ps.pipe(large[kind], ps.drain(fail)), check=True)
+        assert opened(folder) == []
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", ["abort", "cancel", "finish"])
+async def test_ended_from_outside(kind, way, large, opened, folder):
+    """An abort, a cancellation and finish() in the middle of a run."""
+    some = trio.Event()
+    pipeline = ps.pipe(large[kind], ps.drain(lambda _: some.set()))
+    with trio.move_on_after(20) as scope:
+        async with pipeline.open(check=True, limit=1) as running:
+            await some.wait()
+            assert opened(folder)
+            if way == "abort":
+                await running.abort()
+            elif way == "cancel":
+                scope.cancel()
+                await trio.sleep_forever()
+            else:
+                await running.finish()
+                await running.result()
+    assert opened(folder) == []
+
+
+@pytest.mark.parametrize("way", ["abort", "cancel"])
+async def test_an_abort_waits_for_the_read_under_way_alone(way, put, held, until, opened):
+    """A thread that reads is left as soon as its read returns, and only then are its files closed."""
+    path = put("a.txt", "x\n" * 1000)
+    fs = held(fsspec.filesystem("file"), free=1)
+    pipeline = ps.pipe(files.read_text(path, filesystem=fs, block_size=100), ps.drain())
+    with trio.move_on_after(20) as scope:
+        async with pipeline.open() as running:
+            await until(fs.waiting.is_set)
+            if way == "cancel":
+                scope.cancel()
+            trio.lowlevel.spawn_system_task(later, fs.gate.set)
+            await running.abort()
+    assert opened(path) == []
+    assert fs.files[0].closed
+
+
+async def later(function):
+    await trio.sleep(0.05)
+    function()
+
+
+async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder):
+    """After the grace the abort fails by name; when the read returns after all, its thread closes the file itself."""
+    path = put("a.txt", "x\n" * 1000)
+    fs = held(fsspec.filesystem("file"))
+    pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())
+    with pytest.raises(ps.ReleaseTimeout, match="read_text"):
+        async with pipeline.open(release_timeout=0.05) as running:
+            await until(fs.waiting.is_set)
+            await running.abort()
+    assert opened(folder) == [str(path)]
+    fs.gate.set()
+    await until(lambda: opened(folder) == [])
+
+
+async def test_other_work_goes_on_while_a_thread_reads(put, held, until):
+    """Reading keeps no other task waiting."""
+    fs = held(fsspec.filesystem("file"))
+    pipeline = ps.pipe(files.read_text(put("a", "x\n"), filesystem=fs), ps.collect())
+    async with pipeline.open() as running:
+        await until(fs.waiting.is_set)
+        assert "0 of 1 files read, reading " in next(c.status for c in running.counters() if c.status)
+        for _ in range(3):
+            await trio.lowlevel.checkpoint()
+        fs.gate.set()
+        assert await running.result() == ["x"]
+        assert next(c.status for c in running.counters() if c.status) == "1 of 1 files read"
+
+
+def test_one_file_is_open_at_a_time(put, opened, folder):
+    """A thousand files need one descriptor."""
+    for number in range(50):
+        put(f"in/{number:03}", f"{number}\n")
+    most = []
+    source = ps.pipe(files.read_text(folder / "in"), ps.tap(lambda _: most.append(len(opened(folder)))))
+    assert len(ps.run(ps.pipe(source, ps.collect()))) == 50
+    assert max(most) == 1
+
+
+def test_no_thread_is_left_reading(large):
+    """Threads that trio keeps for later are idle."""
+    for kind in KINDS:
+        ps.run(ps.pipe(large[kind], ps.take(1), ps.collect()))
+    names = [thread.name for thread in threading.enumerate()]
+    assert not [name for name in names if "Reading" in name]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ends_at_any_moment(kind, large, opened, folder):
+    """take of every length up to some, at several limits: values are those of the whole, and files are closed."""
+    whole = ps.run(ps.pipe(large[kind], ps.take(40), ps.collect()))
+    for count in (1, 2, 39, 40):
+        for limit in (1, 3, 4096):
+            got = ps.run(ps.pipe(large[kind], ps.take(count), ps.collect()), limit=limit, check=True)
+            assert got == whole[:count]
+    assert opened(folder) == []

@@ -1,0 +1,171 @@
+"""follow=True: new files become new times, whole ones only, in a deterministic order. Real files, so real time."""
+
+import os
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import files
+
+QUICK = {"follow": True, "every": 0.01}
+
+
+class Followed:
+    """A run that follows, and what it has given so far."""
+
+    def __init__(self, source, **options):
+        self.got = []
+        self.pipeline = ps.pipe(source, ps.sink(self.take)())
+        self.options = options
+
+    async def take(self, upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            self.got += [(batch.time, value) for value in batch.values]
+
+    def open(self):
+        return self.pipeline.open(check=True, **self.options)
+
+
+@pytest.fixture
+def following(folder):
+    """A folder to follow."""
+    (folder / "in").mkdir()
+    return folder / "in"
+
+
+def rename_into(following, name, text):
+    part = following.parent / f"{name}.part"
+    part.write_text(text)
+    part.rename(following / name)
+
+
+async def test_new_files_become_new_times(following, until):
+    """Files there are times 0, 1, ... in the order of their names; those that come are the next, each complete."""
+    rename_into(following, "b", "2\n3\n")
+    rename_into(following, "a", "1\n")
+    run = Followed(files.read_text(following, **QUICK))
+    async with run.open() as running:
+        await running.progress.completed(1)
+        assert run.got == [(0, "1"), (1, "2"), (1, "3")]
+        rename_into(following, "0", "4\n")
+        await running.progress.completed(2)
+        assert run.got[3:] == [(2, "4")]
+        rename_into(following, "empty", "")
+        await running.progress.completed(3)
+        await running.finish()
+        await running.result()
+    assert len(run.got) == 4
+
+
+async def test_a_file_counts_when_it_stays_as_it_is(following, until):
+    """While it grows between two looks, and under a name that says so, a file is not read."""
+    run = Followed(files.read_text(following, follow=True, every=0.05))
+    async with run.open() as running:
+        with (following / "slow").open("w") as file:
+            for _ in range(10):
+                file.write("x\n")
+                file.flush()
+                await trio.sleep(0.02)
+                assert run.got == []
+        for name in (".hidden", "x.part", "x.tmp", "_temporary/x"):
+            (following / name).parent.mkdir(exist_ok=True)
+            (following / name).write_text("no\n")
+        await running.progress.completed(0)
+        assert run.got == [(0, "x")] * 10
+        (following / "x.part").rename(following / "y")
+        await running.progress.completed(1)
+        assert run.got[10:] == [(1, "no")]
+        await running.abort()
+
+
+async def test_times_of_names(following):
+    """A day is complete when a later one is there."""
+    rename_into(following, "2026-03-02.log", "b\n")
+    rename_into(following, "2026-03-01.log", "a\n")
+    run = Followed(files.read_text(following, time=files.name_time(r"\d+-\d+-\d+"), **QUICK))
+    async with run.open() as running:
+        await running.progress.completed("2026-03-01")
+        rename_into(following, "2026-03-02-more.log", "c\n")
+        rename_into(following, "2026-03-03.log", "d\n")
+        await running.progress.completed("2026-03-02")
+        await running.abort()
+    days = [("2026-03-01", "a"), ("2026-03-02", "b"), ("2026-03-02", "c"), ("2026-03-03", "d")]
+    assert run.got in (days, days[:3])
+
+
+async def test_a_file_of_an_earlier_time(following):
+    """Is too late, which is said with its name."""
+    rename_into(following, "2.log", "b\n")
+    run = Followed(files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK))
+    with pytest.raises(ps.CapabilityError, match=r"1\.log goes back in time, to 1 after 2"):
+        async with run.open() as running:
+            await running.progress.completed(1)
+            rename_into(following, "1.log", "a\n")
+            await running.result()
+    assert run.got == [(2, "b")]
+
+
+async def test_times_of_rows_go_on_from_file_to_file(following, until):
+    """A column gives times; a file may begin where the last ended."""
+    rename_into(following, "a.csv", "t\n1\n2\n")
+    run = Followed(files.read_csv(following, as_="tuples", time="t", **QUICK))
+    async with run.open() as running:
+        await until(lambda: len(run.got) == 2)
+        rename_into(following, "b.csv", "t\n2\n3\n")
+        await running.progress.completed(2)
+        await running.abort()
+    assert run.got[:3] == [(1, (1,)), (2, (2,)), (2, (2,))]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda path: path.write_text("x\n"), r"had 4 bytes when it was found whole, and has 2 now"),
+        (lambda path: path.write_text("x\n" * 3), r"had 4 bytes when it was found whole, and has 6 now"),
+        (lambda path: os.utime(path, (1, 1)), r"was written again after it had been found whole"),
+    ],
+)
+async def test_a_file_that_shrinks_or_changes_while_followed(change, told, following, until):
+    """A file that has been read must stay as it is, or go."""
+    rename_into(following, "a", "x\nx\n")
+    run = Followed(files.read_text(following, **QUICK))
+    with pytest.raises(files.FileChangedError, match=told):
+        async with run.open() as running:
+            await running.progress.completed(0)
+            change(following / "a")
+            await running.result()
+    assert run.got == [(0, "x")] * 2
+
+
+async def test_files_that_were_read_may_go(following):
+    """Whoever takes files away when they are complete does no harm; the name may come again, as a new file."""
+    run = Followed(files.read_text(following, **QUICK))
+    async with run.open() as running:
+        for number in range(3):
+            rename_into(following, "same", f"{number}\n")
+            await running.progress.completed(number)
+            (following / "same").unlink()
+            await trio.sleep(0.05)
+        await running.abort()
+    assert run.got == [(0, "0"), (1, "1"), (2, "2")]
+
+
+async def test_a_glob_and_a_list_are_followed(following):
+    """Where nothing is yet, something may come."""
+    run = Followed(files.read_text([str(following / "*.log"), following / "*.txt"], **QUICK))
+    async with run.open() as running:
+        rename_into(following, "a.txt", "1\n")
+        await running.progress.completed(0)
+        rename_into(following, "b.csv", "no\n")
+        rename_into(following, "b.log", "2\n")
+        await running.progress.completed(1)
+        await running.abort()
+    assert run.got == [(0, "1"), (1, "2")]
+
+
+async def test_a_folder_to_follow_must_be_there(folder, failing):
+    """Waiting for a folder that is misspelt would take long."""
+    with pytest.raises(files.NoFilesError, match="nowhere: does not exist"):
+        async with Followed(files.read_text(folder / "nowhere", **QUICK)).open() as running:
+            await running.result()
