@@ -80,6 +80,7 @@ class _Join(FanIn):
         self._within = within
         if within is not None:
             self.lasting = self._last_match
+            self.later = True
         self._bound = bound
         self._ready: deque[Chunk] = deque()
         self._work: Iterator[Chunk] | None = None

@@ -89,6 +89,9 @@ class Kernel(ABC, Generic[T]):
     carries: "Carries" = Carries.NOTHING
     """What the module knows, when a time is complete, beyond what is held: nothing that matters, or how it is kept."""
 
+    later: bool = False
+    """Whether what comes at a time is answered at a later one, when everything before that has come."""
+
     reorders: ClassVar[bool] = False
     """Whether what is answered, and in which order, follows the clock or the luck of who is faster."""
 
@@ -180,7 +183,7 @@ class Kernel(ABC, Generic[T]):
         self.run = run
         self.seat = seat
         seat.lasting = self.lasting
-        seat.carries, seat.reorders, seat.counts = self.carries, self.reorders, self.counts
+        seat.carries, seat.later, seat.reorders, seat.counts = self.carries, self.later, self.reorders, self.counts
         seat.meter.status = self.status
         self.inputs: list[Lane[object]] = [
             upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)

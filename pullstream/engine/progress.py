@@ -20,7 +20,7 @@ import trio
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
 from pullstream.engine.reach import Fulfilled, Reach
-from pullstream.engine.seat import NOTHING, Ending, Port, Seat, Stamp
+from pullstream.engine.seat import NOTHING, Carries, Ending, Port, Seat, Stamp
 from pullstream.engine.standstill import Signal, Standstill
 from pullstream.engine.times_done import TimesDone
 from pullstream.engine.waiting import Frontiers, Movement, Waiter
@@ -556,6 +556,14 @@ class Progress:
             self._reach = Reach(self._seats, self._sinks)
         return self._reach
 
+    def carrying(self, seat: Seat) -> list[Seat]:
+        """The modules below one that carry something from a time to later ones: a state, or a value into a window.
+
+        What such a module knows of a time is not yet at the sinks when the time is complete there. With a journal it
+        is saved or given again.
+        """
+        return [below for below in self.reach.below(seat) if below.carries in _CARRYING or below.later]
+
     def fulfilled(self, seat: Seat, time: Hashable) -> bool:
         """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
         self.look()
@@ -634,6 +642,9 @@ class Progress:
 def _several(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_NAMED])
     return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+
+
+_CARRYING = (Carries.MEMORY, Carries.LOST)
 
 
 def _untracked(place: int, time: Hashable, delta: int) -> None:

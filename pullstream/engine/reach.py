@@ -97,6 +97,11 @@ class Reach:
         """What comes of whatever comes to an input of a module at a time."""
         return self._follow(*self._through(seat, number, time))
 
+    def below(self, seat: Seat) -> list[Seat]:
+        """Every module that anything of another one can come to, in order."""
+        below = self._anything_below([seat]) - {seat}
+        return sorted(below, key=lambda below: below.node)
+
     def sinks_below(self, seat: Seat) -> list[Seat]:
         """Every sink that anything at a module can come to."""
         below = self._anything_below([seat])

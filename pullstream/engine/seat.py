@@ -121,6 +121,7 @@ class Seat:
         self.lasting: Lasting | None = None
         """The last times below at which what comes at a time still matters, where the summaries do not tell."""
         self.carries = Carries.NOTHING
+        self.later = False
         self.reorders = False
         self.counts = False
         # A graph numbers its ports so: node by node, the inputs before the output.

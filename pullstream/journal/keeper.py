@@ -16,7 +16,7 @@ from pullstream.engine.standstill import LOOKS_ON
 from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.fingerprint import difference, fingerprint
-from pullstream.journal.memory import Changes, Ledger, Memory, pickled
+from pullstream.journal.memory import Changes, Memory, pickled
 from pullstream.journal.store import Entry, Record, Store, unpickled
 from timely import BEGINNING, Antichain
 
@@ -263,7 +263,7 @@ class Keeper:
             changes = kept.take(partial(cut.input_done, seat))
             if changes:
                 memory[seat.node] = changes
-            decided = kept.ledger.take() if isinstance(kept.ledger, Ledger) else {}
+            decided = kept.ledger.take()
             if decided:
                 ledger[seat.node] = decided
         return Record(sinks, memory, ledger)

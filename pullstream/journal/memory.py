@@ -40,7 +40,7 @@ class Memory(MutableMapping[Any, Any]):
         self._time: Any = _NONE
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, Changes]] = []
-        self.ledger: MutableMapping[Any, Any] = Ledger(seat) if saves else {}
+        self.ledger = Ledger(seat)
         """What holds from now on, whatever the time, and is saved before anything that follows from it."""
 
     def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
@@ -84,8 +84,7 @@ class Memory(MutableMapping[Any, Any]):
     def restore(self, saved: Mapping[bytes, bytes], ledger: Mapping[bytes, bytes]) -> None:
         """Begin with what was saved."""
         self._now = {pickle.loads(key): pickle.loads(value) for key, value in saved.items()}  # noqa: S301 - its own file
-        if isinstance(self.ledger, Ledger):
-            self.ledger.restore(ledger)
+        self.ledger.restore(ledger)
 
     def take(self, done: Callable[[Hashable], bool]) -> Changes:
         """What changed up to and with the times that are done, and was not taken before."""
@@ -136,38 +135,50 @@ class Memory(MutableMapping[Any, Any]):
         return repr(self._now)
 
 
-class Ledger(dict[Any, Any]):
+class Ledger(MutableMapping[Any, Any]):
     """What was decided once: saved as it is with whatever is recorded next."""
 
-    def __init__(self, seat: "Seat | None") -> None:
-        super().__init__()
+    def __init__(self, seat: "Seat | None" = None) -> None:
         self._seat = seat
+        self._now: dict[Any, Any] = {}
         self._changed: set[Any] = set()
 
     def restore(self, saved: Mapping[bytes, bytes]) -> None:
         """Begin with what was saved."""
-        super().update({pickle.loads(key): pickle.loads(value) for key, value in saved.items()})  # noqa: S301 - own file
+        self._now = {pickle.loads(key): pickle.loads(value) for key, value in saved.items()}  # noqa: S301 - its own file
 
     def take(self) -> Changes:
         """What changed since the last time."""
         changed, self._changed = self._changed, set()
         reason = f"{self._seat}, decides by it"
-        return {pickled(key, reason): pickled(self[key], reason) if key in self else None for key in changed}
+        now = self._now
+        return {pickled(key, reason): pickled(now[key], reason) if key in now else None for key in changed}
+
+    @override
+    def __getitem__(self, key: Any) -> Any:
+        return self._now[key]
 
     @override
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
+        self._now[key] = value
         self._changed.add(key)
 
     @override
     def __delitem__(self, key: Any) -> None:
-        super().__delitem__(key)
+        del self._now[key]
         self._changed.add(key)
 
     @override
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._now)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._now)
+
+    @override
+    def __repr__(self) -> str:
+        return repr(self._now)
 
 
 def pickled(what: object, reason: str) -> bytes:

@@ -130,6 +130,8 @@ def account(fold: Fold[Any, Any] | None, key: Callable[[Any], Hashable] | None) 
 class Windowed(Notified):
     """Windows that are open, each held at its end, and told when the first of them is over."""
 
+    later: bool = True
+
     def __init__(self, account: Account, *, eager: bool) -> None:
         super().__init__()
         self.account = account

@@ -28,6 +28,8 @@ class _Take(Kernel[Any]):
 
     def __init__(self, count: int) -> None:
         self._left = count
+        if count == 0:
+            self.carries = Carries.NOTHING
 
     @override
     def restore(self) -> None:

@@ -145,6 +145,19 @@ class StreamSource(Beside[Any]):
                 f"{below}, gives times of its own below {self.seat}: nothing could tell when all that a micro-batch "
                 f"leads to is complete, which Spark's commits wait for. Give times within its time, nest=True"
             )
+        for below in progress.carrying(self.seat):
+            if below.later:
+                raise CompositionError(
+                    f"{below}, below {self.seat}, gives what comes in a micro-batch when later ones have come, and "
+                    f"Spark begins these when the first one is complete: keep results within a micro-batch, or have "
+                    f"windows in the query itself"
+                )
+            if progress.keeper is None:
+                raise CompositionError(
+                    f"{below}, below {self.seat}, keeps something from micro-batch to micro-batch, which would be lost "
+                    f"with the process, though Spark had committed them: run with a journal, journal=PATH, which saves "
+                    f"it"
+                )
 
     # ---- what goes down
 
