@@ -1,0 +1,107 @@
+"""A program that is killed at random moments, over and over, leaves what it would have left, byte for byte."""
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+PROGRAM = Path(__file__).with_name("killable.py")
+DAYS = 60
+ITEMS = ["tea", "rice", "salt", "figs", "oats"]
+
+
+def write_data(folder, dice):
+    """Two files of orders and one of prices, by days, of which some have none."""
+    folder.mkdir()
+    rows = {"a": [], "b": [], "prices": []}
+    for day in range(DAYS):
+        for item in ITEMS:
+            if dice.random() < 0.9:
+                rows["prices"].append({"day": day, "item": item, "price": dice.randint(1, 9)})
+            if dice.random() < 0.6:
+                for _ in range(dice.randint(1, 12)):
+                    rows[dice.choice("ab")].append({"day": day, "item": item, "n": dice.randint(1, 99)})
+    lines = {name: [json.dumps(row) for row in some] for name, some in rows.items()}
+    (folder / "orders-a.jsonl").write_text("\n".join(lines["a"]))
+    table = [",".join(map(str, row.values())) for row in rows["b"]]
+    (folder / "orders-b.csv").write_text("\n".join(["day,item,n", *table]))
+    (folder / "prices.jsonl.gz").write_bytes(gzip.compress("\n".join(lines["prices"]).encode()))
+
+
+def started(*arguments):
+    """The program, running."""
+    command = [sys.executable, str(PROGRAM), *map(str, arguments)]
+    here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def run_killed(seconds, *arguments):
+    """Run the program, and kill it so many seconds after it is under way; whether it came to its end before."""
+    with started(*arguments) as process:
+        said = process.stdout.readline() if seconds > 0 else ""
+        if said:
+            time.sleep(seconds)
+        else:
+            time.sleep(-seconds)
+        process.kill()
+        rest, errors = process.communicate()
+        if process.returncode == 0:
+            return True
+        assert process.returncode == -9, errors
+        return "done" in rest
+
+
+def left(folder):
+    """Every file that is there, with its content; temporary ones too."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def comparable(files):
+    """Files as they are, whatever they are called to keep runs apart."""
+    return {name: data for name, data in files.items() if ".pullstream-" not in name}
+
+
+def kill_over_and_over(tmp_path, kills, seed):
+    dice = random.Random(seed)
+    write_data(tmp_path / "data", dice)
+    with started(tmp_path / "data", tmp_path / "whole") as process:
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+    expected = comparable(left(tmp_path / "whole"))
+    assert len(expected) > DAYS
+    done = run = 0
+    while done < kills:
+        run += 1
+        out, journal = tmp_path / f"out-{run}", tmp_path / f"{run}.journal"
+        here = 0
+        while here < 100:
+            # Mostly while it works; now and then while it starts, or goes on from its journal.
+            seconds = dice.choice([-0.6, 0.3, 1.0, 1.0, 1.5])
+            if run_killed(dice.random() * seconds, tmp_path / "data", out, journal):
+                break
+            here += 1
+        done += here
+        found = comparable(left(out))
+        whole = str(tmp_path / "whole").encode()
+        assert {name: data.replace(str(out).encode(), whole) for name, data in found.items()} == expected
+        assert here, "it was never killed"
+    return done, run
+
+
+def test_a_program_that_is_killed_leaves_what_it_would_have_left(tmp_path):
+    """20 kills at random moments change no byte."""
+    kill_over_and_over(tmp_path, 20, 1)
+
+
+@pytest.mark.slow
+def test_a_program_that_is_killed_200_times_leaves_what_it_would_have_left(tmp_path):
+    """200 kills at random moments change no byte."""
+    kill_over_and_over(tmp_path, 200, 2)
