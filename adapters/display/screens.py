@@ -184,13 +184,12 @@ class Notebook(Screen):
             self._last = rows
         page = Console(file=StringIO(), record=True, width=WIDEST, force_terminal=True, force_jupyter=False)
         page.print(_group(rows))
-        html = ipython.HTML(
-            page.export_html(inline_styles=True, code_format='<pre style="line-height: 1.2">{code}</pre>')
-        )
+        html = page.export_html(inline_styles=True, code_format='<pre style="line-height: 1.2">{code}</pre>')
+        data = {"text/html": html, "text/plain": "\n".join(row.plain for row in rows)}
         if self._handle is None:
-            self._handle = ipython.display(html, display_id=True)
+            self._handle = ipython.display(data, raw=True, display_id=True)
         else:
-            self._handle.update(html)
+            self._handle.update(data, raw=True)
 
 
 def screen_for(console: Console | None, every: float) -> Screen:

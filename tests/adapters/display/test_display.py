@@ -7,6 +7,7 @@ import logging
 import re
 import subprocess
 import sys
+import types
 
 import pytest
 import trio
@@ -232,6 +233,34 @@ class _Terminal(io.TextIOBase):
 
     def isatty(self):
         return True
+
+
+async def test_in_a_notebook_it_is_an_output_that_changes(monkeypatch, autojump_clock):
+    """One output of the cell, brought up to date a few times a second, as text and with colours."""
+
+    class Handle:
+        def __init__(self, states):
+            self.states = states
+
+        def update(self, data, *, raw):
+            self.states.append(data)
+
+    def shown_by_ipython(data, *, raw, display_id):
+        assert raw
+        assert display_id is True
+        states.append(data)
+        return Handle(states)
+
+    states = []
+    ipython = types.SimpleNamespace(display=shown_by_ipython)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(display=ipython))
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython)
+    await shown(ps.pipe(slowly(1, 2), ps.collect()), console=rich_console.Console(force_jupyter=True))
+    assert len(states) >= 8
+    assert states[4]["text/plain"].startswith("0:00:01 · at ")
+    assert states[-1]["text/plain"].startswith("finished in 0:00:02 · 2 times done")
+    assert states[-1]["text/html"].startswith("<pre")
+    assert ">finished</span>" in states[-1]["text/html"]
 
 
 class TestEndings:
