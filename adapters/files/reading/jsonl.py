@@ -4,7 +4,7 @@ import json
 from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal, cast, overload
 
 import attrs
 from typing_extensions import Unpack, override
@@ -160,7 +160,7 @@ class Tables(Format):
             return None
         if not isinstance(value, dict):
             return None
-        members: dict[str, Any] = value
+        members = cast("dict[str, Any]", value)
         wanted = members if self.columns is None else self.columns
         return json.dumps({name: members[name] for name in wanted if name in members and name not in given}).encode()
 

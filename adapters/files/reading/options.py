@@ -82,11 +82,11 @@ def files_source(
         follow,
         every,
     )
-    shown = [str(path) for path in plan.paths] if len(plan.paths) > 1 else plan.paths[0]
+    shown = list(plan.paths)
     # What was said is shown, and tells one pipeline from another.
     given = {**(told or {}), **options}
     said = tuple((key, value) for key, value in given.items() if value is not None)
-    return Source(with_policy(Module(name, _Opened(plan), (shown,), said), on_error))
+    return Source(with_policy(Module(name, _Opened(plan), (shown if len(shown) > 1 else shown[0],), said), on_error))
 
 
 class _Opened:

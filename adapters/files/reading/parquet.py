@@ -180,7 +180,7 @@ def read_parquet(
     return files_source(
         "read_parquet",
         paths,
-        lambda *_: Parquet(typed, given),
+        lambda _how, _size: Parquet(typed, given),
         options,
         as_=as_,
         on_error=on_error,
@@ -240,7 +240,7 @@ def read_arrow(
     return files_source(
         "read_arrow",
         paths,
-        lambda how, _: Ipc(typed, how),
+        lambda how, _size: Ipc(typed, how),
         options,
         as_=as_,
         on_error=on_error,

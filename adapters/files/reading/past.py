@@ -34,7 +34,8 @@ class Place:
     """Where the last value at some time stands."""
 
     path: str
-    start: Start
+    start: Start | None
+    """Where to go on in the file; None behind it."""
     last: tuple[Hashable, ...]
 
 
@@ -91,23 +92,29 @@ class Past:
 
     def placed(self, order: Sequence[str], there: Mapping[str, File]) -> list[Turn]:
         """The files from the place on at which the last value stands that is done, in a given order."""
-        number = self.count
-        turns: list[Turn] = []
-        begun = self.place is None
-        for path in order:
-            if not begun and self.place is not None and path == self.place.path:
-                begun = True
-                file = _present(there, path)
-                turns.append(Turn(file, self.files[path][0], None, None, self.place.start, self.place.last))
-            elif begun:
-                known = path in self.files
-                turns.append(Turn(_present(there, path), self.files[path][0] if known else number))
-                number += not known
-            elif path not in self.files:
+        place = self.place
+        if place is None:
+            return self._turns(order, there)
+        if place.path in order:
+            at = order.index(place.path)
+        elif place.start is not None:
+            _refuse(place.path, "was read in part, and is gone")
+        else:
+            # It was read whole, like those before it; what is new will say by its times whether it comes too late.
+            order = [path for path in order if self.files.get(path, (self.count,))[0] > self.files[place.path][0]]
+            at = -1
+        for path in order[: max(at, 0)]:
+            if path not in self.files:
                 _refuse(path, "is new, and stands in front of what was read already")
-        if not begun and self.place is not None:
-            _refuse(self.place.path, "was read in part, and is gone")
+        turns = self._turns(order[at if place.start is not None else at + 1 :], there)
+        if turns:
+            turns[0] = attrs.evolve(turns[0], start=place.start or Start(), last=place.last)
         return turns
+
+    def _turns(self, order: Sequence[str], there: Mapping[str, File]) -> list[Turn]:
+        known = {path: self.files[path][0] for path in order if path in self.files}
+        numbers = iter(range(self.count, self.count + len(order)))
+        return [Turn(_present(there, path), known[path] if path in known else next(numbers)) for path in order]
 
 
 def _present(there: Mapping[str, File], path: str) -> File:

@@ -86,6 +86,8 @@ class Reading:
         self._timeless: list[Any] = []
         self._last: tuple[Hashable, ...] = ()
         """The time of the last stretch, if there was one."""
+        self._front: tuple[Hashable, ...] = ()
+        """The same, as it was in front of the present file."""
         self.path = ""
         self.done = 0
         self.of: int | None = None
@@ -203,6 +205,7 @@ class Reading:
         raw: Raw | None = None
         file, agreed = turn.file, self._agreed
         settled = agreed.schema is not None
+        self._front = self._last
         try:
             with explained(file, None, "cannot be opened"):
                 raw = Raw(file, self._stop)
@@ -214,6 +217,8 @@ class Reading:
                         settled = True
                         yield [Decided(SCHEMA, agreed.saved())]
                     yield from self._told(turn, piece, timing)
+            if self._past.journal and turn.time is None and self._last:
+                yield [Reached(self._last[0], Place(file.path, None, self._last))]
         except FileChangedError:
             raise
         except FileReadError as exc:
@@ -230,8 +235,7 @@ class Reading:
         """The stretches of a piece, all at once; what is wrong comes after those before it (R8)."""
         found: list[Found] = []
         # A place is told for times that come one after the other in a file; a whole file's needs none.
-        places = self._past.journal and turn.time is None
-        place = Place(turn.file.path, getattr(piece, "start", None) or Start(), self._last) if places else None
+        place = self._place(turn.file, piece) if self._past.journal and turn.time is None else None
         try:
             for part in [piece] if isinstance(piece, Bad) else timing.stretches(turn.file, piece, turn.time):
                 stretch = self._marked(part, turn.time) if isinstance(part, Bad) else part
@@ -249,6 +253,12 @@ class Reading:
             raise
         if found:
             yield found
+
+    def _place(self, file: File, piece: Piece) -> Place:
+        """Where to begin to read a piece again: in front of it or, where there is no other way, of the file."""
+        if piece.start is None:
+            return Place(file.path, Start(), self._front)
+        return Place(file.path, piece.start, self._last)
 
     def _advance(self, file: File, time: Hashable) -> None:
         if self._last and self._last[0] is not time and not less_equal(self._last[0], time):

@@ -1,0 +1,353 @@
+"""Resume: a run goes on where the last complete time stands, reads no more than it must, and refuses changed files."""
+
+import gzip
+
+import fsspec
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import files
+
+
+class Killed(Exception):
+    """What ends a run in the middle."""
+
+
+class Counting:
+    """A file system that counts the bytes read of each file."""
+
+    def __init__(self):
+        self.fs = fsspec.filesystem("file")
+        self.read = {}
+
+    def __getattr__(self, name):
+        return getattr(self.fs, name)
+
+    def __repr__(self):
+        return "Counting()"
+
+    def open(self, path, mode):
+        file, counts = self.fs.open(path, mode), self.read
+        name = path.rpartition("/")[2]
+        counts.setdefault(name, 0)
+
+        class File:
+            def __getattr__(self, name):
+                return getattr(file, name)
+
+            def read(self, size=-1):
+                data = file.read(size)
+                counts[name] += len(data)
+                return data
+
+        return File()
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "run.journal"
+
+
+def kept(out, source, stop=None):
+    """A pipeline that keeps what is at each time when it is complete, and dies at a time."""
+
+    def keep(time, values):
+        if time == stop:
+            raise Killed
+        assert time not in out, "done twice"
+        out[time] = list(values)
+
+    return ps.pipe(source, ps.at_completion(keep))
+
+
+def killed_and_resumed(make, stops, journal, **options):
+    """What comes of running until each of the stops in turn, and then to the end; all of it together."""
+    out = {}
+    for stop in stops:
+        with pytest.raises(Killed):
+            ps.run(kept(out, make(), stop), journal=journal, **options)
+    ps.run(kept(out, make()), journal=journal, **options)
+    return out
+
+
+def undisturbed(make):
+    out = {}
+    ps.run(kept(out, make()))
+    return out
+
+
+TABLE = pa.table({"t": [n // 50 for n in range(5000)], "n": list(range(5000))})
+
+
+@pytest.fixture
+def source(folder):
+    """Makes a source of each kind, over files that are sorted by a column."""
+    (folder / "in").mkdir()
+
+    def make(kind, fs=None):
+        options = {"time": "t", "as_": "tuples"} | ({} if fs is None else {"filesystem": fs})
+        path = folder / "in" / kind
+        if kind == "text":
+            if not path.exists():
+                path.write_text("".join(f"{n // 50} {n}\n" for n in range(5000)))
+            return files.read_text(path, time=first_word, block_size=500, **({} if fs is None else {"filesystem": fs}))
+        if kind in {"csv", "gzip"}:
+            if not path.exists():
+                pc.write_csv(TABLE, path)
+                if kind == "gzip":
+                    path.write_bytes(gzip.compress(path.read_bytes()))
+            how = "gzip" if kind == "gzip" else None
+            return files.read_csv(path, compression=how, block_size=500, **options)
+        if kind in {"jsonl", "json tables"}:
+            if not path.exists():
+                path.write_text("".join(f'{{"t": {n // 50}, "n": {n}}}\n' for n in range(5000)))
+            as_ = {"as_": "dicts"} if kind == "jsonl" else {}
+            return files.read_jsonl(path, block_size=500, **(options | as_))
+        if kind == "parquet":
+            if not path.exists():
+                pq.write_table(TABLE, path, row_group_size=500)
+            return files.read_parquet(path, **options)
+        if not path.exists():
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, TABLE.schema) as writer:
+                writer.write_table(TABLE, max_chunksize=500)
+        return files.read_arrow(path, **options)
+
+    return make
+
+
+def first_word(line):
+    return int(line.partition(" ")[0])
+
+
+KINDS = ["text", "csv", "gzip", "jsonl", "json tables", "parquet", "arrow"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_several_times_in_a_file(kind, source, journal):
+    """Together the runs do what one undisturbed run does: nothing is lost, nothing is done twice."""
+    whole = undisturbed(lambda: source(kind))
+    assert len(whole) == 100
+    assert killed_and_resumed(lambda: source(kind), [3, 40, 40, 99], journal) == whole
+
+
+@pytest.mark.parametrize("kind", ["text", "csv", "jsonl", "json tables", "parquet"])
+def test_what_is_done_is_not_read_again(kind, source, journal, folder):
+    """A file that is sorted by time is read from the block on where the last complete time stands."""
+    whole, part, out = Counting(), Counting(), {}
+    ps.run(kept({}, source(kind, whole)))
+    with pytest.raises(Killed):
+        ps.run(kept({}, source(kind, Counting()), 90), journal=journal)
+    ps.run(kept(out, source(kind, part)), journal=journal)
+
+    assert min(out) <= 90
+    # A Parquet file's footer is read in any case.
+    assert 0 < part.read[kind] < whole.read[kind] * (0.9 if kind == "parquet" else 0.5)
+
+
+@pytest.mark.parametrize("column", [True, False])
+def test_several_files_in_order(column, put, folder, journal):
+    """A time may go from file to file; earlier files are not opened again."""
+    for number in range(10):
+        put(f"in/{number}.csv", "t,n\n" + "".join(f"{number + m // 5},{m}\n" for m in range(10)))
+    times = "t" if column else (lambda row: row[0])
+
+    def make(fs):
+        return files.read_csv(str(folder / "in/*.csv"), as_="tuples", time=times, filesystem=fs, block_size=15)
+
+    whole = undisturbed(lambda: make(Counting()))
+    fs = Counting()
+    out = {}
+    with pytest.raises(Killed):
+        ps.run(kept(out, make(Counting()), 7), journal=journal)
+    ps.run(kept(out, make(fs)), journal=journal)
+    assert out == whole
+    assert min(fs.read) >= "5.csv"
+
+
+def test_times_of_names(put, folder, journal):
+    """Files whose time is done are not opened; new ones of later times are read."""
+    for day in range(1, 5):
+        for part in "ab":
+            put(f"in/{day}{part}", f"{day}{part}\n")
+    fs = Counting()
+
+    def make():
+        return files.read_text(folder / "in", time=files.name_time("[0-9](?=[ab]$)", int), filesystem=fs)
+
+    out = {}
+    with pytest.raises(Killed):
+        ps.run(kept(out, make(), 3), journal=journal)
+    fs.read.clear()
+    put("in/9a", "9a\n")
+    ps.run(kept(out, make()), journal=journal)
+
+    assert sorted(fs.read) == ["3a", "3b", "4a", "4b", "9a"]
+    assert out == {day: [f"{day}a", f"{day}b"] for day in range(1, 5)} | {9: ["9a"]}
+
+
+def test_a_file_that_has_changed_is_refused(put, folder, journal):
+    """What was completed was made of something else."""
+    for day in (1, 2, 3):
+        put(f"in/{day}", "x\n")
+
+    def make():
+        return files.read_text(folder / "in", time=files.name_time("[0-9]$", int))
+
+    with pytest.raises(Killed):
+        ps.run(kept({}, make(), 3), journal=journal)
+    put("in/1", "other\n")
+    with pytest.raises(ps.JournalError, match=r"in/1 has changed since it was read, in an earlier run"):
+        ps.run(kept({}, make()), journal=journal)
+
+
+def test_a_new_file_of_a_time_that_is_done_is_refused(put, folder, journal):
+    """It would be left out silently."""
+    for day in (1, 2, 3):
+        put(f"in/{day}", "x\n")
+
+    def make():
+        return files.read_text(folder / "in", time=files.name_time("([0-9])[^/]*$", int))
+
+    with pytest.raises(Killed):
+        ps.run(kept({}, make(), 3), journal=journal)
+    put("in/1-more", "y\n")
+    with pytest.raises(ps.JournalError, match="1-more is new, and is at 1, which was completed without it"):
+        ps.run(kept({}, make()), journal=journal)
+
+
+def test_files_in_front_of_what_was_read_and_files_that_are_gone_are_refused(put, folder, journal):
+    """Rows of a file that was read in part cannot be had without it, nor be put behind others."""
+
+    def make():
+        return files.read_csv(folder / "in", as_="tuples", time="t")
+
+    rows = ["t\n" + "".join(f"{begin + n}\n" for n in range(5)) for begin in (0, 5)]
+    paths = [put("in/b", rows[0]), put("in/c", rows[1])]
+    with pytest.raises(Killed):
+        ps.run(kept({}, make(), 8), journal=journal)
+    front = put("in/a", "t\n0\n")
+    with pytest.raises(ps.JournalError, match="in/a is new, and stands in front of what was read already"):
+        ps.run(kept({}, make()), journal=journal)
+    front.unlink()
+    paths[0].unlink()
+    aside = paths[1].rename(folder / "c")
+    put("in/d", "t\n9\n")
+    with pytest.raises(ps.JournalError, match=r"in/c was read in part, and is gone"):
+        ps.run(kept({}, make()), journal=journal)
+    (folder / "in/d").unlink()
+    aside.rename(paths[1])
+    out = {}
+    ps.run(kept(out, make()), journal=journal)
+    assert list(out) in ([7, 8, 9], [8, 9])
+
+
+def test_types_are_those_of_the_first_run(put, folder, journal):
+    """The first block of the first file has decided, even if that file is not read again."""
+    put("in/1", "t,x\n1,1.5\n")
+    put("in/2", "t,x\n2,2\n")
+    put("in/3", "t,x\n3,3\n")
+
+    def make():
+        return files.read_csv(folder / "in", as_="tuples", time=files.name_time("[0-9]$", int))
+
+    out = {}
+    with pytest.raises(Killed):
+        ps.run(kept(out, make(), 2), journal=journal)
+    ps.run(kept(out, make()), journal=journal)
+    assert [type(rows[0][1]) for rows in out.values()] == [float, float, float]
+
+
+def test_another_way_to_read_is_another_pipeline(put, journal):
+    """Columns, times and forms tell one pipeline from another."""
+    path = put("a.csv", "x,y\n1,2\n")
+    ps.run(kept({}, files.read_csv(path, columns=["x"])), journal=journal)
+    with pytest.raises(ps.JournalError, match="belongs to another pipeline: .*columns="):
+        ps.run(kept({}, files.read_csv(path, columns=["y"])), journal=journal)
+
+
+def test_bad_lines_stay_at_their_times(put, folder, journal):
+    """What goes aside goes with the same times, wherever a run begins again."""
+    rows = [f"{n // 10},{n}" if n % 10 else "bad" for n in range(100)]
+    path = put("a.csv", "\n".join(["t,n", *rows]) + "\n")
+
+    def pipeline(stop, out, bad):
+        def keep(time, values):
+            if time == stop:
+                raise Killed
+            out[time] = list(values)
+
+        aside = ps.at_completion(lambda time, values: bad.__setitem__(time, [value.error.line for value in values]))
+        source = files.read_csv(path, as_="tuples", time="t", block_size=20, schema={"t": "int64"}, on_error=aside)
+        return ps.pipe(source, ps.at_completion(keep))
+
+    whole, all_bad = {}, {}
+    ps.run(pipeline(None, whole, all_bad))
+    out, bad = {}, {}
+    for stop in (2, 5, 9, None):
+        try:
+            ps.run(pipeline(stop, out, bad), journal=journal)
+        except Killed:
+            assert stop is not None
+    assert (out, bad) == (whole, all_bad)
+
+
+@pytest.mark.parametrize("time", [None, "name", "row"])
+def test_a_followed_folder(time, folder, journal):
+    """Files keep the times they were given, are not read again when these are done, and may then be taken away."""
+    following = folder / "in"
+    following.mkdir()
+    fs = Counting()
+    times = {None: None, "name": files.name_time("[0-9](?=[.]txt$)", int), "row": first_word}[time]
+
+    def make():
+        return files.read_text(following, time=times, filesystem=fs, follow=True, every=0.01)
+
+    def add(number):
+        part = folder / "part"
+        part.write_text(f"{number} x\n")
+        # Names that are not in the order of their coming, unless they say when they came.
+        part.rename(following / (f"{number}.txt" if time else f"{'cabed'[number]}.txt"))
+
+    out = {}
+
+    async def session(numbers):
+        async with kept(out, make()).open(journal=journal) as running:
+            for number in numbers:
+                add(number)
+                await running.progress.completed(number if time is None else number - 1)
+            await trio.sleep(0.05)
+            await running.abort()
+
+    trio.run(session, [0, 1])
+    done = set(out)
+    for number in done:
+        (following / (f"{number}.txt" if time else f"{'cabed'[number]}.txt")).unlink()
+    fs.read.clear()
+    trio.run(session, [2, 3])
+    trio.run(session, [4])
+
+    assert list(out) == sorted(out)
+    assert out == {number: [f"{number} x"] for number in range(5 if time is None else 4)}
+    gone = {f"{number}.txt" if time else f"{'cabed'[number]}.txt" for number in done}
+    assert not gone & set(fs.read)
+
+
+def test_files_that_are_needed_again_must_be_there(folder, journal):
+    """A followed file that was read, but whose time was not completed, is asked for."""
+    following = folder / "in"
+    following.mkdir()
+    (following / "a").write_text("x\n")
+    (following / "b").write_text("x\n")
+
+    def make():
+        return files.read_text(following, follow=True, every=0.01)
+
+    with pytest.raises(Killed):
+        ps.run(kept({}, make(), 1), journal=journal)
+    (following / "b").unlink()
+    with pytest.raises(ps.JournalError, match="in/b was begun, is needed again, and is gone"):
+        ps.run(kept({}, make()), journal=journal)
