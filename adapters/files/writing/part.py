@@ -54,6 +54,11 @@ class Part:
         if durable:
             self._place.flush(self.path)
 
+    def discard(self) -> None:
+        """Write nothing any more."""
+        self._out.discard()
+        self._encoder = None
+
     def _begun(self) -> Encoder:
         if self._encoder is None:
             self._encoder = self._format.encoder(self.raw, self._out, head=self._head)

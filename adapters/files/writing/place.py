@@ -126,12 +126,15 @@ class Out:
         self._place = place
         self._path = path
         self._block = bytearray()
+        self._discarded = False
         self.closed = False
         self.size = 0
 
     def write(self, data: Buffer) -> int:
         """Append."""
         view = memoryview(data).cast("B")
+        if self._discarded:
+            return len(view)
         if len(self._block) + len(view) < BLOCK:
             self._block += view
         else:
@@ -151,6 +154,11 @@ class Out:
         self.hand_over()
         if not self.size:
             self._place.append(self._path)
+
+    def discard(self) -> None:
+        """Take nothing any more: pyarrow's writers write what ends a file even when they are thrown away."""
+        self._discarded = True
+        self._block = bytearray()
 
     def flush(self) -> None:
         """Do nothing: pyarrow says it after each row group."""

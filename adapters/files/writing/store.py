@@ -1,5 +1,6 @@
 """Where finished files go: to a place on local disks by renaming, to a URL by putting."""
 
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -65,11 +66,22 @@ class Local(Store):
         for folder in folders:
             self._place.folders(folder, durable=self._durable)
         for path, target in made:
-            self._place.rename(path, Path(target))
+            self._rename(path, target)
         if self._durable:
             # The names, too, must survive a power cut.
             for folder in folders:
                 self._place.flush(folder)
+
+    def _rename(self, path: Path, target: str) -> None:
+        try:
+            self._place.rename(path, Path(target))
+        except OSError as exc:
+            if exc.errno != errno.EXDEV:
+                raise
+            raise FileTargetError(
+                f"{self._module}: {target} is on another disk than {path.parent.parent}, so it cannot be renamed into "
+                f"its place; give a target whose folder is on that disk before its first field",
+            ) from exc
 
     @override
     def shown(self, target: str) -> Path:

@@ -84,6 +84,8 @@ class Target:
             first += literal
             if name is not None:
                 break
+        if first.endswith("://"):
+            return first
         folder, slash, _ = first.rpartition("/")
         return folder or (slash or ".")
 

@@ -178,8 +178,16 @@ class Writing:
         made = {"rows": part.raw.rows, "bytes": part.size}
         return {"time": plain(time), "key": plain(part.key), "path": part.target, **made}
 
+    def status(self) -> str:
+        """How far it is, for people."""
+        under_way = sum(map(len, self._parts.copy().values()))
+        return f"{len(self.result)} files written, {under_way} under way"
+
     def close(self) -> None:
         """Leave whole files only."""
+        for parts in self._parts.values():
+            for part in parts.values():
+                part.discard()
         self._parts.clear()
         try:
             self._store.close()
@@ -215,6 +223,7 @@ class Body:
 async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
     memory = ctx.memory
     await trio.to_thread.run_sync(writing.open, dict(memory))
+    ctx.status(writing.status)
     async for event in ctx.events(upstream):
         if isinstance(event, Batch):
             if event.time not in writing:

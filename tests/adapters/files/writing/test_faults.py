@@ -1,12 +1,14 @@
 """A file system that fails at every single operation in turn: whole files only, and the next run finishes."""
 
 import errno
+import gc
 import json
 import os
 from itertools import count
 
 import pyarrow as pa
 import pytest
+import trio
 
 import pullstream as ps
 from adapters import files
@@ -163,3 +165,33 @@ def test_a_disk_that_is_really_full(tmp_path):
         assert sorted(content(disk)) == [f"{day}.txt" for day in range(5)]
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+async def test_what_is_thrown_away_writes_nothing_more(tmp_path, autojump_clock):
+    """pyarrow's writers end their files when they are forgotten; by then others may work in the folder."""
+    batches = [pa.table({"n": range(300_000)})] * 2
+
+    @ps.source
+    async def source(ctx):
+        for batch in batches:
+            yield ps.Batch(0, [batch])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        async with ps.pipe(source(), files.write_parquet(tmp_path / "{time}", compression=None)).open() as running:
+            await running.result()
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_display_is_told(tmp_path):
+    """How many files there are is the sink's status."""
+    told = []
+
+    async def main():
+        async with ps.pipe(ps.values("ab", time=ord), files.write_text(tmp_path / "{time}")).open() as running:
+            await running.result()
+            told.append(running.counters())
+
+    trio.run(main)
+    assert "2 files written, 0 under way" in str(told)

@@ -1,6 +1,7 @@
 """Where files go: times and keys as names, clashes, what is in the way."""
 
 import datetime as dt
+import errno
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pytest
 import pullstream as ps
 from adapters import files
 from adapters.files.writing import writing
+from adapters.files.writing.place import Place
+from adapters.files.writing.target import Target
 
 from .kit import content, written
 
@@ -104,7 +107,7 @@ def test_a_key_that_raises(tmp_path):
 
 
 def test_many_keys(tmp_path, monkeypatch):
-    """A thousand files under way at once, of which a few are encoded as they come: none is kept open."""
+    """Hundreds of files under way at once, of which a few are encoded as they come: none is kept open."""
     most = []
     real = writing.Writing.work
 
@@ -115,10 +118,40 @@ def test_many_keys(tmp_path, monkeypatch):
         real(self)
 
     monkeypatch.setattr(writing.Writing, "work", work)
-    monkeypatch.setattr(writing, "LOOSE", 1000)
-    monkeypatch.setattr(writing, "MEMORY", 100_000)
-    values = [{"k": n % 1000, "n": n} for n in range(5000)]
+    monkeypatch.setattr(writing, "LOOSE", 600)
+    monkeypatch.setattr(writing, "MEMORY", 50_000)
+    values = [{"k": n % 300, "n": n} for n in range(3000)]
     write = files.write_parquet(tmp_path / "{time}" / "{key}.parquet", key="k", open_files=4, durable=False)
-    assert len(written(values, write)) == 1000
+    assert len(written(values, write)) == 300
     assert len(most) >= 3
     assert max(most) - min(most) < 5
+
+
+def test_a_folder_on_another_disk(tmp_path, monkeypatch):
+    """What cannot be renamed into its place is said, with what to do."""
+
+    def rename(place, old, new):
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(Place, "rename", rename)
+    with pytest.raises(files.FileTargetError, match="on another disk"):
+        written(["a"], files.write_text(tmp_path / "{time}.txt"))
+    assert content(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("template", "root"),
+    [
+        ("{time}", "."),
+        ("/{time}", "/"),
+        ("a/b{time}/{key}", "a"),
+        ("/a/all.txt", "/a"),
+        ("all.txt", "."),
+        ("{{a}}/{time}", "{a}"),
+        ("s3://bucket/a-{time}", "s3://bucket"),
+        ("memory://{time}", "memory://"),
+    ],
+)
+def test_the_folder_of_a_target(template, root):
+    """What is before the first field, up to its last separator."""
+    assert Target.of("write", template).root == root
