@@ -1,5 +1,6 @@
 """The task that looks at a run a few times a second, and shows what it sees."""
 
+import warnings
 from collections.abc import Awaitable, Callable, Hashable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -55,8 +56,12 @@ def display(
     Console; without one it is stderr, so that what a program prints can go elsewhere. On a terminal, prints, warnings
     and logs of Python appear above the display; what another process writes there (Java's logs) spoils a line or two.
 
-    It looks a few times a second, in the run's own thread. If the console can be written to no longer, it ends, and the
-    run goes on.
+    A program that uses rich itself gives its own `console`, for two that know nothing of each other write over one
+    another.
+
+    It looks a few times a second, in the run's own thread. A run is worth more than its display: if the console can be
+    written to no longer, or something fails in here (a `RuntimeWarning` says what), the display ends and the run goes
+    on.
 
     Raises:
         DisplayMissing: rich is not installed.
@@ -87,6 +92,12 @@ class Display:
 
     async def __call__(self, running: ps.Running[Any]) -> None:
         """Show `running` until it ends."""
+        try:
+            await self._show(running)
+        except Exception as exc:  # noqa: BLE001 - told, and no reason to end the work of a night
+            warnings.warn(f"the display has failed, and the run goes on without it: {exc!r}", RuntimeWarning, 2)
+
+    async def _show(self, running: ps.Running[Any]) -> None:
         history = History(running, self.times, self.shown)
         screen = self.screen_for(self.console, self.every)
         with screen, Lookout(screen, history) as lookout:

@@ -83,5 +83,11 @@ class Meter:
             busy=max(0.0, asked - upstream),
             waiting_for_upstream=upstream,
             waiting_for_downstream=max(0.0, life - asked),
-            status=self.status(),
+            status=self._said(),
         )
+
+    def _said(self) -> str:
+        try:
+            return self.status()
+        except Exception as exc:  # noqa: BLE001 - shown where the status would be, for the figures are right all the same
+            return f"its status cannot be told: {exc!r}"

@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -46,7 +47,7 @@ def compare(name: str, run: Callable[..., object], console: Console) -> None:
 
 
 def main() -> None:
-    with open(os.devnull, "w") as nowhere:
+    with Path(os.devnull).open("w") as nowhere:
         console = Console(file=nowhere, force_terminal=True, width=100, height=40)
         for name, made in (
             ("synchronous, a time per 100,000 values", pipeline(4_000_000, 100_000)),

@@ -112,3 +112,17 @@ async def test_a_function_says_how_it_is_doing():
 
     rows = await counters_of(ps.pipe(ps.values("abc"), marking(), ps.map(str), listing()))
     assert [row.status for row in rows.values()] == ["", "at c", "", "3 seen"]
+
+
+async def test_a_status_that_fails_is_no_end_of_the_figures():
+    """What it raised stands where the status would be."""
+
+    @ps.sink
+    async def nothing(upstream, ctx):
+        ctx.status(lambda: 1 / 0)
+        async for _ in ctx.batches(upstream):
+            pass
+
+    rows = await counters_of(ps.pipe(ps.values("abc"), nothing()))
+    assert rows["nothing"].values_in == 3
+    assert rows["nothing"].status == "its status cannot be told: ZeroDivisionError('division by zero')"

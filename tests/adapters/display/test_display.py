@@ -313,6 +313,14 @@ class TestEndings:
             async with ps.pipe(slowly(1, 2), ps.collect()).open(beside=display(console=console, every=1)) as running:
                 assert await running.result() == [1, 2]
 
+    async def test_a_display_that_fails_is_told_and_ends_alone(self, autojump_clock):
+        """A function given as `shown` that raises: a warning says so, and the run goes on."""
+        with pytest.warns(RuntimeWarning, match="the display has failed, .*ZeroDivisionError"):
+            await shown(
+                ps.pipe(slowly(1, 2), ps.collect()), console=Paper(terminal=True).console, shown=lambda time: 1 / 0
+            )
+        assert trio.current_time() == pytest.approx(2)
+
 
 class TestWhatItSays:
     async def test_what_a_module_says_of_itself(self, autojump_clock):
