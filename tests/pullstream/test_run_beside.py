@@ -129,6 +129,19 @@ async def test_it_hears_of_a_failure_and_the_opener_still_does(autojump_clock):
     assert heard == [caught.value]
 
 
+async def test_that_it_has_heard_of_a_failure_does_not_hide_it(autojump_clock):
+    """What looks on waits for the result, and lets its failure be: the opener is told all the same."""
+
+    async def hearing(running):
+        with pytest.raises(ZeroDivisionError):
+            await running.result()
+
+    with pytest.raises(ZeroDivisionError):
+        async with ps.pipe(slowly(0), ps.map(lambda n: 1 / n), ps.drain()).open(beside=hearing) as running:
+            await running.wait()
+            await trio.sleep(1)
+
+
 async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
     """Its failure is the run's: the source is released, nothing completes, and the opener is told."""
     released = []
