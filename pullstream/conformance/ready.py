@@ -391,3 +391,23 @@ SINKS: Final = (
 
 READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
 """Every ready-made module."""
+
+_BY_THE_CLOCK: Final = "has no place in a run with a journal"
+_ACROSS_TIMES: Final = "pairs values of different times"
+_INSIDE: Final = "is inside another module"
+
+JOURNAL_REFUSES: Final = {
+    "epochs by the clock": _BY_THE_CLOCK,
+    "combine_latest": _BY_THE_CLOCK,
+    "zip": _ACROSS_TIMES,
+    "zip, strict": _ACROSS_TIMES,
+    "zip, padded": _ACROSS_TIMES,
+    "group_by, one at a time": _INSIDE,
+    "lend, as ready": _INSIDE,
+    "lending": _INSIDE,
+}
+"""Those that keep something from time to time of which no journal knows, and what they are told in a run with one.
+
+`zip` is when it does; the last three because of the `take` inside them. All others keep nothing beyond a time, are given
+again what they are made of, or have a memory.
+"""

@@ -1,9 +1,127 @@
-"""What the tests of journals share."""
+"""What the tests of journals share: where a journal is, and a world in which processes are killed."""
+
+import random
+from pathlib import Path
 
 import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.journal import keeper
+from pullstream.journal.store import Entry
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class World:
+    """What outlives a run: the journal's contents and what the sinks stored; and when the next run is killed."""
+
+    def __init__(self):
+        self.about = {}
+        self.sinks = {}
+        self.kept = {"memory": {}, "ledger": {}}
+        self.stored = {}
+        self.writes = 0
+        self.left = None
+
+    def step(self):
+        """Something happens; from the last step on nothing does."""
+        if self.left is not None:
+            self.left -= 1
+            if self.left <= 0:
+                raise Killed
+
+    @property
+    def dead(self):
+        return self.left is not None and self.left <= 0
+
+    def store(self, name):
+        """A sink that stores the values of each time under its name, and replaces what was there."""
+
+        def put(time, values):
+            self.step()
+            self.stored[name, time] = list(values)
+            self.step()
+
+        return ps.at_completion(put)
+
+    def slowly(self, seed):
+        """Values pass, after some time, and may be the last thing that happens."""
+        dice = random.Random(seed)
+
+        async def pass_on(value):
+            await trio.sleep(dice.choice([0, 0, 0.001, 0.01]))
+            self.step()
+            return value
+
+        return ps.map_async(pass_on, 1 + seed % 3)
+
+    def run(self, pipeline, *, limit=4096, journal=True, kill=None):
+        """One run, which may be killed after so many steps: its result, or None if it was."""
+        self.left = kill
+
+        async def main():
+            async with pipeline.open(limit=limit, journal="held" if journal else None) as running:
+                return await running.result()
+
+        try:
+            return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+        except BaseException:
+            if not self.dead:
+                raise
+            return None
+
+
+class Held:
+    """The journal's file, held in memory: what is written after the end of the process is lost."""
+
+    world: World
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def about(self, name):
+        return self.world.about.get(name)
+
+    def sinks(self):
+        return {node: Entry(entry.frontiers, entry.result) for node, entry in self.world.sinks.items()}
+
+    def memory(self, table, node):
+        return dict(self.world.kept[table].get(node, {}))
+
+    def write(self, record):
+        world = self.world
+        if world.dead:
+            return
+        world.about.update(record.about)
+        world.sinks.update(record.sinks)
+        world.writes += bool(record.sinks)
+        for table, changed in (("memory", record.memory), ("ledger", record.ledger)):
+            for node, changes in changed.items():
+                here = world.kept[table].setdefault(node, {})
+                for key, value in changes.items():
+                    here.pop(key, None) if value is None else here.__setitem__(key, value)
+
+    def close(self):
+        pass
 
 
 @pytest.fixture
 def path(tmp_path):
     """Where the journal is."""
     return tmp_path / "run.journal"
+
+
+@pytest.fixture
+def new_world(monkeypatch):
+    """Makes worlds, the last of which holds the journal of whatever is run."""
+    monkeypatch.setattr(keeper, "Store", Held)
+
+    def make():
+        Held.world = World()
+        return Held.world
+
+    return make

@@ -1,101 +1,17 @@
 """Random pipelines, killed at random moments and resumed: what they store is what they would have, undisturbed."""
 
-import random
 from itertools import accumulate
-from pathlib import Path
 
 import pytest
-import trio
-import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
 from pullstream import agg
-from pullstream.journal import keeper
-from pullstream.journal.store import Entry
-
-
-class Killed(BaseException):
-    """The process is gone."""
-
-
-class World:
-    """What outlives a run: the journal's contents and what the sinks stored; and when the next run is killed."""
-
-    def __init__(self):
-        self.about = {}
-        self.sinks = {}
-        self.kept = {"memory": {}, "ledger": {}}
-        self.stored = {}
-        self.writes = 0
-        self.left = None
-
-    def step(self):
-        """Something happens; from the last step on nothing does."""
-        if self.left is not None:
-            self.left -= 1
-            if self.left <= 0:
-                raise Killed
-
-    @property
-    def dead(self):
-        return self.left is not None and self.left <= 0
-
-    def store(self, name):
-        """A sink that stores the values of each time under its name, and replaces what was there."""
-
-        def put(time, values):
-            self.step()
-            self.stored[name, time] = list(values)
-            self.step()
-
-        return ps.at_completion(put)
-
-    def slowly(self, seed):
-        """Values pass, after some time, and may be the last thing that happens."""
-        dice = random.Random(seed)
-
-        async def pass_on(value):
-            await trio.sleep(dice.choice([0, 0, 0.001, 0.01]))
-            self.step()
-            return value
-
-        return ps.map_async(pass_on, 1 + seed % 3)
-
-
-class Held:
-    """The journal's file, held in memory: what is written after the end of the process is lost."""
-
-    world: World
-
-    def __init__(self, path):
-        self.path = Path(path)
-
-    def about(self, name):
-        return self.world.about.get(name)
-
-    def sinks(self):
-        return {node: Entry(entry.frontiers, entry.result) for node, entry in self.world.sinks.items()}
-
-    def memory(self, table, node):
-        return dict(self.world.kept[table].get(node, {}))
-
-    def write(self, record):
-        world = self.world
-        if world.dead:
-            return
-        world.about.update(record.about)
-        world.sinks.update(record.sinks)
-        world.writes += bool(record.sinks)
-        for table, changed in (("memory", record.memory), ("ledger", record.ledger)):
-            for node, changes in changed.items():
-                here = world.kept[table].setdefault(node, {})
-                for key, value in changes.items():
-                    here.pop(key, None) if value is None else here.__setitem__(key, value)
-
-    def close(self):
-        pass
+from pullstream.engine.reach import Reach
+from pullstream.engine.seat import Seat
+from pullstream.journal.cut import Cut
+from pullstream.journal.memory import Memory
 
 
 def by_time(values):
@@ -113,6 +29,17 @@ def number(value):
 
 def step(*modules):
     return ps.pipe(*modules, ps.map(number))
+
+
+@ps.transformer
+async def totals(upstream, ctx):
+    """What has come so far, in a memory of its own."""
+    memory = ctx.memory
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                *_, memory.at(time)["total"] = states = list(accumulate(values, initial=memory.get("total", 0)))
+                yield ps.Batch(time, states[1:])
 
 
 STEPS = {
@@ -144,22 +71,11 @@ STEPS = {
         ps.sessions(3, agg.sum(), key=lambda n: n % 3), ps.sort_by_time(lambda window: (window.start, window.value))
     ),
     "fork": lambda: ps.pipe(ps.fork(ps.map(lambda n: n + 1), ps.delay(3)), ps.sort_by_time(lambda n: n)),
-    "by hand": lambda: totals(),
+    "by hand": totals,
     "loop": lambda: ps.pipe(
         ps.loop(ps.map(lambda n: ps.Again(n // 2) if n % 2 == 0 and n else n)), ps.sort_by_time(lambda n: n)
     ),
 }
-
-
-@ps.transformer
-async def totals(upstream, ctx):
-    """What has come so far, in a memory of its own."""
-    memory = ctx.memory
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                *_, memory.at(time)["total"] = states = list(accumulate(values, initial=memory.get("total", 0)))
-                yield ps.Batch(time, states[1:])
 
 
 def source(kind, rows):
@@ -192,22 +108,6 @@ def pipeline(world, plan):
     return ps.pipe(head, ps.tee(*sinks, results[seed % 3], lag=seed % 4))
 
 
-def run(world, plan, *, limit=4096, journal=True, kill=None):
-    """One run; its result, or None if it was killed."""
-    world.left = kill
-
-    async def main():
-        async with pipeline(world, plan).open(limit=limit, journal="held" if journal else None) as running:
-            return await running.result()
-
-    try:
-        return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    except BaseException:
-        if kill is None or not world.dead:
-            raise
-        return None
-
-
 PLANS = st.tuples(
     st.sampled_from(["one", "merged", "joined", "joined within", "epochs"]),
     st.lists(st.tuples(st.integers(0, 12), st.integers(0, 30)), min_size=4, max_size=24).map(sorted),
@@ -217,43 +117,85 @@ PLANS = st.tuples(
 )
 
 
-def resumed_outcome(plan, kills, limits):
+def resumed_outcome(world, plan, kills, limits):
     """What was stored, and the result, of a run that was killed again and again."""
-    world = Held.world = World()
     result = None
     for number, kill in enumerate([*kills, None]):
-        result = run(world, plan, limit=limits[number % len(limits)], kill=kill)
+        result = world.run(pipeline(world, plan), limit=limits[number % len(limits)], kill=kill)
         if result is not None:
             break
     return world.stored, result
 
 
-def undisturbed_outcome(plan):
-    world = World()
-    result = run(world, plan, journal=False)
+def undisturbed_outcome(world, plan):
+    """The same of a run that nothing happened to, and that had no journal."""
+    result = world.run(pipeline(world, plan), journal=False)
     return world.stored, result
 
 
-@pytest.fixture(autouse=True)
-def held(monkeypatch):
-    monkeypatch.setattr(keeper, "Store", Held)
+KILLS = st.lists(st.integers(1, 60), max_size=6)
+LIMITS = st.sampled_from([[1], [2], [7], [4096], [1, 4096, 2]])
 
 
-def check(plan, kills, limits):
-    try:
-        expected = undisturbed_outcome(plan)
-    except (ps.CapabilityError, ps.PullstreamError):
-        return
-    try:
-        found = resumed_outcome(plan, kills, limits)
-    except ps.JournalError as exc:
-        assert "came after" in str(exc), exc
-        return
-    assert found == expected
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(PLANS, st.lists(st.integers(1, 60), max_size=6), st.sampled_from([[1], [2], [7], [4096], [1, 4096, 2]]))
-def test_a_killed_run_has_the_outcome_of_an_undisturbed_one(plan, kills, limits):
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PLANS, KILLS, LIMITS)
+def test_a_killed_run_has_the_outcome_of_an_undisturbed_one(new_world, plan, kills, limits):
     """Whatever a pipeline is made of, and whenever it is killed, it comes to the same in the end."""
-    check(plan, kills, limits)
+    assert resumed_outcome(new_world(), plan, kills, limits) == undisturbed_outcome(new_world(), plan)
+
+
+@pytest.mark.slow
+@settings(max_examples=4000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PLANS, KILLS, LIMITS)
+def test_many_killed_runs_have_the_outcome_of_undisturbed_ones(new_world, plan, kills, limits):
+    """The same, for many more."""
+    assert resumed_outcome(new_world(), plan, kills, limits) == undisturbed_outcome(new_world(), plan)
+
+
+def too_early(take):
+    return lambda self, done: take(self, lambda _: True)
+
+
+BREAKS = {
+    "sinks are given again what they have": lambda patch: patch(
+        Cut, "input_done", lambda self, seat, time: seat not in self._sinks and input_done(self, seat, time)
+    ),
+    "what is folded already is folded again": lambda patch: patch(Seat, "remembers", property(lambda _: False)),
+    "memory is saved too early": lambda patch: patch(Memory, "take", too_early(Memory.take)),
+    "memory is never saved": lambda patch: patch(Memory, "take", lambda self, done: {}),
+    "one sink is enough": lambda patch: patch(Cut, "_complete", lambda self, reached: complete(self, reached[:1])),
+    "windows are over when the first is": lambda patch: patch(Reach, "_through", without_lasting(Reach._through)),
+}
+"""Ways to break the rule."""
+
+input_done, complete = Cut.input_done, Cut._complete
+
+WINDOWS = ("one", [(n, n) for n in range(16)], ["sliding"], [[]], 1)
+TOTALS = ("one", [(n, n) for n in range(16)], ["scan"], [["running"], ["filter", "sort"]], 3)
+PAIRS = ("joined within", sorted((n % 12, n) for n in range(20)), [], [["delay"], ["scan"]], 5)
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_broken_rule_is_found(new_world, monkeypatch, how):
+    """If times were dropped, or memories saved, by another rule, killing would change what comes."""
+    plans = [WINDOWS, TOTALS, PAIRS]
+    expected = [undisturbed_outcome(new_world(), plan) for plan in plans]
+    BREAKS[how](monkeypatch.setattr)
+    found = (
+        resumed_outcome(new_world(), plan, [kill] * 5, limits)
+        for plan in plans
+        for kill in (5, 12, 19, 26)
+        for limits in ([1], [4096])
+    )
+    assert any(outcome not in expected for outcome in found)
+
+
+def without_lasting(through):
+    def short(seat, number, time):
+        lasting, seat.lasting = seat.lasting, None
+        try:
+            return through(seat, number, time)
+        finally:
+            seat.lasting = lasting
+
+    return staticmethod(short)
