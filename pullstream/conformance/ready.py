@@ -408,6 +408,6 @@ JOURNAL_REFUSES: Final = {
 }
 """Those that keep something from time to time of which no journal knows, and what they are told in a run with one.
 
-`zip` is when it does; the last three because of the `take` inside them. All others keep nothing beyond a time, are given
-again what they are made of, or have a memory.
+`zip` is when it does; the last three because of the `take` inside them. All others keep nothing beyond a time, are
+given again what they are made of, or have a memory.
 """

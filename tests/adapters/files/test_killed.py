@@ -92,8 +92,7 @@ def kill_over_and_over(tmp_path, kills, seed):
         found = comparable(left(out))
         whole = str(tmp_path / "whole").encode()
         assert {name: data.replace(str(out).encode(), whole) for name, data in found.items()} == expected
-        assert here, "it was never killed"
-    return done, run
+    assert done >= kills
 
 
 def test_a_program_that_is_killed_leaves_what_it_would_have_left(tmp_path):
