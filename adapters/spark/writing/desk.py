@@ -15,12 +15,16 @@ from weakref import WeakSet
 
 import trio
 
-from adapters.spark import wire
+from adapters.spark.reading.pushed import addresses
+from adapters.spark.writing import wire
 from adapters.spark.writing.offer import Offer, SourceRefused, failure_text
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+PORT = "spark.pullstream.port"
+"""The setting that fixes the port the driver listens on, where a firewall wants to know; without it a free one."""
 
 STOPPED_SECONDS = 1.0
 """How often it is looked whether the context is still there."""
@@ -37,7 +41,7 @@ def desk_for(session: "SparkSession") -> "Desk":
     with _lock:
         desk = _desks.get(context)
         if desk is None or not desk.open:
-            desk = _desks[context] = Desk(context)
+            desk = _desks[context] = Desk(session)
         desk.introduce(session)
     return desk
 
@@ -45,15 +49,15 @@ def desk_for(session: "SparkSession") -> "Desk":
 class Desk:
     """Offers by name, and whoever comes for them."""
 
-    def __init__(self, context: "SparkContext") -> None:
+    def __init__(self, session: "SparkSession") -> None:
         self.offers: dict[str, Offer] = {}
-        self._context = context
-        self._place = wire.Place.of(context)
+        self._context = session.sparkContext
+        self._bind, self._host = addresses(session, None)
+        self._port = int(self._context.getConf().get(PORT) or 0)
         self._secret = wire.new_token()
         self._introduced: WeakSet[SparkSession] = WeakSet()
         self._started = threading.Event()
         self._failure: BaseException | None = None
-        self._port = 0
         self._token: trio.lowlevel.TrioToken
         self._scope: trio.CancelScope
         self._nursery: trio.Nursery
@@ -78,7 +82,7 @@ class Desk:
 
         from adapters.spark.writing import remote  # noqa: PLC0415 - needs pyspark
 
-        address = (self._place.host, self._port, self._secret)
+        address = (self._host, self._port, self._secret)
         cloudpickle.register_pickle_by_value(remote)
         try:
             session.dataSource.register(type("PullSource", (remote.PullSource,), {"address": address}))
@@ -115,7 +119,7 @@ class Desk:
             self._started.set()
 
     async def _serve(self) -> None:
-        listeners = await trio.open_tcp_listeners(self._place.port, host=self._place.bind)
+        listeners = await trio.open_tcp_listeners(self._port, host=self._bind)
         self._port = listeners[0].socket.getsockname()[1]
         self._token = trio.lowlevel.current_trio_token()
         with trio.CancelScope() as self._scope:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from adapters.arrow import RecordBatch, pyarrow
-from adapters.spark import wire
+from adapters.spark.writing import wire
 from adapters.spark.writing.log import Log, Offsets
 from adapters.spark.writing.packing import ROWS, Packing, arrow_schema, packed
 from pullstream.blueprint import Module, Sink, Site, Source

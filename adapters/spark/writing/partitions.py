@@ -91,7 +91,7 @@ class Partitions:
         self._packing = Packing("write_table", arrow_schema(self._schema))
         if plan.time in self._schema.names:
             raise CompositionError(
-                f"write_table({plan.target!r}): the schema has a column {plan.time!r} already, where a row's time goes; "
+                f"write_table({plan.target!r}): the schema has a column {plan.time!r} already, where the time goes; "
                 f"leave it out of the schema, or give the time another name with time="
             )
 

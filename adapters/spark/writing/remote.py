@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 CONNECT_SECONDS = 30
 
 HEAD = "!cQ"
-"""A frame's head, as `adapters.spark.wire` has it: kind and length."""
+"""A frame's head, as `wire` has it: kind and length."""
 
 
 class PullSourceError(Exception):

@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 LISTEN = "0A"
@@ -10,7 +11,8 @@ LISTEN = "0A"
 def _address(text):
     words = bytes.fromhex(text)
     packed = b"".join(struct.pack("<I", word) for (word,) in struct.iter_unpack(">I", words))
-    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
+    # Java listens with one socket for both families.
+    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed).removeprefix("::ffff:")
 
 
 def table():
@@ -32,20 +34,24 @@ def listened_by(pids):
     """{(address, port)} on which these processes listen."""
     inodes = set()
     for pid in pids:
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                target = str(descriptor.readlink())
-            except OSError:
-                continue
-            if target.startswith("socket:["):
-                inodes.add(target[8:-1])
+        # Processes, and what they have open, come and go.
+        with suppress(OSError):
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    target = str(descriptor.readlink())
+                    if target.startswith("socket:["):
+                        inodes.add(target[8:-1])
     return {(address, port) for address, port, inode in table() if inode in inodes}
 
 
 def children(pid):
     """A process and all below it."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            text = status.read_text(errors="replace")
+            parents[int(status.parent.name)] = int(text.rpartition(")")[2].split()[1])
     found = [pid]
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += children(int(child))
+    for known in found:
+        found += [child for child, parent in parents.items() if parent == known]
     return found

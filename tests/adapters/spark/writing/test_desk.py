@@ -31,6 +31,8 @@ class Context:
         self._jsc = object()
         self.stages = [-1]
 
+        self.sparkContext, self.master = self, "local[2]"
+
     def getConf(self):
         return {}
 

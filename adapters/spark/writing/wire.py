@@ -1,4 +1,4 @@
-"""What Spark's processes and the driver say to each other over TCP: frames, a token, and where the driver listens.
+"""What Spark's processes, which fetch a source, and the driver say to each other over TCP: frames, and a token.
 
 A frame is a kind (one byte), a length (eight bytes, most significant first) and so many bytes. The first one on a
 connection is a hello, JSON with the token; whoever does not know the token is logged, and hears nothing.
@@ -9,47 +9,20 @@ import json
 import logging
 import secrets
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import attrs
 import trio
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 HEAD = struct.Struct("!cQ")
 HELLO = b"H"
 LONGEST_HELLO = 1 << 16
 HELLO_SECONDS = 30
 
-PORT = "spark.pullstream.port"
-"""The setting that fixes the port the driver listens on, where a firewall wants to know; without it a free one."""
-
 _log = logging.getLogger("pullstream.spark")
 
 
 class WrongHello(Exception):
     """Somebody connected who is not one of ours."""
-
-
-@attrs.frozen
-class Place:
-    """Where the driver listens, and the name its executors know it by: what Spark's own settings say.
-
-    That is the loopback unless the session was told otherwise (`spark.driver.host`, `spark.driver.bindAddress`).
-    """
-
-    bind: str
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, context: "SparkContext") -> "Place":
-        """What a session's settings say."""
-        settings = context.getConf()
-        host = settings.get("spark.driver.host") or "127.0.0.1"
-        bind = settings.get("spark.driver.bindAddress") or host
-        return cls(bind, host, int(settings.get(PORT) or 0))
 
 
 def new_token() -> str:

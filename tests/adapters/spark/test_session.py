@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from adapters import spark
+from adapters.spark.session import _is_here
+from pullstream.errors import CompositionError
 
 START = """
 import signal
@@ -23,6 +25,21 @@ frame = session.range(1000).selectExpr("id % 10 AS day", "id")
 import pullstream as ps
 rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.collect()))
 print(len(rows), rows == sorted(rows, key=lambda row: row.day))
+session.stop()
+"""
+
+ASKED = """
+import os, sys
+sys.path.insert(0, {root!r})
+from urllib.parse import urlparse
+from adapters import spark
+from tests.adapters.spark.listening import children, listened_by
+
+session = spark.session(ui=True, event_log={log!r}, log_level="INFO", config={{"spark.eventLog.compress": "false"}})
+session.range(10).count()
+link = urlparse(session.sparkContext.uiWebUrl)
+print(link.scheme, link.hostname)
+print(sorted({{address for address, _ in listened_by(children(os.getpid()))}}))
 session.stop()
 """
 
@@ -71,6 +88,38 @@ class TestStart:
         done = python("import sys; sys.modules['pyspark'] = None\nfrom adapters import spark; spark.session()")
         assert "SparkMissing: pyspark is not installed: `pip install 'pullstream[spark]'`" in done.stderr
 
+    def test_what_can_be_asked_for(self, tmp_path):
+        """A web page with its link, an event log, and a log level: each by its name, on the loopback alone."""
+        done = python(ASKED.format(root=str(Path.cwd()), log=str(tmp_path / "events")))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines() == ["http 127.0.0.1", "['127.0.0.1']"]
+        assert "DAGScheduler" in done.stderr
+        (events,) = (tmp_path / "events").iterdir()
+        text = "".join(path.read_text() for path in ([events] if events.is_file() else events.glob("events_*")))
+        assert "SparkListenerJobEnd" in text
+
+    @pytest.mark.parametrize(
+        ("master", "here"),
+        [
+            ("local", True),
+            ("local-cluster[2,1,1024]", True),
+            ("spark://127.0.0.1:7077", True),
+            ("spark://localhost:7077,127.0.0.2:7077", True),
+            ("spark://head:7077", False),
+            ("spark://127.0.0.1:7077,head:7077", False),
+            ("k8s://https://10.0.0.1:443", False),
+            ("yarn", False),
+        ],
+    )
+    def test_which_masters_are_here(self, master, here):
+        """Only where all of a cluster is on the loopback is the driver kept there unasked."""
+        assert _is_here(master) is here
+
+    def test_a_level_that_is_none_is_refused(self):
+        """Before anything is started."""
+        with pytest.raises(CompositionError, match="log levels ALL, .* and not 'quiet'"):
+            spark.session(log_level="quiet")
+
 
 @pytest.mark.spark
 class TestReuse:
@@ -96,6 +145,8 @@ class TestReuse:
         [
             ({"master": "spark://elsewhere:7077"}, "its master is 'local.*', not 'spark://elsewhere:7077'"),
             ({"config": {"spark.executor.memory": "7g"}}, "its spark.executor.memory is None, not '7g'"),
+            ({"ui": True}, "its spark.ui.enabled is 'false', not 'true'"),
+            ({"event_log": "http://x/y"}, "its spark.eventLog.dir is None, not 'http://x/y'"),
         ],
     )
     def test_what_it_cannot_become_is_refused(self, session, demand, message):
