@@ -142,3 +142,18 @@ except PermissionError as exc:
     assert done.stdout.startswith("[Errno 13] Permission denied"), done.stderr
     assert str(tmp_path) in done.stdout
     assert content(tmp_path) == {}
+
+
+def test_what_a_dead_run_left_is_removed_at_once(tmp_path):
+    """Before anything is read, and not only in the end."""
+    write = files.write_text(tmp_path / "{time}.txt")
+    seen = []
+    look = ps.tap(lambda _: seen.append(sorted(content(tmp_path))))
+    written("a", ps.pipe(look, write))
+    ((lock,),) = seen
+    left = (tmp_path / lock).with_name("1.part")
+    left.parent.mkdir()
+    left.write_text("half")
+    written("a", ps.pipe(look, write))
+    assert seen[1] == [lock, "0.txt"]
+    assert content(tmp_path) == {"0.txt": b"a\n"}
