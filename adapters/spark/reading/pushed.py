@@ -26,7 +26,7 @@ from adapters.spark.reading.query import Query
 from adapters.spark.reading.stretches import Cutting, Stretches
 from adapters.spark.reading.timed import TimedFrame
 from pullstream.engine.beside import Beside
-from pullstream.errors import CapabilityError
+from pullstream.errors import CapabilityError, ProtocolError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
 
@@ -283,11 +283,16 @@ class PushedSource(Beside[Any]):
                 self._ready.append(ready)
                 self.changed()
                 await ready.read.wait()
+                if self._partitions[attempt.partition].live is not attempt:
+                    # Given up for lost, with the batch unread on the line.
+                    return
                 await line.say(wire.MORE)
-            else:
+            elif kind == wire.END:
                 self._finish(attempt)
                 await line.say(wire.DONE)
                 return
+            else:
+                raise ProtocolError(f"{self.seat}, got a message of the unknown kind {kind!r} from {line.peer}")
 
     def _finish(self, attempt: Attempt) -> None:
         partition = self._partitions[attempt.partition]

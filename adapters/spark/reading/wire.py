@@ -56,15 +56,28 @@ def pushing(host: str, port: int, token: bytes) -> Push:
             connection.settimeout(None)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+            def over() -> Exception:
+                return RuntimeError("the program that reads this DataFrame wants no more of it")
+
             def word() -> bytes:
-                said = connection.recv(1)
+                try:
+                    said = connection.recv(1)
+                except ConnectionError as exc:
+                    raise over() from exc
                 if not said:
-                    raise RuntimeError("the program that reads this DataFrame wants no more of it")
+                    raise over()
                 return said
+
+            def send(*parts: Any) -> None:
+                try:
+                    for part in parts:
+                        connection.sendall(part)
+                except ConnectionError as exc:
+                    raise over() from exc
 
             rows = 0
             number, attempt, stage = task.partitionId(), task.attemptNumber(), task.stageId()
-            connection.sendall(pack(hello, magic, token, number, attempt, task.taskAttemptId(), stage))
+            send(pack(hello, magic, token, number, attempt, task.taskAttemptId(), stage))
             said = word()
             if said != skip:
                 for batch in batches:
@@ -72,14 +85,13 @@ def pushing(host: str, port: int, token: bytes) -> Push:
                         continue
                     if not rows:
                         schema = batch.schema.serialize()
-                        connection.sendall(pack(header, schema_kind, schema.size) + schema.to_pybytes())
+                        send(pack(header, schema_kind, schema.size), schema)
                     else:
                         word()
                     body = batch.serialize()
-                    connection.sendall(pack(header, batch_kind, body.size))
-                    connection.sendall(body)
+                    send(pack(header, batch_kind, body.size), body)
                     rows += batch.num_rows
-                connection.sendall(pack(header, end_kind, rows))
+                send(pack(header, end_kind, rows))
                 while said != done:
                     said = word()
         yield pa.RecordBatch.from_arrays([pa.array([number]), pa.array([rows])], ["partition", "rows"])
