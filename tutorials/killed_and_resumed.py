@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -227,23 +227,41 @@ def state() -> None:
 def refused() -> None:
     """5. What is refused.
 
-    A journal goes with one pipeline. To go on with another would give results that no undisturbed run could have given;
-    so it is refused, with what has changed. So is a second run with a journal that is in use.
+    A journal goes with one pipeline, and with what was read when it was written. To go on with another would give
+    results that no undisturbed run could have given; so it is refused, with what has changed. So is a second run with a
+    journal that is in use. Below, the first run is ended, in order this time, when it has done Tuesday.
     """
+
+    async def until_tuesday(running: ps.Running[Any]) -> None:
+        await running.progress.completed("2026-03-03")
+        await running.abort()
 
     async def two_at_once() -> None:
         async with takings().open(journal="journal.sqlite"), takings().open(journal="journal.sqlite"):
             pass
 
-    with tea_house():
-        ps.run(takings(), journal="journal.sqlite")
-        for attempt in (lambda: ps.run(takings(asked), journal="journal.sqlite"), lambda: trio.run(two_at_once)):
+    def amended() -> None:
+        Path("receipts/2026-03-02.csv").write_text("item,count\ntea,99\n")
+        ps.run(takings(asked), journal="journal.sqlite")
+
+    with tea_house() as folder:
+        with suppress(ps.Abandoned):
+            ps.run(takings(asked), journal="journal.sqlite", beside=until_tuesday)
+        for attempt in (lambda: ps.run(takings(), journal="journal.sqlite"), amended):
             try:
                 attempt()
             except ps.JournalError as error:
-                say(error)
-    # | the journal journal.sqlite belongs to another pipeline: module 2 was map_async(known, 1, ordered=True), and
-    # |   is map_async(asked, 1, ordered=True). Run the one it belongs to, or begin anew with another journal
+                say(str(error).replace(f"{folder}/", ""))
+    with tea_house():
+        try:
+            trio.run(two_at_once)
+        except ps.JournalError as error:
+            say(error)
+    # | the journal journal.sqlite belongs to another pipeline: module 2 was map_async(asked, 1, ordered=True), and
+    # |   is map_async(known, 1, ordered=True). Run the one it belongs to, or begin anew with another journal
+    # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal: what comes of it
+    # |   now would not go together with what that run completed. Put the file back as it was, or begin anew with
+    # |   another journal
     # | the journal journal.sqlite is in use: another run goes on with it. Two runs with one journal would do
     # |   everything twice; wait for it to end, or give each a journal of its own
 
@@ -269,6 +287,7 @@ def shown() -> None:
     # | running               15        13
     # | map                   13        13
     # | write_jsonl           13
+    # |   5 files written, 0 under way
 
 
 def main() -> None:
