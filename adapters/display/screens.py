@@ -5,6 +5,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from functools import cache
 from importlib import import_module
 from io import StringIO
 from threading import RLock
@@ -194,12 +195,18 @@ class Notebook(Screen):
 
 def screen_for(console: Console | None, every: float) -> Screen:
     """The screen that fits where the program runs."""
-    console = console or Console(stderr=True)
+    console = console or _stderr()
     if console.is_jupyter:
         return Notebook(console)
     if console.is_terminal and not console.is_dumb_terminal:
         return Terminal(console)
     return Log(console, every)
+
+
+@cache
+def _stderr() -> Console:
+    """One console for all, so that the displays of several runs at once stand below one another."""
+    return Console(stderr=True)
 
 
 def _group(rows: Iterable[Text]) -> Group:
