@@ -3,9 +3,16 @@
 Importing this loads no pyspark; using it does. `session` gives a session, finding or supplying Java (`java`);
 `reading` holds `from_dataframe`, a DataFrame as a source, `streaming` `from_streaming`, the micro-batches of a
 streaming one, `executing` `on_executors`, transformers in Spark's own workers, and `writing` `to_dataframe`, a source
-as a DataFrame.
-streaming one, and `writing` `to_dataframe`, a source as a DataFrame.
-streaming one; `executing` has `on_executors`, transformers inside Spark's own workers.
+as a DataFrame, `register_source`, the same by name, and `write_table`.
+
+**Hosts, ports and tokens.** The driver listens for its executors in two places: in each run of a pushed
+`from_dataframe` (`host=` and `port=` there), and, once a source is offered to Spark, in one server for all of them,
+until the session is stopped (the setting `spark.pullstream.port`). Unless they say otherwise that is on a port the
+system chooses, and on the loopback where Spark's master is on this machine, or else at `spark.driver.bindAddress`
+(`spark.driver.host`), by which executors must be able to reach the driver. Spark itself listens there, too. Each
+listener has a random token of its own, which travels with Spark's tasks; a connection that does not begin with it is
+closed, and a warning logged (loggers `pullstream.spark` and `adapters.spark.reading.pushed`). What is sent is not
+encrypted.
 """
 
 from adapters.arrow import NullTimeError
