@@ -156,7 +156,8 @@ class Log(Screen):
     def _print(self, rows: Iterable[Text]) -> None:
         for row in rows:
             # Plainly: not even a terminal that can do no more wants control codes here.
-            self.console.print(Text(row.plain), soft_wrap=True, highlight=False)
+            text = row.plain.encode(self.console.encoding, "replace").decode(self.console.encoding)
+            self.console.print(Text(text), soft_wrap=True, highlight=False)
 
 
 class Notebook(Screen):

@@ -129,6 +129,13 @@ class TestInALog:
         )
         assert paper.lines[0].startswith("0:00:10 · 15 values, ")
 
+    async def test_a_log_of_plain_letters_does_without_the_others(self, autojump_clock):
+        """Where a stream can only have ASCII, what is none is replaced."""
+        file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        await shown(ps.pipe(slowly(1, 2), ps.drain()), console=rich_console.Console(file=file, width=80))
+        file.flush()
+        assert file.buffer.getvalue().startswith(b"finished in 0:00:02 ? 2 times done ? 2 values")
+
 
 class TestOnATerminal:
     async def test_it_is_redrawn_a_few_times_a_second(self, autojump_clock):
