@@ -21,7 +21,7 @@ LOCAL = "local[*]"
 
 _LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
-_QUIET_OPTIONS = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
+_QUIET_OPTIONS = f"-Dlog4j2.configurationFile={(Path(__file__).absolute().parent / 'log4j2.properties').as_uri()}"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 _DEFAULTS = {

@@ -1,8 +1,11 @@
 """What travels to the executors: a function that holds its work as bytes, and the packages themselves if need be."""
 
+import atexit
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,11 +83,18 @@ def send_packages(session: "SparkSession") -> None:
     spark.send_packages(session)
     ```
     """
-    with tempfile.TemporaryDirectory(prefix="pullstream-") as folder:
-        path = Path(folder) / "pullstream_packages.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for name in _PACKAGES:
-                top = Path(str(import_module(name).__file__)).parent
-                for file in sorted(top.rglob("*.py")):
-                    archive.write(file, Path(name) / file.relative_to(top))
-        session.addArtifacts(str(path), pyfile=True)
+    session.addArtifacts(str(_archive()), pyfile=True)
+
+
+@cache
+def _archive() -> Path:
+    """The packages in a file, which stays as long as this program: executors fetch it when they begin."""
+    folder = Path(tempfile.mkdtemp(prefix="pullstream-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / "pullstream_packages.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in _PACKAGES:
+            top = Path(str(import_module(name).__file__)).parent
+            for file in sorted(top.rglob("*.py")):
+                archive.write(file, Path(name) / file.relative_to(top))
+    return path

@@ -150,6 +150,14 @@ class TestEndings:
         (file,) = tmp_path.iterdir()
         assert int(file.read_text()) < 200_000
 
+    def test_the_driver_has_rows_before_the_partition_is_read(self, session, seconds_until_idle):
+        """From end to end nothing is collected: a partition that would take hours gives its first rows at once."""
+        long = session.range(0, 100_000_000_000, 1, 2).transform(spark.on_executors(ps.map(tuple), schema="id long"))
+        began = time.monotonic()
+        assert len(ps.run(ps.pipe(spark.from_dataframe(long), ps.take(30_000), ps.collect()))) == 30_000
+        assert time.monotonic() - began < 30
+        assert seconds_until_idle() < 1
+
     def test_a_stream_that_has_enough_is_its_partitions(self, session):
         """`take` on an executor takes from every partition; Spark leaves the rest of it behind."""
         took = session.range(0, 100_000, 1, 2).transform(spark.on_executors(ps.take(2), schema="id long"))
@@ -278,3 +286,29 @@ class TestRefusals:
         """In a notebook, and in messages."""
         made = spark.on_executors(ps.map(str.upper), ps.take(3), schema="a string")
         assert repr(made) == "on_executors(map(str.upper), take(3))"
+
+
+@pytest.mark.slow
+class TestFiveMillion:
+    """Exact contents, where there are many."""
+
+    def test_rows_and_keys_are_sparks_own(self, session):
+        """Every row once through a map; every key and day once, with its sum; and merged on the driver."""
+        rows = 5_000_000
+        frame = session.range(0, rows, 1, 16).selectExpr(
+            "id", "cast(id % 365 AS int) AS day", "concat('k', id % 997) AS k", "id % 1000 AS x"
+        )
+        same = frame.transform(spark.on_executors(ps.map(lambda row: row), schema=frame.schema))
+        checksum = ["sum(cast(xxhash64(id, day, k, x) AS decimal(38))) AS hashes", "count(*)"]
+        assert same.selectExpr(*checksum).first() == frame.selectExpr(*checksum).first()
+
+        total = ps.agg.sum(lambda row: row.x)
+        schema = "k string, day int, total long"
+        daily = frame.transform(spark.on_executors(ps.reduce_by_time(total), schema=schema, by="k", time="day"))
+        own = frame.groupBy("k", "day").sum("x")
+        assert daily.exceptAll(own).isEmpty()
+        assert own.exceptAll(daily).isEmpty()
+
+        merged = spark.reduce_by_key(frame, lambda row: row.k, total, time="day")
+        pairs = ps.run(ps.pipe(merged, ps.collect(timed=True)))
+        assert {(key, day): value for day, (key, value) in pairs} == {(row.k, row.day): row[2] for row in own.collect()}

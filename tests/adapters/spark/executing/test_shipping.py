@@ -1,0 +1,64 @@
+"""What travels to the executors, and what is said where it cannot arrive."""
+
+import subprocess
+import sys
+import textwrap
+import types
+
+import pytest
+
+import pullstream as ps
+from adapters.spark.executing.shipping import pickled, shipped
+
+SCRIPT = """
+import os
+import pullstream as ps
+from adapters import spark
+
+session = spark.session(master="local-cluster[2,1,1024]", config={
+    "spark.executor.memory": "1g", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"})
+spark.send_packages(session)
+spark.send_packages(session)
+
+def where(row):
+    import os, pullstream
+    return os.getppid(), pullstream.__file__, row.id
+
+frame = session.range(0, 1000, 1, 4)
+rows = frame.transform(spark.on_executors(ps.map(where), schema="pid long, file string, id long")).collect()
+print(len({row.pid for row in rows}), {row.file for row in rows}, sorted(row.id for row in rows) == list(range(1000)))
+counts = spark.reduce_by_key(frame, lambda row: row.id % 3, ps.agg.count())
+print(sorted(ps.run(ps.pipe(counts, ps.collect()))))
+session.stop()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_executors_of_their_own_run_the_packages_that_were_sent(tmp_path):
+    """Two executor processes, which find the toolkit in the file that was sent, and nowhere else first."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, check=False)
+    told = [line for line in done.stdout.splitlines() if "zip" in line or "[(" in line]
+    assert told == [
+        "2 {'./pullstream_packages.zip/pullstream/__init__.py'} True",
+        "[(0, 334), (1, 333), (2, 333)]",
+    ], done.stderr
+
+
+def test_an_executor_without_the_toolkit_says_what_to_do(monkeypatch):
+    """Install it there, or send it."""
+    monkeypatch.setitem(sys.modules, "adapters.spark.executing.partition", None)
+    with pytest.raises(ModuleNotFoundError, match=r"on this executor .*install pullstream .*spark.send_packages"):
+        next(shipped(b"")(iter(())))
+
+
+def test_an_executor_without_the_users_module_says_what_to_do(monkeypatch):
+    """A module that only the driver has is pickled by name."""
+    module = types.ModuleType("report_functions")
+    exec(textwrap.dedent("def parse(row): return row"), vars(module))
+    monkeypatch.setitem(sys.modules, "report_functions", module)
+    modules = ps.map(module.parse).modules
+    data = pickled(modules, modules)
+    monkeypatch.delitem(sys.modules, "report_functions")
+    with pytest.raises(ModuleNotFoundError, match=r"'report_functions' on this executor .*addArtifacts"):
+        next(shipped(data)(iter(())))
