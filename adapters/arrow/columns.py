@@ -13,7 +13,7 @@ def values(column: Array) -> list[Any]:
     counts as UTC, and what is finer than a microsecond is cut off. The rest is what `to_pylist` gives.
     """
     pa = pyarrow()
-    if _holds_timestamps(column.type):
+    if _holds(column.type, _any):
         column = _in_microseconds(column)
         column = column.cast(_mapped(column.type, lambda _: pa.int64()))
     elif pa.types.is_duration(column.type):
@@ -39,33 +39,43 @@ def run_starts(column: Array) -> Array:
 def in_utc(batch: RecordBatch) -> RecordBatch:
     """A batch whose timestamps with a zone all say UTC; the instants stay."""
     pa = pyarrow()
-
-    def utc(kind: DataType) -> DataType:
-        return kind if kind.tz is None else pa.timestamp(kind.unit, "UTC")
-
-    columns = [column.cast(_mapped(column.type, utc)) for column in batch.columns]
-    if not columns:
+    columns = [_in_utc(column) if _holds(column.type, _elsewhere) else column for column in batch.columns]
+    if columns == batch.columns:
         return batch
     fields = [field.with_type(column.type) for field, column in zip(batch.schema, columns, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
 
+def _in_utc(column: Array) -> Array:
+    pa = pyarrow()
+    return column.cast(_mapped(column.type, lambda kind: pa.timestamp(kind.unit, kind.tz and "UTC")))
+
+
+def _elsewhere(kind: DataType) -> bool:
+    return kind.tz not in (None, "UTC")
+
+
+def _finer(kind: DataType) -> bool:
+    return kind.unit == "ns"
+
+
+def _any(_: DataType) -> bool:
+    return True
+
+
 def _in_microseconds(column: Array) -> Array:
     pa = pyarrow()
-    return column.cast(_mapped(column.type, lambda kind: pa.timestamp("us", kind.tz)), safe=not _is_finer(column.type))
+    kind = _mapped(column.type, lambda kind: pa.timestamp("us", kind.tz))
+    return column.cast(kind, safe=not _holds(column.type, _finer))
 
 
-def _holds_timestamps(kind: DataType) -> bool:
-    return pyarrow().types.is_timestamp(kind) or any(map(_holds_timestamps, _children(kind)))
-
-
-def _is_finer(kind: DataType) -> bool:
-    finer = pyarrow().types.is_timestamp(kind) and kind.unit == "ns"
-    return finer or any(map(_is_finer, _children(kind)))
-
-
-def _children(kind: DataType) -> list[DataType]:
-    return [kind.field(number).type for number in range(kind.num_fields)] if pyarrow().types.is_nested(kind) else []
+def _holds(kind: DataType, what: Callable[[DataType], bool]) -> bool:
+    """Whether a type has a timestamp in it of which `what` is true."""
+    types = pyarrow().types
+    if types.is_timestamp(kind):
+        return what(kind)
+    children = range(kind.num_fields) if types.is_nested(kind) else ()
+    return any(_holds(kind.field(number).type, what) for number in children)
 
 
 def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
@@ -75,15 +85,16 @@ def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
     if types.is_timestamp(kind):
         return of(kind)
     if types.is_struct(kind):
-        return pa.struct([field.with_type(_mapped(field.type, of)) for field in kind])
+        return pa.struct([_field(field, of) for field in kind])
     if types.is_map(kind):
         return pa.map_(_mapped(kind.key_type, of), _mapped(kind.item_type, of))
     if types.is_large_list(kind):
-        return pa.large_list(_field(kind, of))
+        return pa.large_list(_field(kind.value_field, of))
     if types.is_fixed_size_list(kind):
-        return pa.list_(_field(kind, of), kind.list_size)
-    return pa.list_(_field(kind, of)) if types.is_list(kind) else kind
+        return pa.list_(_field(kind.value_field, of), kind.list_size)
+    return pa.list_(_field(kind.value_field, of)) if types.is_list(kind) else kind
 
 
-def _field(kind: DataType, of: Callable[[DataType], DataType]) -> Any:
-    return kind.value_field.with_type(_mapped(kind.value_type, of))
+def _field(field: Any, of: Callable[[DataType], DataType]) -> Any:
+    # Below a null there are nulls, even where a field says that it has none, and a cast would insist.
+    return field.with_type(_mapped(field.type, of)).with_nullable(True)  # noqa: FBT003 - pyarrow's own

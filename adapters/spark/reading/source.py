@@ -171,8 +171,8 @@ def _stamping(frame: TimedFrame, lateness: Any, late: Any, clock: object) -> Tra
         allowed = lateness // _MICROSECOND
     if not isinstance(allowed, wanted) or allowed < wanted(0):
         raise refusal(
-            f"got lateness={lateness!r}, and its times are of type {frame.kind}: lateness is a {wanted.__name__}, and "
-            f"not negative"
+            f"got lateness={lateness!r}, and its times are of type {frame.kind}: their lateness is of type "
+            f"{wanted.__name__}, and not negative"
         )
     if isinstance(late, Sink):
         late = pipe(flat_map(_values), cast("Sink[Any, Any]", late))

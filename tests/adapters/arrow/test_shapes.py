@@ -14,6 +14,9 @@ from adapters.arrow import NullTimeError, Shape, in_utc, run_starts, shape_argum
 pa = pytest.importorskip("pyarrow")
 
 
+STRICT = pa.struct([pa.field("t", pa.timestamp("us"), nullable=False)])
+
+
 def batch(**columns):
     return pa.record_batch({name: pa.array(column) for name, column in columns.items()})
 
@@ -120,6 +123,7 @@ class TestValues:
             (pa.array([[1], None], pa.list_(pa.timestamp("s", "UTC"))), [[1_000_000], None]),
             (pa.array([{"a": 1_000}], pa.struct([("a", pa.timestamp("ns"))])), [{"a": 1}]),
             (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.timestamp("us"))), [[("k", 1)]]),
+            (pa.array([None, {"t": 1}], STRICT), [None, {"t": 1}]),
             (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
             (pa.array([None, None]), [None, None]),
             (pa.array([], pa.int64()), []),

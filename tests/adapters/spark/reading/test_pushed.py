@@ -1,0 +1,257 @@
+"""The pushed route with Spark: contents, types, times, and what is refused when composing."""
+
+import datetime as dt
+import pickle
+import socket
+from decimal import Decimal
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+from adapters.spark.reading.wire import pushing
+
+pytestmark = pytest.mark.spark
+
+
+def read(df, limit=4096, **options):
+    return ps.run(ps.pipe(spark.from_dataframe(df, **options), ps.collect()), limit=limit)
+
+
+@pytest.fixture
+def frame(session):
+    """30,000 rows in seven partitions."""
+    return session.range(0, 30_000, 1, 7).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
+
+
+class TestContents:
+    @pytest.mark.parametrize("route", ["pushed", "ordered"])
+    def test_the_rows_are_sparks_own(self, frame, route):
+        """Nothing is lost, doubled or changed; the ordered route keeps the DataFrame's order as well."""
+        rows = read(frame, route=route)
+        own = [tuple(row) for row in frame.collect()]
+        assert (sorted(rows) if route == "pushed" else rows) == own
+        assert rows[0]._fields == ("id", "five", "text")
+
+    @pytest.mark.parametrize("route", ["pushed", "ordered"])
+    def test_the_forms_tell_the_same(self, frame, route):
+        """Tuples, dicts and batches hold what rows hold."""
+        few = frame.where("id < 500").coalesce(1)
+        rows = read(few, route=route)
+        assert read(few, route=route, as_="tuples") == rows
+        assert read(few, route=route, as_="dicts") == [row._asdict() for row in rows]
+        batches = read(few, route=route, as_="batches")
+        assert [row for batch in batches for row in batch.to_pylist()] == [row._asdict() for row in rows]
+
+    @pytest.mark.parametrize("limit", [1, 2, 7])
+    def test_the_limit_changes_nothing(self, frame, limit):
+        """Batching is invisible."""
+        few = frame.where("id < 300")
+        assert sorted(read(few, limit)) == sorted(read(few))
+
+    @pytest.mark.parametrize("route", ["pushed", "ordered"])
+    def test_empty_frames_and_no_partitions_are_the_end(self, session, frame, route):
+        """A frame without rows, whether it has partitions or not, ends at once."""
+        assert read(session.range(0), route=route) == []
+        assert read(frame.where("id < 0"), route=route) == []
+        assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int"), route=route) == []
+
+    @pytest.mark.parametrize("route", ["pushed", "ordered"])
+    def test_rows_without_columns_are_counted(self, session, route):
+        """A frame of no columns has rows still."""
+        assert read(session.range(5).select(), route=route) == [()] * 5
+
+    def test_a_frame_is_read_any_number_of_times(self, frame):
+        """Every run is a query of its own."""
+        source = spark.from_dataframe(frame.where("id < 10"))
+        counts = [ps.run(ps.pipe(source, ps.reduce(lambda n, _: n + 1, 0))) for _ in range(2)]
+        assert counts == [10, 10]
+
+    @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+    @pytest.mark.parametrize("route", ["pushed", "ordered"])
+    def test_every_type_arrives_as_the_plain_python_value(self, session, zone, route):
+        """Nulls, nested values, decimals, bytes; timestamps are microseconds whatever the session's zone."""
+        before = session.conf.get("spark.sql.session.timeZone")
+        session.conf.set("spark.sql.session.timeZone", zone)
+        try:
+            df = session.range(2).selectExpr(
+                "if(id = 0, null, cast(1.25 AS decimal(20, 2))) AS price",
+                "if(id = 0, null, x'00ff') AS bytes",
+                "timestamp_micros(1234567) AS at",
+                "timestamp_ntz'1970-01-01 00:00:02' AS wall",
+                "if(id = 0, null, named_struct('x', timestamp_micros(5), 'y', array(date'2020-02-29', null))) AS deep",
+                "map('k', cast(id AS tinyint)) AS pairs",
+                "interval '1 02' day to hour AS span",
+                "if(id = 0, null, true) AS flag",
+                "float('nan') AS real",
+            )
+            none, full = read(df.coalesce(1), route=route)
+            batches = read(df.coalesce(1), route=route, as_="batches")
+        finally:
+            session.conf.set("spark.sql.session.timeZone", before)
+        assert none[:5] == (None, None, 1234567, 2_000_000, None)
+        assert full[:5] == (
+            Decimal("1.25"),
+            b"\x00\xff",
+            1234567,
+            2_000_000,
+            {"x": 5, "y": [dt.date(2020, 2, 29), None]},
+        )
+        assert full[5:8] == ([("k", 1)], dt.timedelta(days=1, hours=2), True)
+        assert full.real != full.real
+        assert [str(batches[0].schema.field(name).type) for name in ("at", "wall")] == [
+            "timestamp[us, tz=UTC]",
+            "timestamp[us]",
+        ]
+
+    def test_names_with_dots_and_python_words_are_kept(self, session):
+        """A dict and a batch have the frame's own names."""
+        df = session.range(1).selectExpr("id AS `a.b`", "id AS class")
+        assert read(df, as_="dicts") == [{"a.b": 0, "class": 0}]
+        assert read(df, as_="batches")[0].schema.names == ["a.b", "class"]
+
+    def test_what_executors_run_needs_nothing_of_ours(self):
+        """The functions travel by value: unpickling and calling them imports none of these packages."""
+        import subprocess
+        import sys
+
+        from pyspark.cloudpickle import dumps
+
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            port = gone.getsockname()[1]
+        from adapters.spark.reading.ordered import _packing
+
+        program = (
+            "import sys, pickle\n"
+            "push, pack = pickle.loads(sys.stdin.buffer.read())\n"
+            "print(list(pack([])))\n"
+            "try: next(push([]))\n"
+            "except RuntimeError as exc: print(exc)\n"
+            "ours = ('pullstream', 'adapters', 'timely', 'trio')\n"
+            "print([name for name in sys.modules if name.split('.')[0] in ours])\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            input=dumps((pushing("127.0.0.1", port, b"token"), _packing())),
+            capture_output=True,
+            check=True,
+            cwd="/",
+        )
+        first, second, third = done.stdout.decode().splitlines()
+        assert (first, third) == ("[]", "[]")
+        assert "cannot reach the driver" in second
+
+
+class TestTimes:
+    def test_without_a_time_everything_is_at_0(self, frame):
+        """As in every source that says nothing about time."""
+        found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
+        assert {time for time, _ in found} == {0}
+
+    @pytest.mark.parametrize("route", ["pushed", "ordered"])
+    @pytest.mark.parametrize("as_", ["rows", "batches"])
+    def test_lateness_gives_unsorted_rows_their_times(self, session, route, as_):
+        """Every row is at its own time, though nothing is sorted, and times complete on the way."""
+        df = session.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
+        source = spark.from_dataframe(df, time="five", lateness=50, route=route, as_=as_)
+        found = ps.run(ps.pipe(source, ps.collect(timed=True)))
+        if as_ == "batches":
+            found = [(time, row) for time, batch in found for row in batch.to_pylist()]
+            assert all(row["five"] == time for time, row in found)
+        else:
+            assert all(row.five == time for time, row in found)
+        assert len(found) == 4000
+
+    def test_what_is_too_late_is_counted_or_goes_aside(self, session):
+        """`late` is stamp's: an error that says what to do, dropped, or into a sink, row by row."""
+        df = session.range(0, 20_000, 1, 1).selectExpr(
+            "id", "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
+        )
+        options = {"time": "day", "lateness": dt.timedelta(days=2)}
+        with pytest.raises(ps.CapabilityError, match=r"too late: Row\(id=10000.*and 9999 more"):
+            read(df, **options)
+        assert len(read(df, late="drop", **options)) == 10_000
+        late = []
+        assert len(read(df, late=ps.drain(late.append), **options)) == 10_000
+        assert [row.id for row in late] == list(range(10_000, 20_000))
+
+    def test_a_timedelta_is_lateness_of_timestamps(self, session):
+        """A TIMESTAMP's times are microseconds, and its lateness may be said in words."""
+        df = session.range(0, 100, 1, 1).selectExpr("timestamp_seconds(100 - id) AS at")
+        options = {"time": "at", "lateness": dt.timedelta(seconds=100)}
+        assert len(read(df, **options)) == 100
+
+    async def test_partitions_have_clocks_of_their_own(self, session):
+        """Each partition's times complete as it goes on, and the number of partitions is Spark's."""
+        df = session.range(0, 9000, 1, 3).selectExpr("id", "id % 3000 div 1000 AS step")
+        source = spark.from_dataframe(df, time="step", clock="partition", since=0)
+        async with ps.pipe(source, ps.collect(timed=True)).open() as running:
+            completed = [list(frontier) async for frontier in running.progress.watch()]
+            found = await running.result()
+        assert all(row.step == time for time, row in found)
+        assert sorted(row.id for _, row in found) == list(range(9000))
+        firsts = [frontier[0] for frontier in completed if frontier]
+        assert firsts == sorted(firsts)
+
+    async def test_explain_names_the_partitions_that_hold_a_time_up(self, session):
+        """While a partition is slow it is named; when all have begun nothing else is."""
+        from pyspark.sql import functions as sql
+
+        @sql.udf("long")
+        def dawdle(number):
+            import time
+
+            time.sleep(3 if number == 1 else 0)
+            return number
+
+        df = session.range(0, 2, 1, 2).select(dawdle("id").alias("id"))
+        source = spark.from_dataframe(df, time="id", clock="partition", since=0)
+        async with ps.pipe(source, ps.drain()).open() as running:
+            with trio.fail_after(20):
+                while [str(b) for b in running.progress.explain(5)] != [  # noqa: ASYNC110 - Spark does not say
+                    "from_dataframe, partition 1 may still produce from 0 -> drain"
+                ]:
+                    await trio.sleep(0.02)
+            await running.progress.completed(5)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"as_": "pandas"}, r"got as_='pandas': it is 'rows', 'tuples', 'dicts' or 'batches'"),
+            ({"route": "fast"}, r"got route='fast': it is 'pushed' or 'ordered'"),
+            ({"route": "pushed", "time": "id"}, r"partitions come in no order: say lateness="),
+            ({"route": "ordered", "time": "id", "clock": "partition"}, r"which is for the pushed route"),
+            ({"clock": "partition"}, r"and no time= that it could tell"),
+            ({"clock": "row", "time": "id"}, r"got clock='row': it is 'partition'"),
+            ({"since": 3, "time": "id"}, r"got since=, which is where"),
+            ({"since": "3", "time": "id", "clock": "partition"}, r"its times are of type int"),
+            ({"time": "id", "retry": "buffer"}, r"got retry=, which is for the pushed route"),
+            ({"route": "ordered", "port": 4040}, r"got port=, which is for the pushed route"),
+            ({"retry": "skip"}, r"got retry='skip': it is 'fail' or 'buffer'"),
+            ({"port": -1}, r"needs a whole number below 65536 as its port, and got -1"),
+            ({"host": 3}, r"needs the name or the address of this machine as its host, and got 3"),
+            ({"lateness": 3}, r"got lateness=3, and no time="),
+            ({"late": "drop", "time": "id"}, r"got late='drop', and no lateness="),
+            ({"lateness": 3, "time": "id", "clock": "partition"}, r"got both lateness= and clock="),
+            ({"lateness": -1, "time": "id"}, r"lateness is of type int, and not negative"),
+            ({"lateness": 3, "time": "text"}, r"for times that are strings"),
+        ],
+        ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+    )
+    def test_options_that_do_not_go_together_are_refused_when_composing(self, frame, options, message):
+        """The mistake is told where it was made, with what to do."""
+        with pytest.raises(ps.CompositionError, match=rf"from_dataframe\(\) at .*test_pushed\.py:\d+ .*{message}"):
+            spark.from_dataframe(frame, **options)
+
+    def test_intervals_of_months_are_refused_by_name(self, session):
+        """What Arrow in Python cannot hold is told before anything runs."""
+        with pytest.raises(ps.CompositionError, match="cannot read span: .* cast it to STRING or INT"):
+            spark.from_dataframe(session.range(1).selectExpr("interval 3 months AS span"))
+
+    def test_a_handle_is_not_pickled(self, frame):
+        """A DataFrame lives in its driver; the message names it."""
+        with pytest.raises(TypeError, match=r"from_dataframe\(DataFrame\[id, five, text\]\) cannot be pickled"):
+            pickle.dumps(spark.from_dataframe(frame))
