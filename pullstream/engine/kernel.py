@@ -120,6 +120,9 @@ class Kernel(ABC, Generic[T]):
         One call at a time. To deliver values before a failure, answer them now and raise at the next call.
         """
 
+    for_now: bool = False
+    """In a source: whether its end is the end of what there is now, and another run with the journal may have more."""
+
     def identity(self) -> object:
         """In a source: what tells the outside from what it was when a journal was begun, by `==`; it is pickled."""
 

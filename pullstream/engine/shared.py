@@ -29,6 +29,11 @@ class Finishing(Protocol):
         """Its place."""
         ...
 
+    @property
+    def for_now(self) -> bool:
+        """Whether another run may have more."""
+        ...
+
     def identity(self) -> object:
         """What tells one state of the outside from another."""
         ...

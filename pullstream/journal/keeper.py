@@ -40,6 +40,8 @@ class Keeper:
         self._written: dict[Seat, Frontiers] = {}
         """The same, as it is in the journal."""
         self._results: dict[Seat, bytes] = {}
+        self._for_now: set[Seat] = set()
+        """Sinks whose end is that of what there is now: a later run may have more for them."""
         self._finished: dict[Seat, tuple[bool, bytes | None]] = {}
         self._saved: dict[str, dict[int, dict[bytes, bytes]]] = {}
         self._memories: dict[Seat, Memory] = {}
@@ -143,6 +145,9 @@ class Keeper:
         self._written = dict(self._frontiers)
         if entries:
             self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
+        for source in self._run.sources:
+            if source.for_now:
+                self._for_now.update(progress.reach.sinks_below(source.seat))
         self._cut = Cut(progress.reach, dict(self._frontiers))
         progress.keeper = self
         if entries:
@@ -206,6 +211,8 @@ class Keeper:
 
     def finishes(self, seat: Seat, result: object, *, exhausted: bool) -> None:
         """A sink has come to its end, and all it did is done."""
+        if seat in self._for_now:
+            return
         try:
             kept = pickled(result, "it is the result")
         except JournalError:
@@ -245,6 +252,8 @@ class Keeper:
     def _look(self) -> dict[Seat, Frontiers]:
         for seat in self._run.progress.sinks:
             now: Antichain[Any] = Antichain() if seat in self._results else seat.frontier
+            if not now.elements and seat in self._for_now:
+                continue
             self._frontiers[seat] = merged(self._frontiers[seat], now)
         return dict(self._frontiers)
 

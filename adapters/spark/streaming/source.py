@@ -75,6 +75,8 @@ class StreamSource(Beside[Any]):
     one that waits outside, so that the run is not taken for stalled; while the body waits for a reply, as one inside.
     """
 
+    for_now: bool = True
+
     def __init__(self, spec: StreamingFrame, status: StreamStatus | None) -> None:
         self._spec = spec
         self._status = status or StreamStatus()

@@ -1,0 +1,41 @@
+"""Sources whose end is the end for now: the next run with the journal goes on, as if it had never stopped."""
+
+import pullstream as ps
+
+
+def numbers(first, end, *, for_now):
+    """A source of numbers, each at its own time, of which there are some more in every run."""
+
+    @ps.source
+    class Numbers(ps.Kernel):
+        def __init__(self):
+            self.next = first
+            self.for_now = for_now
+
+        async def produce(self, limit):
+            self.seat.advance(self.next)
+            if self.next == end:
+                await self.seat.until_fulfilled(end - 1)
+                return ps.DONE
+            self.next += 1
+            return ps.Batch(self.next - 1, [self.next - 1])
+
+    return Numbers()
+
+
+def outcomes(path, *, for_now):
+    def run(first, end):
+        summed = ps.pipe(numbers(first, end, for_now=for_now), ps.scan(lambda a, b: a + b, 0))
+        return ps.run(ps.pipe(summed, ps.collect()), journal=path)
+
+    return run(0, 3), run(3, 5), run(5, 5)
+
+
+def test_what_ended_for_now_goes_on(tmp_path):
+    """The state is as of the end before, and so is the result."""
+    assert outcomes(tmp_path / "journal", for_now=True) == ([0, 1, 3], [0, 1, 3, 6, 10], [0, 1, 3, 6, 10])
+
+
+def test_what_ended_for_good_does_not(tmp_path):
+    """Another source that ended is not read again: there is nothing left to do."""
+    assert outcomes(tmp_path / "journal", for_now=False) == ([0, 1, 3], [0, 1, 3], [0, 1, 3])

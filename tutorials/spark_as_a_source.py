@@ -1,0 +1,320 @@
+"""Spark as a source: what Spark computes, pulled; and a stream whose commits follow completion.
+
+A chapter to read from top to bottom, and a program to run: `python -m tutorials.spark_as_a_source`. It comes after
+`when_is_it_done`, and needs `pip install 'pullstream[spark]'`. When you have read it, you can take what Spark computes,
+a row or a day at a time, into a Python program; have Spark commit a micro-batch when your program is done with it, and
+not before; and kill that program at the worst moment without losing or doubling anything.
+
+Spark is good at what is large: reading, joining, sorting, adding up. Where its rows must meet Python, a clock and the
+outside world (a file for every day, a call for every order) people write `collect()`, which fetches everything, or
+`foreachBatch`, which is told nothing of what becomes of a row. As a source, a DataFrame gives what is asked for, at
+times whose completion is known; and if nobody asks any more, Spark stops computing.
+
+Below, the tea house has grown: its sales are in Spark. A session is started if none is there, which takes some seconds.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+import pullstream as ps
+from adapters import files, spark
+from tutorials.lesson import tell
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SALE = "day int, item string, cups int"
+
+WEEK = [(1, "tea", 4), (0, "rice", 2), (1, "tea", 1), (2, "rice", 3), (0, "tea", 5), (2, "tea", 2)]
+
+
+def item(row: Any) -> str:
+    """What was sold."""
+    return row.item
+
+
+def cups(row: Any) -> int:
+    """How much of it."""
+    return row.cups
+
+
+def sold(row: Any) -> str:
+    """Both."""
+    return f"{row.cups} {row.item}"
+
+
+def sales() -> "DataFrame":
+    """The sales of a week, as Spark has them: in no order."""
+    session: Any = spark.session()
+    return session.createDataFrame(WEEK, SALE)
+
+
+def deliver(till: Path, *sales: tuple[int, str, int]) -> None:
+    """Have a file of sales arrive, whole, in the folder that Spark watches."""
+    till.mkdir(exist_ok=True)
+    number = len(list(till.glob("*.json")))
+    lines = [json.dumps({"day": day, "item": item, "cups": cups}) for day, item, cups in sales]
+    part = till / ".part"
+    part.write_text("\n".join(lines))
+    # Spark takes the oldest file first, and tells them apart by the millisecond.
+    time.sleep(0.002)
+    part.rename(till / f"{number}.json")
+
+
+def three_deliveries(folder: Path) -> Path:
+    """Three files of two sales each."""
+    for at in (0, 2, 4):
+        deliver(folder / "till", *WEEK[at : at + 2])
+    return folder
+
+
+def arriving(folder: Path, **options: Any) -> ps.Source[Any]:
+    """The stream of the files that arrive, one to a micro-batch; it ends when it has given what is there."""
+    reader = spark.session().readStream.schema(SALE).option("maxFilesPerTrigger", 1)
+    stream = reader.json(str(folder / "till"))
+    return spark.from_streaming(stream, checkpoint=folder / "checkpoint", trigger="availableNow", **options)
+
+
+def committed(folder: Path) -> list[int]:
+    """The micro-batches that Spark has committed: it keeps a file for each in its checkpoint."""
+    return sorted(int(path.name) for path in (folder / "checkpoint" / "commits").glob("[0-9]*"))
+
+
+def written(folder: Path) -> None:
+    """Print the files of a folder, in order, and what they hold."""
+    for path in sorted(folder.glob("*.jsonl")):
+        print(path.name, *sorted(path.read_text().splitlines()))
+
+
+def in_a_folder(piece: Callable[[Path], None]) -> None:
+    """Do something in a folder that is gone afterwards."""
+    with TemporaryDirectory() as folder:
+        piece(Path(folder))
+
+
+def dataframe() -> None:
+    """1. A DataFrame is a source.
+
+    `from_dataframe` reads a DataFrame: every row a named tuple, at the time that a column says. Spark sorts by it, so
+    that a day is complete when the next has begun, and what is computed per time comes out as each day completes, not
+    at the end. Nothing runs in Spark before something is asked for.
+    """
+    totals = ps.reduce_by_key(item, ps.agg.sum(cups))
+    ps.run(ps.pipe(spark.from_dataframe(sales(), time="day"), totals, ps.sort_by_time(), ps.drain(print)))
+    # | ('rice', 2)
+    # | ('tea', 5)
+    # | ('tea', 5)
+    # | ('rice', 3)
+    # | ('tea', 2)
+
+
+def enough() -> None:
+    """2. Who has enough says so.
+
+    Heavy work stays in Spark, in the DataFrame's own language; here it computes a thousand million squares, or would.
+    The pipeline takes three, and its abort goes up through every module to the source, which cancels Spark's job. No
+    job is left, and the session is as good as new.
+    """
+    session = spark.session()
+    squares = session.range(10**9).selectExpr("id * id AS square")
+    print(ps.run(ps.pipe(spark.from_dataframe(squares, as_="tuples", route="pushed"), ps.take(3), ps.tally())))
+    print(len(list(session.sparkContext.statusTracker().getActiveJobsIds())))
+    print(session.range(5).count())
+    # | 3
+    # | 0
+    # | 5
+
+
+def micro_batches() -> None:
+    """3. A micro-batch is a time.
+
+    A stream of Spark's has no end, and its rows come in micro-batches, which Spark numbers: 0, 1, 2. `from_streaming`
+    gives the rows of each at that number. That it is a time like any other means that whatever works with times works
+    here: what is computed per time is computed per micro-batch, and comes out when that is complete.
+
+    Spark notes in the checkpoint, a folder of its own, which files it has made into which micro-batch, and which are
+    done. So the second run, with the same checkpoint, has only what has come since.
+    """
+
+    def piece(folder: Path) -> None:
+        three_deliveries(folder)
+        print(ps.run(ps.pipe(arriving(folder), ps.map(sold), ps.collect(timed=True))))
+        deliver(folder / "till", (3, "tea", 9))
+        print(ps.run(ps.pipe(arriving(folder), ps.map(sold), ps.collect(timed=True))))
+
+    in_a_folder(piece)
+    # | [(0, '4 tea'), (0, '2 rice'), (1, '1 tea'), (1, '3 rice'), (2, '5 tea'), (2, '2 tea')]
+    # | [(3, '9 tea')]
+
+
+def commits() -> None:
+    """4. Spark's commit follows.
+
+    When is a micro-batch done? For Spark, when the function that it gave the rows to has returned. For you, when
+    everything that came of its rows has had its effect: every call answered, every file in its place, at every sink of
+    the pipeline. Progress tracking knows when that is, so the source lets that function return then, and Spark commits.
+
+    This sink asks to be told when a micro-batch is complete, and takes its time over it. While it does, the micro-batch
+    is not committed; the ones before are.
+    """
+
+    def piece(folder: Path) -> None:
+        @ps.sink
+        async def slow(upstream: ps.Reader[Any], ctx: ps.Context) -> None:
+            async for event in ctx.events(upstream):
+                match event:
+                    case ps.Batch(number):
+                        ctx.notify_at(number)
+                    case ps.Completed(number):
+                        await trio.sleep(0.2)
+                        print(f"done with {number}; committed are {committed(folder)}")
+
+        ps.run(ps.pipe(arriving(three_deliveries(folder)), slow()))
+        print(f"at the end {committed(folder)}")
+
+    in_a_folder(piece)
+    # | done with 0; committed are []
+    # | done with 1; committed are [0]
+    # | done with 2; committed are [0, 1]
+    # | at the end [0, 1, 2]
+
+
+def failing() -> None:
+    """5. What failed is not committed.
+
+    An exception in the pipeline ends it, and comes out of `run` as itself. The query ends as well, and its micro-batch
+    stays uncommitted, as after an abort, or Ctrl-C. The next run begins with that micro-batch: the same number, the
+    same rows.
+    """
+
+    def piece(folder: Path) -> None:
+        def careful(row: Any) -> str:
+            if row.cups == 5:
+                raise ValueError("nobody drinks five cups")
+            return sold(row)
+
+        three_deliveries(folder)
+        try:
+            ps.run(ps.pipe(arriving(folder), ps.map(careful), ps.collect()))
+        except ValueError as error:
+            print(f"{error}; committed are {committed(folder)}")
+        print(ps.run(ps.pipe(arriving(folder), ps.map(cups), ps.collect(timed=True))))
+
+    in_a_folder(piece)
+    # | nobody drinks five cups; committed are [0, 1]
+    # | [(2, 5), (2, 2)]
+
+
+@ps.sink
+async def hesitant(upstream: ps.Reader[Any], ctx: ps.Context, at: int) -> None:
+    """Says what is complete, and at one micro-batch waits for ever."""
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(number):
+                ctx.notify_at(number)
+            case ps.Completed(number):
+                print(number, flush=True)
+                if number == at:
+                    await trio.sleep_forever()
+
+
+def till(folder: Path, stop_at: int = -1) -> None:
+    """The program: cups by item, a file for every micro-batch. It may be told where to stop and wait."""
+    totals = ps.reduce_by_key(item, ps.agg.sum(cups))
+    sinks = ps.tee(files.write_jsonl(f"{folder}/{{time}}.jsonl"), hesitant(stop_at))
+    ps.run(ps.pipe(arriving(folder), totals, sinks))
+
+
+def until_killed(folder: Path, at: int) -> int:
+    """Run the program in a process of its own, and kill it when the micro-batch `at` is written and not committed."""
+    command = [sys.executable, "-m", "tutorials.spark_as_a_source", str(folder), str(at)]
+    with subprocess.Popen(  # noqa: S603 - it is this file
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=Path(__file__).parents[1]
+    ) as process:
+        assert process.stdout is not None, "it was asked for"
+        for line in process.stdout:
+            if line.strip() == str(at):
+                while not (folder / f"{at}.jsonl").exists():
+                    time.sleep(0.01)
+                os.kill(process.pid, signal.SIGKILL)
+                break
+        process.stdout.close()
+    return process.returncode
+
+
+def killed() -> None:
+    """6. Killed, and none the wiser.
+
+    A process that is killed can tidy nothing up. The worst moment is between an effect and its commit: here the file of
+    micro-batch 1 is in its place, and Spark does not know yet. To strike then, and at no other time, the program stops
+    there and waits for its end, which comes by the operating system's `kill -9`.
+
+    The next run is given micro-batch 1 again. It writes the file again, with the same rows and under the same name, so
+    that it comes to the same; and then it goes on. That is all a sink must be, *idempotent by time*, and a file that is
+    named after its time, written beside and renamed into its place, is that.
+    """
+
+    def piece(folder: Path) -> None:
+        three_deliveries(folder)
+        print(f"it ended with {until_killed(folder, 1)}; committed are {committed(folder)}")
+        written(folder)
+        till(folder)
+        print(f"now committed are {committed(folder)}")
+        written(folder)
+
+    in_a_folder(piece)
+    # | it ended with -9; committed are [0]
+    # | 0.jsonl ["rice", 2] ["tea", 4]
+    # | 1.jsonl ["rice", 3] ["tea", 1]
+    # | 1
+    # | 2
+    # | now committed are [0, 1, 2]
+    # | 0.jsonl ["rice", 2] ["tea", 4]
+    # | 1.jsonl ["rice", 3] ["tea", 1]
+    # | 2.jsonl ["tea", 7]
+
+
+def add(total: int, row: Any) -> int:
+    """What was sold so far."""
+    return total + cups(row)
+
+
+def running_total() -> None:
+    """7. What goes on from one micro-batch to the next.
+
+    A total of all cups so far is no matter of one micro-batch: a run that begins with micro-batch 2 must know what came
+    before. That is what a journal is for. It holds what modules keep, as of what is complete, and it is written before
+    Spark commits; so the two agree, whenever the program is killed.
+    """
+
+    def piece(folder: Path) -> None:
+        so_far = ps.scan(add, 0)
+        for _ in range(2):
+            three_deliveries(folder)
+            print(ps.run(ps.pipe(arriving(folder), so_far, ps.collect(timed=True)), journal=folder / "journal"))
+
+    in_a_folder(piece)
+    # | [(0, 4), (0, 6), (1, 7), (1, 10), (2, 15), (2, 17)]
+    # | [(0, 4), (0, 6), (1, 7), (1, 10), (2, 15), (2, 17), (3, 21), (3, 23), (4, 24), (4, 27), (5, 32), (5, 34)]
+
+
+def main() -> None:
+    """Tell the chapter; or, given a folder and a micro-batch to stop at, run the program of its sixth piece."""
+    if sys.argv[1:]:
+        till(Path(sys.argv[1]), int(sys.argv[2]))
+    else:
+        tell(__name__)
+
+
+if __name__ == "__main__":
+    main()
