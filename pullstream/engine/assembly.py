@@ -95,7 +95,7 @@ class Assembly:
         above = [upstream.seat for upstream in upstreams]
         seat = self.run.progress.seat(names, site, above, summaries=kernel.summaries)
         kernel.connect(self.run, seat, upstreams)
-        if kernel.carries in (Carries.MEMORY, Carries.LOST):
+        if kernel.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
             self.run.remember(kernel)
         kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
         if kernel.depth * FRAMES > sys.getrecursionlimit() - SPARE_FRAMES:

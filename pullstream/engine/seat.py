@@ -91,6 +91,8 @@ class Carries(Enum):
     """Nothing that matters for what comes later."""
     MEMORY = "memory"
     """Something, in its `memory`."""
+    COUNT = "count"
+    """How much is still wanted, in its `memory`: it gives what it is given, and ends when it has enough."""
     MAYBE = "maybe"
     """A user's code, which is to keep it in `ctx.memory`."""
     LOST = "lost"
@@ -236,7 +238,7 @@ class Seat:
     @property
     def remembers(self) -> bool:
         """Whether the module has a memory, or may have one."""
-        return self.carries in (Carries.MEMORY, Carries.MAYBE)
+        return self.carries in (Carries.MEMORY, Carries.COUNT, Carries.MAYBE)
 
     def done(self, time: Hashable) -> bool:
         """Whether an earlier run with this journal has completed everything that `time` at this output leads to.

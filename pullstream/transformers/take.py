@@ -21,7 +21,7 @@ A = TypeVar("A")
 
 
 class _Take(Kernel[Any]):
-    carries: Carries = Carries.MEMORY
+    carries: Carries = Carries.COUNT
     waits: ClassVar[bool] = False
     prompt: ClassVar[bool] = True
     trusted: ClassVar[bool] = True

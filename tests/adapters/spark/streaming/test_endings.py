@@ -299,6 +299,79 @@ class TestGoingOn:
         assert not landing.checkpoint.exists()
 
 
+class TestJournals:
+    def test_a_state_goes_on(self, landing, tmp_path):
+        """With a journal it goes on in the next run, and after a failure, as if there had been but one."""
+        landing.arrive(2, 2)
+        wrong = [True]
+
+        def total(count, row):
+            if row.number == 5 and wrong:
+                raise ValueError(wrong.pop())
+            return count + row.number
+
+        def run():
+            pipeline = ps.pipe(landing.source(), ps.scan(total, 0), ps.collect(timed=True))
+            return ps.run(pipeline, journal=tmp_path / "journal")
+
+        first = [(0, 0), (0, 1), (1, 3), (1, 6)]
+        assert run() == first
+        landing.arrive(2, 1)
+        with pytest.raises(ValueError, match="True"):
+            run()
+        assert run() == [*first, (2, 10), (2, 15), (3, 21)]
+        assert landing.commits == [0, 1, 2, 3]
+
+    def test_what_is_done_is_committed_unread(self, landing, tmp_path):
+        """A micro-batch that is in the journal, and that Spark has not committed, is not read again."""
+        landing.arrive(2, 2, 2)
+        seen = []
+        pipeline = ps.pipe(landing.source(), ps.tap(seen.append), ps.drain())
+        ps.run(pipeline, journal=tmp_path / "journal")
+        for number in (1, 2):
+            (landing.checkpoint / "commits" / str(number)).unlink()
+            (landing.checkpoint / "commits" / f".{number}.crc").unlink()
+        (landing.checkpoint / "offsets" / "2").unlink()
+        (landing.checkpoint / "offsets" / ".2.crc").unlink()
+        seen.clear()
+        ps.run(pipeline, journal=tmp_path / "journal")
+        assert seen == []
+        assert landing.commits == [0, 1, 2]
+
+    def test_another_checkpoint_is_refused(self, landing, tmp_path):
+        """Its micro-batches have the same numbers, and are others."""
+        landing.arrive(2, 2)
+        source = landing.source()
+        ps.run(ps.pipe(source, ps.drain()), journal=tmp_path / "journal")
+        landing.checkpoint.rename(tmp_path / "moved")
+        landing.arrive(2)
+        with pytest.raises(ps.JournalError, match="another checkpoint than the run that the journal is of"):
+            ps.run(ps.pipe(source, ps.drain()), journal=tmp_path / "journal")
+        assert landing.commits == []
+
+    def test_finishing_leaves_what_is_not_in_the_journal(self, landing, tmp_path):
+        """A run that is finished records nothing more, so nothing more is committed; the next run has it again."""
+        landing.arrive(2, 20_000, 2)
+        seen = []
+
+        async def main():
+            under_way = trio.Event()
+
+            def look(row):
+                seen.append(row.number)
+                if row.number >= 2:
+                    under_way.set()
+
+            pipeline = ps.pipe(landing.source(), ps.tap(look).named("look"), ps.drain())
+            async with pipeline.open(limit=10, journal=tmp_path / "journal") as running:
+                await under_way.wait()
+                await running.finish()
+
+        trio.run(main)
+        assert landing.commits == [0]
+        assert seen == list(range(20_002))
+
+
 class TestTimesBelow:
     def test_times_within_a_micro_batch_nest(self, landing):
         """Nested event times complete with their micro-batch, however late they are."""
@@ -319,14 +392,39 @@ class TestTimesBelow:
             ps.run(ps.pipe(landing.source(), module, ps.drain()))
         assert not landing.checkpoint.exists()
 
-    def test_what_can_complete_only_with_the_next_micro_batch_stalls(self, landing, rest):
-        """A window over two micro-batches waits for the second, which waits for the first: that is explained."""
-        landing.arrive(1, 1, 1)
+    def test_what_can_complete_only_with_the_next_micro_batch_is_refused(self, landing, tmp_path):
+        """A window over two micro-batches waits for the second, which waits for the first."""
+        landing.arrive(1)
         pipeline = ps.pipe(landing.source(), ps.sliding(2, 1), ps.count_by_key(lambda row: "n"), ps.collect())
-        with pytest.raises(ps.StalledError, match=r"everything that 0 leads to is complete(?s:.*)from_streaming may"):
-            ps.run(pipeline)
+        with pytest.raises(ps.CompositionError, match=r"sliding.* below from_streaming.* when later ones have come"):
+            ps.run(pipeline, journal=tmp_path / "journal")
+        assert not landing.checkpoint.exists()
+
+    def test_what_waits_for_the_next_micro_batch_stalls(self, landing, rest):
+        """Where only running shows it, the stall is explained, and nothing committed."""
+        landing.arrive(1, 1, 1)
+
+        @ps.transformer
+        async def two_by_two(upstream, ctx):
+            async for batch in ctx.batches(upstream):
+                with ctx.hold(batch.time):
+                    following = await upstream.ask(1)
+                yield ps.Batch(batch.time, [batch, following])
+
+        with pytest.raises(ps.StalledError, match=r"(?s)everything that 0 leads to is complete.*two_by_two holds 0"):
+            ps.run(ps.pipe(landing.source(), two_by_two(), ps.collect()))
         assert landing.commits == []
         assert rest() == {0: [0], 1: [1, 2]}
+
+    def test_a_state_that_would_be_lost_is_refused(self, landing):
+        """A running total needs a journal, which is said before anything is started."""
+        landing.arrive(1)
+        pipeline = ps.pipe(landing.source(), ps.scan(lambda total, row: total + 1, 0), ps.collect())
+        with pytest.raises(
+            ps.CompositionError, match=r"scan.* keeps something from micro-batch to micro-batch.*journal="
+        ):
+            ps.run(pipeline)
+        assert not landing.checkpoint.exists()
 
     def test_a_source_inside_a_module_is_refused(self, landing):
         """There it could not know what its micro-batches lead to."""
