@@ -12,6 +12,8 @@ A chapter to read from top to bottom, and a program to run: `python -m tutorials
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import trio
@@ -545,6 +547,48 @@ def in_every_way() -> None:
     # | module     cells  broken  rules
     # | Lookup       200       0  ok
     # | in all       200       0  ok
+
+
+def what_is_kept() -> None:
+    """14. What lives longer than a run.
+
+    A run with a journal may be killed, and the next one goes on from there: what is done is not given again, and all
+    else is, whole times of it. So what your module keeps beyond a time goes into `ctx.memory` (in a kernel
+    `self.memory`, with `carries = Carries.MEMORY`): a dict that the journal saves. `memory.at(time)` gives it, to be
+    changed because of what came at that time; what is there before is then the state as of the time before. Values are
+    pickled, and times must come in order. Below, the first run dies at 4, and the second one goes on from 1 + 2 + 3.
+    """
+
+    @ps.transformer
+    async def total(upstream: ps.Reader[int], ctx: ps.Context) -> AsyncIterator[ps.Batch[int]]:
+        memory = ctx.memory
+        print(f"  begins with {dict(memory)}")
+        async for batch in ctx.batches(upstream):
+            for value in batch.values:
+                memory.at(batch.time)["total"] = memory.get("total", 0) + value
+            yield ps.Batch(batch.time, [memory["total"]])
+
+    def run(died_at: int | None) -> None:
+        def shown(time: int, totals: list[int]) -> None:
+            if time == died_at:
+                raise SystemExit
+            print(f"  {time}: {totals}")
+
+        numbers = ps.values([1, 2, 3, 4, 5], time=lambda number: number)
+        ps.run(ps.pipe(numbers, total(), ps.at_completion(shown)), journal=journal)
+
+    with TemporaryDirectory() as folder:
+        journal = Path(folder, "journal")
+        with suppress(SystemExit):
+            run(died_at=4)
+        run(died_at=None)
+    # |   begins with {}
+    # |   1: [1]
+    # |   2: [3]
+    # |   3: [6]
+    # |   begins with {'total': 6}
+    # |   4: [10]
+    # |   5: [15]
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any, Final, cast
 
 import trio
+from typing_extensions import TypeVar
 
 from pullstream.blueprint import Pipeline
 from pullstream.engine.lane import Lane
@@ -22,6 +23,8 @@ from timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2
 """At most this part of the time is spent on recording, unless somebody waits for it."""
+
+R = TypeVar("R")
 
 _UNKNOWN: Final = [Antichain([BEGINNING])]
 
@@ -65,9 +68,9 @@ class Keeper:
             JournalError: it is in use, damaged, or that of another pipeline or of other sources.
         """
         with trio.CancelScope(shield=True):
-            self._store = await trio.to_thread.run_sync(Store, self._path)
+            self._store = await in_thread(Store, self._path)
             try:
-                entries = await trio.to_thread.run_sync(self._read)
+                entries = await in_thread(self._read)
                 self._go_on(entries)
             except BaseException:
                 self._store.close()
@@ -243,7 +246,7 @@ class Keeper:
             record = self._record(frontiers)
             if record:
                 with trio.CancelScope(shield=True):
-                    await trio.to_thread.run_sync(self._store.write, record)
+                    await in_thread(self._store.write, record)
                 self.records += 1
             self._written = frontiers
             self._recorded.set()
@@ -301,7 +304,7 @@ class Keeper:
                 if self.trouble is None:
                     await self.record()
                     if self._last:
-                        await trio.to_thread.run_sync(self._store.write, self._last)
+                        await in_thread(self._store.write, self._last)
             finally:
                 self.close()
 
@@ -310,6 +313,11 @@ class Keeper:
         self._over = True
         self._recorded.set()
         self._store.close()
+
+
+async def in_thread(function: Callable[..., R], *given: Any) -> R:
+    """Have something done that waits for the disk."""
+    return await trio.to_thread.run_sync(function, *given)
 
 
 def _rows(seat: Seat) -> Sequence[Any]:

@@ -43,20 +43,26 @@ def started(*arguments):
     return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def run_killed(seconds, *arguments):
-    """Run the program, and kill it so many seconds after it is under way; whether it came to its end before."""
+def run_killed(seconds, early, *arguments):
+    """Run the program, and kill it so long after it is under way or, `early`, begun; whether it came to its end."""
     with started(*arguments) as process:
-        said = process.stdout.readline() if seconds > 0 else ""
-        if said:
-            time.sleep(seconds)
-        else:
-            time.sleep(-seconds)
+        if not early:
+            process.stdout.readline()
+        time.sleep(seconds)
         process.kill()
-        rest, errors = process.communicate()
-        if process.returncode == 0:
-            return True
-        assert process.returncode == -9, errors
-        return "done" in rest
+        _, errors = process.communicate()
+        assert process.returncode in {0, -9}, errors
+        return process.returncode == 0
+
+
+def run_whole(*arguments):
+    """Run the program to its end; how long it took from when it was under way."""
+    with started(*arguments) as process:
+        process.stdout.readline()
+        begun = time.monotonic()
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+        return time.monotonic() - begun
 
 
 def left(folder):
@@ -70,29 +76,26 @@ def comparable(files):
 
 
 def kill_over_and_over(tmp_path, kills, seed):
+    """Run after run with the same data, each killed again and again until it comes to its end."""
     dice = random.Random(seed)
-    write_data(tmp_path / "data", dice)
-    with started(tmp_path / "data", tmp_path / "whole") as process:
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-    expected = comparable(left(tmp_path / "whole"))
+    data, whole = tmp_path / "data", tmp_path / "whole"
+    write_data(data, dice)
+    seconds = run_whole(data, whole)
+    expected = comparable(left(whole))
     assert len(expected) > DAYS
     done = run = 0
     while done < kills:
         run += 1
         out, journal = tmp_path / f"out-{run}", tmp_path / f"{run}.journal"
-        here = 0
-        while here < 100:
-            # Mostly while it works; now and then while it starts, or goes on from its journal.
-            seconds = dice.choice([-0.6, 0.3, 1.0, 1.0, 1.5])
-            if run_killed(dice.random() * seconds, tmp_path / "data", out, journal):
-                break
+        here, most = 0, min(kills - done, 20)
+        # Now and then while it starts, or goes on from its journal.
+        while here < most and not run_killed(dice.random() * seconds, dice.random() < 0.2, data, out, journal):
             here += 1
         done += here
+        run_whole(data, out, journal)
         found = comparable(left(out))
-        whole = str(tmp_path / "whole").encode()
-        assert {name: data.replace(str(out).encode(), whole) for name, data in found.items()} == expected
-    assert done >= kills
+        names = str(out).encode(), str(whole).encode()
+        assert {name: content.replace(*names) for name, content in found.items()} == expected
 
 
 def test_a_program_that_is_killed_leaves_what_it_would_have_left(tmp_path):

@@ -109,6 +109,12 @@ class Held:
         pass
 
 
+async def after_a_moment(function, *given):
+    """In place of a thread, for which the virtual clock would not wait."""
+    await trio.lowlevel.checkpoint()
+    return function(*given)
+
+
 @pytest.fixture
 def path(tmp_path):
     """Where the journal is."""
@@ -119,6 +125,7 @@ def path(tmp_path):
 def new_world(monkeypatch):
     """Makes worlds, the last of which holds the journal of whatever is run."""
     monkeypatch.setattr(keeper, "Store", Held)
+    monkeypatch.setattr(keeper, "in_thread", after_a_moment)
 
     def make():
         Held.world = World()

@@ -1,0 +1,199 @@
+"""What modules keep beyond a time: versions of it, what is saved, and what cannot be."""
+
+import pickle
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream import agg
+from pullstream.engine.seat import Carries
+from pullstream.journal.memory import Ledger, Memory
+
+
+def unpickled(changes):
+    """Changes as they were before they were pickled."""
+    return {pickle.loads(key): value and pickle.loads(value) for key, value in changes.items()}
+
+
+def up_to(time):
+    return lambda other: other <= time
+
+
+def test_a_memory_gives_the_newest_version_of_what_is_done():
+    """Of several versions the last that is done is taken, once, and later ones wait for their turn."""
+    memory = Memory(saves=True)
+    memory.at(1).update({"a": 1, "b": 1})
+    memory.at(2)["a"] = 2
+    del memory.at(3)["b"]
+    assert unpickled(memory.take(up_to(0))) == {}
+    assert unpickled(memory.take(up_to(2))) == {"a": 2, "b": 1}
+    assert unpickled(memory.take(up_to(2))) == {}
+    assert unpickled(memory.take(up_to(3))) == {"b": None}
+    assert dict(memory) == {"a": 2}
+
+
+def test_what_is_changed_in_place_is_saved_as_it_was():
+    """A version holds what there was when the next time began, whatever is done to the same object then."""
+    memory = Memory(saves=True)
+    kept = memory.at(1)["kept"] = []
+    kept.append("at 1")
+    memory.at(2)["kept"] = kept
+    kept.append("at 2")
+    assert unpickled(memory.take(up_to(1))) == {"kept": ["at 1"]}
+    assert unpickled(memory.take(up_to(2))) == {"kept": ["at 1", "at 2"]}
+
+
+def test_times_out_of_order_are_refused_and_taken_where_keys_are_of_one_time():
+    """A state that grew out of order is that of no time; entries that belong to one time each may come in any order."""
+    memory = Memory(saves=True)
+    memory.at(2)["n"] = 1
+    with pytest.raises(ps.JournalError, match=r"1 came after 2.*sort_by_time"):
+        memory.at(1)
+    memory = Memory(saves=True)
+    for time in (2, 1, 2):
+        memory.at(time, ordered=False)[time] = memory.get(time, 0) + 1
+    assert unpickled(memory.take(up_to(1))) == {1: 1}
+    assert unpickled(memory.take(up_to(2))) == {2: 2}
+
+
+def test_without_a_journal_a_memory_is_a_dict():
+    """Times may then come as they like, and anything may be kept."""
+    memory = Memory()
+    memory.at(2)["f"] = print
+    memory.at(1)["f"] = len
+    assert dict(memory) == {"f": len}
+    assert memory.take(lambda _: True) == {}
+
+
+def test_what_is_changed_outside_of_a_time_is_refused():
+    """Nobody could tell as of when it is."""
+    with pytest.raises(ps.JournalError, match=r"outside of a time"):
+        Memory(saves=True)["n"] = 1
+
+
+def test_what_cannot_be_pickled_is_named():
+    """A state that cannot be saved ends the run, and says whose it is and what."""
+    memory = Memory(saves=True)
+    memory.at(1)["f"] = lambda: None
+    with pytest.raises(ps.JournalError, match=r"lambda.*function\) cannot be written to a journal.*beyond its time"):
+        memory.at(2)
+
+
+def test_a_ledger_is_saved_however_it_is_changed():
+    """Whatever changes a ledger is saved once, and what was restored is not saved again."""
+    ledger = Ledger()
+    ledger.setdefault("a", 1)
+    ledger.update(b=2)
+    assert unpickled(ledger.take()) == {"a": 1, "b": 2}
+    del ledger["a"]
+    assert unpickled(ledger.take()) == {"a": None}
+    assert ledger.take() == {}
+    again = Ledger()
+    again.restore({pickle.dumps("b"): pickle.dumps(2)})
+    assert dict(again) == {"b": 2}
+    assert again.take() == {}
+
+
+@ps.source
+class Dealt(ps.Kernel[str]):
+    """Names at times that are dealt out as they come, which a ledger keeps, and says how far it came in its memory."""
+
+    def __init__(self, names):
+        self.names = names
+
+    async def acquire(self):
+        ledger = self.memory.ledger
+        self.begun = self.memory.get("given", 0)
+        for name in self.names():
+            ledger.setdefault(name, len(ledger))
+        self.left = sorted((ledger[name], name) for name in self.names())
+
+    async def produce(self, limit):
+        await trio.sleep(1)
+        while self.left:
+            time, name = self.left.pop(0)
+            self.memory.at(time)["given"] = time + 1
+            if not self.seat.done(time):
+                return ps.Batch(time, [f"{name}, after {self.begun}"])
+        return ps.DONE
+
+
+def test_a_source_decides_once_and_remembers_where_it_was(new_world):
+    """What a ledger says holds in every later run; a source's memory is as of what is done."""
+
+    names = []
+    world = new_world()
+    names += "xyz"
+    world.run(ps.pipe(Dealt(lambda: names), world.store("all")), kill=5)
+    names[:] = "azyx"
+    world.run(ps.pipe(Dealt(lambda: names), world.store("all")))
+    assert [values[0][0] for values in world.stored.values()] == ["x", "y", "z", "a"]
+    assert [values[0][-1] for values in world.stored.values()] == ["0", "0", "2", "2"]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(lambda: ps.scan(agg.sum()), id="scan"),
+        pytest.param(ps.unique, id="unique"),
+        pytest.param(lambda: ps.skip(3), id="skip"),
+    ],
+)
+def test_a_state_over_times_out_of_order_ends_the_run(new_world, module):
+    """What folds values in the order in which they come needs them in the order of their times."""
+    late = ps.stamp(lambda n: n, lateness=5)
+    with pytest.raises(ps.JournalError, match="2 came after 3"):
+        new_world().run(ps.pipe(ps.values([1, 3, 2]), late, module(), ps.drain()))
+    sorted_ = ps.pipe(ps.values([1, 3, 2]), late, ps.sort_by_time(), module(), ps.drain())
+    new_world().run(sorted_)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(lambda: ps.merge(ps.values("ab"), ps.values("cd")), id="merge"),
+        pytest.param(lambda: ps.pipe(ps.values("ab"), ps.map_async(trio.sleep, 2, ordered=False)), id="map_async"),
+        pytest.param(lambda: ps.join(ps.values("ab"), ps.values("ab"), on=str), id="join"),
+        pytest.param(lambda: ps.pipe(ps.values("ab"), ps.debounce(1), ps.map(str)), id="debounce"),
+    ],
+)
+def test_counting_what_comes_in_another_order_each_time_is_refused(new_world, source):
+    """Epochs by count mean nothing again where the order is a matter of luck."""
+    with pytest.raises(ps.JournalError, match="epochs.*behind which the order is another one"):
+        new_world().run(ps.pipe(source(), ps.epochs(2), ps.drain()))
+
+
+def test_modules_below_that_carry_something_are_told():
+    """Which modules below a source know something of a time when it is complete at the sinks, or answer it later."""
+
+    async def main():
+        pipeline = ps.pipe(
+            ps.values([1]), ps.map(str), ps.scan(agg.count()), ps.tumbling(2), ps.count_by_key(str), ps.drain()
+        )
+        async with pipeline.open() as running:
+            seats = running.progress.seats
+            told = [(seat.names[-1], seat.carries, seat.later) for seat in running.progress.carrying(seats[0])]
+            await running.result()
+        return told
+
+    assert trio.run(main) == [("scan", Carries.MEMORY, False), ("tumbling", Carries.NOTHING, True)]
+
+
+def test_a_state_inside_another_module_is_refused(new_world):
+    """Also a user's own, where no journal could save it; a stream that is opened for a value keeps what it wants."""
+
+    @ps.transformer
+    async def remembering(upstream, ctx):
+        memory = ctx.memory
+        async for batch in ctx.batches(upstream):
+            memory.at(batch.time)["n"] = memory.get("n", 0) + 1
+            yield batch
+
+    with pytest.raises(ps.JournalError, match="remembering.*inside another module"):
+        new_world().run(ps.pipe(ps.values("ab"), ps.group_by(str, remembering()), ps.drain()))
+    with pytest.raises(ps.JournalError, match="scan.*inside another module"):
+        new_world().run(ps.pipe(ps.values([1]), ps.group_by(str, ps.scan(agg.sum())), ps.drain()))
+    each = ps.flat_map(lambda n: ps.pipe(ps.values(range(n)), ps.scan(agg.sum())))
+    assert new_world().run(ps.pipe(ps.values([3, 2]), each, ps.collect())) == [0, 1, 3, 0, 1]
