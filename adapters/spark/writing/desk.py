@@ -115,6 +115,8 @@ class Desk:
         finally:
             for offer in self.offers.values():
                 offer.over.set()
+            if _desks.get(self._context) is self:
+                del _desks[self._context]
             atexit.unregister(self.close)
             self._started.set()
 

@@ -47,7 +47,7 @@ def to_dataframe(
     ```
     """
     source_argument("to_dataframe", source)
-    session = active_session(session)
+    session = active_session("to_dataframe", session)
     name = f"to_dataframe-{next(_numbers)}"
     _offer(session, Offer(name, source, spark_schema("to_dataframe", schema), shown=f"to_dataframe({source!r})"))
     return session.read.format("pullstream").load(name)
@@ -90,7 +90,7 @@ def register_source(
         raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, and got {name!r}")
     if offsets not in ("values", "times"):
         raise CompositionError(f"register_source() at {Site.here()} has offsets 'values' or 'times', not {offsets!r}")
-    session = active_session(session)
+    session = active_session("register_source", session)
     made = spark_schema("register_source", schema)
     return _offer(session, Offer(name, source, made, offsets, shown=f"the pull source {name!r}"))
 

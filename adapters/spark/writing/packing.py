@@ -87,8 +87,14 @@ def packed(batch: RecordBatch) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def active_session(session: "SparkSession | None") -> "SparkSession":
-    """The session that was given, or else the active one, or a new local one."""
+def active_session(module: str, session: "SparkSession | None") -> "SparkSession":
+    """The session that was given, or else the active one, or a new local one; a classic one."""
     from adapters.spark.session import session as found  # noqa: PLC0415 - only wanted here
 
-    return found() if session is None else session
+    chosen = found() if session is None else session
+    if type(chosen).__module__.startswith("pyspark.sql.connect"):
+        raise CompositionError(
+            f"{module}() at {Site.here()} needs a classic session: through Spark Connect the executors are another "
+            f"program's, and do not find the way here; write the rows to files, and read those"
+        )
+    return chosen

@@ -130,7 +130,7 @@ class _Writing:
         return self._written
 
     def _begin(self) -> Partitions:
-        return Partitions(active_session(self._plan.session), self._plan)
+        return Partitions(active_session("write_table", self._plan.session), self._plan)
 
     def _fail(self, exc: BaseException, nursery: trio.Nursery) -> None:
         if without_cancelled(exc) is None:

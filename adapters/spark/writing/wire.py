@@ -73,6 +73,13 @@ async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any]
         hello: dict[str, Any] = json.loads(frame[1]) if frame[0] == HELLO else {}
         _check(hello, token)
     except (WrongHello, ValueError, AttributeError, trio.TooSlowError, trio.BrokenResourceError) as exc:
-        _log.warning("refused a connection from %s: %s", stream.socket.getpeername(), exc or "no hello in time")
+        _log.warning("refused a connection from %s: %s", _peer(stream), str(exc) or "no hello in time")
         return None
     return hello
+
+
+def _peer(stream: trio.SocketStream) -> str:
+    try:
+        return str(stream.socket.getpeername())
+    except OSError:
+        return "somebody who has left"

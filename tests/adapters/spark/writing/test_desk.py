@@ -382,3 +382,48 @@ class TestLog:
         for before, after in itertools.pairwise(got):
             assert before[-1] != after[0]
         assert max(len(part) for part in got) == 30
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (([1], NUMBERS), r"to_dataframe\(\) at .*test_desk\.py:\d+ reads a source, and got \[1\]"),
+            ((ps.values([1]), 3), r"needs the columns as its schema, .* and got 3"),
+            ((ps.values([1]), StructType([])), "needs the columns as its schema"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_when_composing(self, context, arguments, message):
+        """The mistake is told where it was made, before anything listens."""
+        with pytest.raises(ps.CompositionError, match=message):
+            spark.to_dataframe(*arguments, session=context)
+
+    @pytest.mark.parametrize(
+        ("name", "offsets", "message"),
+        [("a/b", "values", "a name without a slash"), ("a", "rows", "offsets 'values' or 'times', not 'rows'")],
+    )
+    def test_names_and_offsets(self, context, name, offsets, message):
+        """What `load` cannot find, and what no log counts by."""
+        with pytest.raises(ps.CompositionError, match=message):
+            spark.register_source(name, ps.values([1]), NUMBERS, offsets=offsets, session=context)
+
+    def test_connect_is_refused(self):
+        """Where the executors are another program's, the message says what to do instead."""
+        remote_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+        with pytest.raises(ps.CompositionError, match="needs a classic session.* write the rows to files"):
+            spark.to_dataframe(ps.values([1]), NUMBERS, session=remote_session)
+
+    def test_a_name_in_use_is_not_replaced(self, desk, offer, task, monkeypatch, context):
+        """While Spark reads it; afterwards it is."""
+        from adapters.spark.writing import frame
+
+        monkeypatch.setattr(frame, "desk_for", lambda session: desk)
+        handle = offer(ps.count())
+        batches = task()
+        next(batches)
+        with pytest.raises(ps.CompositionError, match="x is being read by Spark; close"):
+            spark.register_source("x", ps.values([1]), NUMBERS, session=context)
+        batches.close()
+        assert handle.wait(5)
+        spark.register_source("x", ps.values([7]), NUMBERS, session=context)
+        assert rows(task()) == [7]
