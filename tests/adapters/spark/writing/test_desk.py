@@ -16,6 +16,7 @@ pytest.importorskip("pyarrow")
 
 from pyspark.sql.types import LongType, StructField, StructType
 
+from adapters import spark
 from adapters.spark.writing import remote
 from adapters.spark.writing.desk import Desk
 from adapters.spark.writing.frame import RegisteredSource
