@@ -1,6 +1,6 @@
 """Blocks of whole lines, with their places in the file."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -123,12 +123,12 @@ def records(block: Block, quote: bytes | None) -> list[bytes]:
 
 
 def one_by_one(
-    file: File, block: Block, start: Start | None, parse: Callable[[bytes], Any], *, blank: bool
+    file: File, lines: Sequence[bytes], first: int, start: Start | None, parse: Callable[[bytes], Any], *, blank: bool
 ) -> Iterator[Values | Bad]:
-    """Lines parsed each by itself, which is slow, to find those that are bad; with `blank`, empty ones count."""
+    """Lines from number `first` on, each parsed by itself to find the bad, which is slow; with `blank`, empty count."""
     good: list[Any] = []
-    begin = block.line
-    for number, line in enumerate(block.lines, begin):
+    begin = first
+    for number, line in enumerate(lines, first):
         problem: Exception | None = None
         if blank or line.strip():
             try:

@@ -1,7 +1,7 @@
 """`read_jsonl`."""
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, Literal, cast, overload
@@ -20,7 +20,9 @@ from adapters.files.reading.options import (
     schema_argument,
 )
 from adapters.files.reading.pieces import (
+    AT_A_TIME,
     Agreed,
+    Bad,
     Format,
     Piece,
     Start,
@@ -53,29 +55,57 @@ class Objects(Format):
     def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             for block in blocks(file.path, stream, self.block_size, start):
-                values = _scanned(block.data)
-                if values is not None:
-                    if self.columns is not None:
-                        values = [chosen(self.columns, value) for value in values]
-                    yield Values(values, block.line, block.start(stream))
-                    continue
-                parse = partial(_parsed, self.columns)
-                yield from one_by_one(file, block, block.start(stream), parse, blank=False)
+                yield from self._objects(file, block, block.start(stream))
+
+    def _objects(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
+        text = decoded(block.data)
+        if text is None:
+            yield from one_by_one(file, block.lines, block.line, start, self._parsed, blank=False)
+            return
+        lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+        if not lines[-1]:
+            lines.pop()
+        # A few at a time: many objects that are alive together keep Python's collector busy.
+        for begin in range(0, len(lines), AT_A_TIME):
+            part = lines[begin : begin + AT_A_TIME]
+            values = _scanned(part)
+            if values is not None and self.columns is not None:
+                values = _all_chosen(self.columns, values)
+            if values is None:
+                raw = [line.encode() for line in part]
+                yield from one_by_one(file, raw, block.line + begin, start, self._parsed, blank=False)
+            else:
+                yield Values(values, block.line + begin, start)
+
+    def _parsed(self, line: bytes) -> Any:
+        text = line.decode()
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as exc:
+            raise ValueError(f"is no JSON: {exc.msg}, at column {exc.colno}") from None
+        except RecursionError:
+            raise ValueError("is JSON nested too deep") from None
+        return value if self.columns is None else chosen(self.columns, value)
 
 
-def _scanned(data: bytes) -> list[Any] | None:
+def _scanned(lines: list[str]) -> list[Any] | None:
     """The values of some lines; None if one of them is not a value and nothing else."""
-    text = decoded(data)
-    if text is None:
-        return None
-    lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
-    if not lines[-1]:
-        lines.pop()
+    values: list[Any] = []
+    add, scan = values.append, _SCAN
     try:
-        pairs: list[tuple[Any, int]] = [_SCAN(line, 0) for line in lines]
+        for line in lines:
+            value, end = scan(line, 0)
+            if end != len(line):
+                return None
+            add(value)
     except (StopIteration, ValueError, RecursionError):
         return None
-    return [value for value, _ in pairs] if [end for _, end in pairs] == list(map(len, lines)) else None
+    return values
+
+
+def _all_chosen(columns: tuple[str, ...], values: list[Any]) -> list[Any] | None:
+    """What is wanted of each value; None if one of them has no members."""
+    return [chosen(columns, value) for value in values] if all(isinstance(value, dict) for value in values) else None
 
 
 def chosen(columns: tuple[str, ...], value: Any) -> Any:
@@ -83,17 +113,6 @@ def chosen(columns: tuple[str, ...], value: Any) -> Any:
     if not isinstance(value, dict):
         raise TypeError(f"is no object, and columns= was given: {value!r}")
     return {name: value.get(name) for name in columns}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
-def _parsed(columns: tuple[str, ...] | None, line: bytes) -> Any:
-    text = line.decode()
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as exc:
-        raise ValueError(f"is no JSON: {exc.msg}, at column {exc.colno}") from None
-    except RecursionError:
-        raise ValueError("is JSON nested too deep") from None
-    return value if columns is None else chosen(columns, value)
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -10,6 +10,9 @@ from adapters.arrow import RecordBatch, pyarrow
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.places import File
 from adapters.files.reading.streams import Raw
+
+AT_A_TIME: Final = 4096
+"""How many values are made at a time."""
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ import attrs
 from adapters.arrow import Shape
 from adapters.files.reading.errors import FileChangedError, FileReadError
 from adapters.files.reading.past import Past, Place, Turn
-from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start
+from adapters.files.reading.pieces import AT_A_TIME, Agreed, Bad, Format, Piece, Start, Table
 from adapters.files.reading.places import File, Places
 from adapters.files.reading.streams import Raw, Stop, explained
 from adapters.files.reading.times import PathTime, Stretch, Timing
@@ -211,7 +211,7 @@ class Reading:
                 raw = Raw(file, self._stop)
             # Not left to be closed when it is collected: it has the file, and layers above it.
             with closing(self._plan.format.pieces(file, raw, turn.start, agreed)) as pieces:
-                for piece in pieces:
+                for piece in self._parts(pieces):
                     self._stop.look()
                     if self._past.journal and not settled and agreed.schema is not None:
                         settled = True
@@ -253,6 +253,16 @@ class Reading:
             raise
         if found:
             yield found
+
+    def _parts(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """Tables cut to as many rows as are made values at a time: many that are alive together cost more each."""
+        for piece in pieces:
+            if isinstance(piece, Table) and self._plan.shape != "batches" and len(piece.batch) > AT_A_TIME:
+                for begin in range(0, len(piece.batch), AT_A_TIME):
+                    line = None if piece.line is None else piece.line + begin
+                    yield Table(piece.batch.slice(begin, AT_A_TIME), line, piece.start)
+            else:
+                yield piece
 
     def _place(self, file: File, piece: Piece) -> Place:
         """Where to begin to read a piece again: in front of it or, where there is no other way, of the file."""

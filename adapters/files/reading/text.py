@@ -38,7 +38,7 @@ class Lines(Format):
 def _lines(file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
     text = decoded(block.data)
     if text is None:
-        yield from one_by_one(file, block, start, bytes.decode, blank=True)
+        yield from one_by_one(file, block.lines, block.line, start, bytes.decode, blank=True)
         return
     lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
     if not lines[-1]:
