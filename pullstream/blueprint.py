@@ -193,8 +193,9 @@ class Pipeline(Blueprint, Generic[R_co]):
         With `journal`, the path of a file, the run can be killed at any moment, and the next one with that journal goes
         on after the last time that all sinks had completed: sources are read again, and what is done is dropped. A sink
         may be given anew a time that it had not quite completed, so its effects replace what they were before. A run
-        that has come to its end does nothing again, and gives its result again. Times, and what modules keep beyond
-        them, are pickled (a file is trusted as the program is). One run at a time has a journal.
+        that has come to its end does nothing again, and gives its result again. What has no times is all at one, and
+        begins anew until all of it is done. Times, and what modules keep beyond them, are pickled (the file is trusted
+        as the program is). One run at a time has a journal.
 
         >>> import trio, pullstream as ps
         >>> async def main():

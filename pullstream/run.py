@@ -87,6 +87,14 @@ class Running(Generic[R]):
         """
         return None if self._keeper is None else self._keeper.resumed_at
 
+    @property
+    def resumed(self) -> bool:
+        """Whether the run goes on from where an earlier one with its journal was.
+
+        That, and whether there is nothing left to do, is also logged, as information of the logger "pullstream".
+        """
+        return self._keeper is not None and self._keeper.resumed
+
     def counters(self) -> list[Counters]:
         """What every module has done so far, in the order of the pipeline; also after the end.
 

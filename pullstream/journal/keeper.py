@@ -1,5 +1,6 @@
 """Keeping a run's journal: what the last run left behind is given out, and what this one completes is recorded."""
 
+import logging
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from os import PathLike
@@ -26,6 +27,8 @@ SHARE: Final = 0.2
 
 R = TypeVar("R")
 
+_LOG: Final = logging.getLogger("pullstream")
+
 _UNKNOWN: Final = [Antichain([BEGINNING])]
 
 
@@ -51,6 +54,7 @@ class Keeper:
         self._lock = trio.Lock()
         self._urgent = trio.Event()
         self._recorded = trio.Event()
+        self._resumed = False
         self._over = False
         self._last: Record | None = None
         self.trouble: BaseException | None = None
@@ -153,6 +157,11 @@ class Keeper:
                 self._for_now.update(progress.reach.sinks_below(source.seat))
         self._cut = Cut(progress.reach, dict(self._frontiers))
         progress.keeper = self
+        self._resumed = bool(entries)
+        if self.was_finished:
+            _LOG.info("%s is the journal of a run that came to its end: its result is given again", self._store.path)
+        elif entries:
+            _LOG.info("going on with the journal %s", self._store.path)
         if entries:
             for stamp in progress.stamps:
                 if isinstance(stamp, Lane):
@@ -179,7 +188,12 @@ class Keeper:
     @property
     def resumed(self) -> bool:
         """Whether an earlier run left something to go on from."""
-        return any(frontiers is not _UNKNOWN for frontiers in self._frontiers.values())
+        return self._resumed
+
+    @property
+    def was_finished(self) -> bool:
+        """Whether an earlier run came to the end, so that nothing is left to do."""
+        return bool(self._finished) and len(self._finished) == len(self._frontiers)
 
     def done(self, seat: Seat, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's output was complete; of a sink, whether it was."""
@@ -190,8 +204,13 @@ class Keeper:
         memory = self._memories.get(seat)
         if memory is None:
             memory = self._memories[seat] = Memory(seat, saves=True)
-            memory.restore(self._saved["memory"].pop(seat.node, {}), self._saved["ledger"].pop(seat.node, {}))
+            memory.restore(self._unpickled("memory", seat), self._unpickled("ledger", seat))
         return memory
+
+    def _unpickled(self, table: str, seat: Seat) -> dict[Any, Any]:
+        path = self._store.path
+        saved = self._saved[table].pop(seat.node, {})
+        return {unpickled(key, path): unpickled(value, path) for key, value in saved.items()}
 
     def finished(self, seat: Seat) -> bool | None:
         """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,56 @@ def test_a_finished_run_does_nothing_again_and_gives_its_result(path):
         pipeline = ps.pipe(numbers(), ps.tap(read.append), ps.tee(ps.collect(), ps.drain(out.append)))
         assert ps.run(pipeline, journal=path) == (list(range(10)), None)
     assert read == out == list(range(10))
+
+
+def test_it_is_said_what_a_run_goes_on_from(path, caplog):
+    """Whether a run begins, goes on, or has nothing left to do is logged, and the first two can be asked."""
+    caplog.set_level("INFO", logger="pullstream")
+
+    async def main(stop):
+        async with storing({}, ps.map(stopping_at(stop))).open(journal=path) as running:
+            resumed = running.resumed
+            with suppress(Stop):
+                await running.result()
+            return resumed
+
+    assert [trio.run(main, stop) for stop in (5, None, None)] == [False, True, True]
+    assert [record.getMessage().split(str(path))[-1] for record in caplog.records] == [
+        "",
+        " is the journal of a run that came to its end: its result is given again",
+    ]
+
+
+@pytest.mark.parametrize("check", [True, "strict"])
+def test_the_rules_are_kept_where_times_are_dropped(path, check):
+    """The checker finds nothing wrong with edges on which times are dropped."""
+    for stop in (5, 9, None):
+        out = {}
+        joined = ps.join(numbers(), ps.pipe(numbers(), ps.scan(max)), on=lambda n: n % 2)
+        sinks = ps.tee(ps.tally(), ps.at_completion(out.__setitem__))
+        pipeline = ps.pipe(joined, ps.map(min), ps.map(stopping_at(stop)), sinks)
+        run_until(pipeline, path, check=check, limit=2)
+    assert max(out) == 4
+
+
+def test_what_cannot_be_read_any_more_is_said(path, monkeypatch):
+    """A state of a class that is gone is named, and its journal with it."""
+    import pullstream.conformance.ready as module
+
+    monkeypatch.setattr(module, "Gone", type("Gone", (int,), {"__module__": module.__name__}), raising=False)
+    kinds = [module.Gone, int]
+
+    def total(a, b):
+        return kinds[0](a + b)
+
+    def pipeline(stop):
+        return ps.pipe(numbers(), ps.scan(total, 0), ps.map(stopping_at(stop)), ps.drain())
+
+    run_until(pipeline(10), path)
+    monkeypatch.delattr(module, "Gone")
+    del kinds[0]
+    with pytest.raises(ps.JournalError, match=r"cannot be read any more.*Gone"):
+        ps.run(pipeline(None), journal=path)
 
 
 def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
