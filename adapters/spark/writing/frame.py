@@ -34,6 +34,10 @@ def to_dataframe(
     complete for the source when Spark's task has taken its last value. However the action ends (a limit, a
     cancellation, a task that dies), the source is aborted and released.
 
+    Spark's own Python worker hands on what has filled its buffer (64 KB, `spark.buffer.size`), and the rest at the end:
+    of a source that gives a row a second an action sees the first rows late. For such there is `readStream`, see
+    `register_source`.
+
     **It can be read once**: a second action, or a task that Spark tries again, is refused. `persist()` it before the
     first action to use it several times. When the source fails so does the action, with the source's exception in its
     message.
