@@ -75,9 +75,12 @@ class Handover:
     async def put(self, portion: Portion) -> None:
         """Hand over, and wait while there is as much as goes into a batch."""
         with self._changed:
+            before = self._rows
             self._portions.append(portion)
             self._rows += portion.rows
-            self._changed.notify()
+            # Only what Spark's thread waits for: waking it for nothing costs more than most portions.
+            if before == 0 or before < LEAST_ROWS <= self._rows:
+                self._changed.notify()
             full = self._rows >= ROWS
             if full:
                 self._token = trio.lowlevel.current_trio_token()
