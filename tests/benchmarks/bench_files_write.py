@@ -184,7 +184,8 @@ def main() -> None:
         base = max(pair[0][2] for pair in pairs)
         print(
             f"{name:22} {size:6.0f} MB  by hand {hand:6.1f} s, {base:4.0f} MiB  here {ours:6.1f} s  "
-            f"throughput {ratio:.2f} x (by processor time {worked:.2f} x)  peak {small[2]:4.0f} MiB at a quarter, {peak:4.0f} MiB at all",
+            f"throughput {ratio:.2f} x (by processor time {worked:.2f} x)  "
+            f"peak {small[2]:4.0f} MiB at a quarter, {peak:4.0f} MiB at all",
             flush=True,
         )
 

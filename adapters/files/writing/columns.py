@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from adapters.arrow import DataType, RecordBatch, pyarrow
@@ -180,6 +181,13 @@ def _kind_of(value: Any) -> _Reader:
 
 
 def _dicts(_: Columns, rows: Sequence[Any]) -> tuple[Sequence[str], Sequence[Any]]:
+    names = list(rows[0])
+    if set(map(len, rows)) == {len(names)}:
+        # The same keys in all, as usual: twice as fast as looking.
+        try:
+            return names, [list(map(itemgetter(name), rows)) for name in names]
+        except KeyError:
+            pass
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     return names, [[row.get(name) for row in rows] for name in names]
 
