@@ -207,6 +207,8 @@ class Running(Generic[R]):
         assembly = Assembly(run)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.progress.start()
+        if self._beside is not None:
+            run.progress.times_done()
         if self._keeper is not None:
             await self._keeper.begin()
         run.standstill.on_stall = self._stall
@@ -216,7 +218,6 @@ class Running(Generic[R]):
                 with trio.CancelScope(shield=True):
                     await block.start(run.host)
                     if self._beside is not None:
-                        run.progress.times_done()
                         run.spawn_watch(self._look_on, self._beside)
                         # What looks on sees the beginning, too: the first batch may keep all tasks waiting for long.
                         await trio.lowlevel.checkpoint()

@@ -232,7 +232,6 @@ class Progress:
         """
         if self._times is None:
             self._times = TimesDone(self, self._sinks)
-            self.update = self._times.watching(self.update)
         return self._times.count()
 
     def watch(self, at: str | None = None) -> Frontiers:

@@ -46,6 +46,9 @@ class Stamp:
             if stamped is not NOTHING:
                 update(self.port.place, stamped, -1)
             self.stamped = time
+            note = self.port.note
+            if note is not None:
+                note(time)
         self.live = True
 
     def withdraw(self) -> None:
@@ -68,11 +71,13 @@ class Stamp:
 class Port:
     """An input of a module, and its place in the graph."""
 
-    __slots__ = ("place", "seat")
+    __slots__ = ("note", "place", "seat")
 
     def __init__(self, seat: "Seat", place: int) -> None:
         self.seat = seat
         self.place = place
+        self.note: Callable[[Hashable], object] | None = None
+        """Who wants to hear of every time that comes in here."""
 
 
 class Ending(Enum):

@@ -1,15 +1,13 @@
 """How many times are done: have come to the sinks, and are complete there."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pullstream.engine.seat import Seat
-from timely import Antichain, TimelyError
+from timely import BEGINNING, Antichain, TimelyError
 
 if TYPE_CHECKING:
     from pullstream.engine.progress import Progress
-
-Update = Callable[[int, Hashable, int], None]
 
 
 class TimesDone:
@@ -17,31 +15,37 @@ class TimesDone:
 
     def __init__(self, progress: "Progress", sinks: Sequence[Seat]) -> None:
         self._sinks = sinks
-        self._inputs = frozenset(port.place for sink in sinks for port in sink.ports)
+        ports = {port for sink in sinks for port in sink.ports}
         self._under_way: set[Hashable] = {
-            stamp.stamped for stamp in progress.stamps if stamp.port.place in self._inputs and stamp.live
+            stamp.stamped for stamp in progress.stamps if stamp.port in ports and stamp.live
         }
         self._done = 0
-
-    def watching(self, update: Update) -> Update:
-        """Have every time that comes to a sink noted."""
-        inputs, note = self._inputs, self._under_way.add
-
-        def noted(place: int, time: Hashable, delta: int) -> None:
-            if delta > 0 and place in inputs:
-                note(time)
-            update(place, time, delta)
-
-        return noted
+        for port in ports:
+            port.note = self._under_way.add
 
     def count(self) -> int:
         """How many are done by now."""
         if self._under_way:
-            frontiers = [sink.frontier for sink in self._sinks]
-            done = [time for time in self._under_way if not any(_may_come(time, at) for at in frontiers)]
-            self._under_way.difference_update(done)
+            done: Collection[Hashable] = self._under_way
+            for sink in self._sinks:
+                done = _complete(done, sink.frontier)
             self._done += len(done)
+            self._under_way.difference_update(list(done))
         return self._done
+
+
+def _complete(times: Collection[Hashable], frontier: Antichain[Any]) -> Collection[Hashable]:
+    """Those of some times that a frontier has left behind."""
+    least = frontier.elements
+    if not least:
+        return times
+    if len(least) == 1 and least[0] is not BEGINNING:
+        # There may be thousands since the last look.
+        try:
+            return [time for time in times if not least[0] <= time]
+        except TypeError:
+            pass
+    return [time for time in times if not _may_come(time, frontier)]
 
 
 def _may_come(time: Hashable, frontier: Antichain[Any]) -> bool:
