@@ -26,6 +26,12 @@ def values(column: Array) -> list[Any]:
     return column.to_pylist()
 
 
+def converted(kind: DataType) -> bool:
+    """Whether `values` gives others than `to_pylist` does for columns of a type, or gives them much sooner."""
+    types = pyarrow().types
+    return _holds(kind, _any) or types.is_duration(kind) or types.is_date32(kind) or types.is_decimal(kind)
+
+
 def run_starts(column: Array) -> Array:
     """Where in a column without nulls a run of equal values begins; the first is 0, of an empty column none."""
     pa = pyarrow()

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, cast
 
-from adapters.arrow.columns import run_starts, values
+from adapters.arrow.columns import converted, run_starts, values
 from adapters.arrow.package import Array, RecordBatch
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError, PullstreamError
@@ -67,6 +67,9 @@ class Shape:
             return [self._renamed(batch)] if len(batch) else []
         if not self._named and self._names != batch.schema.names:
             self._name(batch.schema.names)
+        if self._as == "dicts" and batch.columns and not any(converted(column.type) for column in batch.columns):
+            # Nearly twice as fast.
+            return self._renamed(batch).to_pylist()
         lists = [values(column) for column in batch.columns]
         # A row of no columns is still a row.
         rows = zip(*lists, strict=True) if lists else iter([()] * len(batch))

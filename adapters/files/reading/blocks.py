@@ -70,19 +70,19 @@ def blocks(path: str, stream: Stream, size: int, start: Start, quote: bytes | No
             rest = [begin]
     while data := stream.read(step):
         step = min(size, step * 2)
-        if quote is None and b"\n" not in data:
-            rest.append(data)
-            cut = 0
-        else:
-            rest = [b"".join([*rest, data])]
-            cut = _cut(rest[0], quote)
-        if cut:
-            block = Block(rest[0][:cut], line, offset)
-            rest = [rest[0][cut:]]
+        if quote is not None:
+            data = b"".join([*rest, data])
+            rest = []
+        end = _cut(data, quote)
+        if end:
+            block = Block(b"".join([*rest, memoryview(data)[:end]]), line, offset)
+            rest = [data[end:]]
             yield block
             line += block.data.count(b"\n")
-            offset += cut
-        elif sum(map(len, rest)) > LONGEST * size:
+            offset += len(block.data)
+            continue
+        rest.append(data)
+        if sum(map(len, rest)) > LONGEST * size:
             reason = "; a quote may be open" if quote else ""
             raise FileReadError(
                 path, f"a line is longer than {LONGEST * size:,} bytes{reason}: raise block_size=", line

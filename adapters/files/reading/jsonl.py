@@ -1,7 +1,7 @@
 """`read_jsonl`."""
 
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, Literal, cast, overload
@@ -38,7 +38,7 @@ from pullstream.errors import CompositionError
 from pullstream.failures import Failed
 from pullstream.transformers.on_error import OnError
 
-_SCAN: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # public, and in no stub
+_SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
 """The scanner within `json.loads`, which spares each line the tests around it."""
 
 
@@ -62,20 +62,19 @@ class Objects(Format):
         if text is None:
             yield from one_by_one(file, block.lines, block.line, start, self._parsed, blank=False)
             return
-        lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
-        if not lines[-1]:
-            lines.pop()
-        # A few at a time: many objects that are alive together keep Python's collector busy.
-        for begin in range(0, len(lines), AT_A_TIME):
-            part = lines[begin : begin + AT_A_TIME]
-            values = _scanned(part)
+        if "\r\n" in text:
+            text = text.replace("\r\n", "\n")
+        at, line = 0, block.line
+        while at < len(text):
+            values, end = _scanned(text, at)
             if values is not None and self.columns is not None:
                 values = _all_chosen(self.columns, values)
             if values is None:
-                raw = [line.encode() for line in part]
-                yield from one_by_one(file, raw, block.line + begin, start, self._parsed, blank=False)
-            else:
-                yield Values(values, block.line + begin, start)
+                # One of the lines is bad, or empty: what is left of the block is gone through line by line.
+                yield from one_by_one(file, _raw_lines(text[at:]), line, start, self._parsed, blank=False)
+                return
+            yield Values(values, line, start, more=end < len(text))
+            at, line = end, line + len(values)
 
     def _parsed(self, line: bytes) -> Any:
         text = line.decode()
@@ -88,19 +87,35 @@ class Objects(Format):
         return value if self.columns is None else chosen(self.columns, value)
 
 
-def _scanned(lines: list[str]) -> list[Any] | None:
-    """The values of some lines; None if one of them is not a value and nothing else."""
+def _raw_lines(text: str) -> list[bytes]:
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.encode() for line in lines]
+
+
+def _scanned(text: str, at: int) -> tuple[list[Any] | None, int]:
+    """The values of the next lines, and where they end; None if one of these is not a value and nothing else.
+
+    Only some: many objects that are alive together keep Python's collector busy.
+    """
     values: list[Any] = []
-    add, scan = values.append, _SCAN
+    begin = at
+    add, scan, size = values.append, _SCAN, len(text)
     try:
-        for line in lines:
-            value, end = scan(line, 0)
-            if end != len(line):
-                return None
+        for _ in range(AT_A_TIME):
+            value, at = scan(text, at)
+            if at != size and text[at] != "\n":
+                return None, at
             add(value)
+            at += 1
+            if at >= size:
+                break
     except (StopIteration, ValueError, RecursionError):
-        return None
-    return values
+        return None, at
+    # To the scanner a value may go on over several lines.
+    lines = text.count("\n", begin, at) + (at > size)
+    return (values if lines == len(values) else None), at
 
 
 def _all_chosen(columns: tuple[str, ...], values: list[Any]) -> list[Any] | None:

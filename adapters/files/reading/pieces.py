@@ -11,8 +11,8 @@ from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.places import File
 from adapters.files.reading.streams import Raw
 
-AT_A_TIME: Final = 4096
-"""How many values are made at a time."""
+AT_A_TIME: Final = 1024
+"""How many values are made at a time: those that live long enough for the collector to look at them cost twice."""
 
 
 @attrs.frozen
@@ -25,6 +25,8 @@ class Values:
     values: list[Any]
     line: int | None = None
     start: "Start | None" = None
+    more: bool = False
+    """Whether nothing has to be waited for to have the next piece, which takes less than it does to go to a thread."""
 
 
 @attrs.frozen
@@ -34,6 +36,7 @@ class Table:
     batch: RecordBatch
     line: int | None = None
     start: "Start | None" = None
+    more: bool = False
 
 
 @attrs.frozen

@@ -88,6 +88,8 @@ class Reading:
         """The time of the last stretch, if there was one."""
         self._front: tuple[Hashable, ...] = ()
         """The same, as it was in front of the present file."""
+        self.ready = False
+        """Whether the next step takes so little that it needs no thread."""
         self.path = ""
         self.done = 0
         self.of: int | None = None
@@ -213,6 +215,7 @@ class Reading:
             with closing(self._plan.format.pieces(file, raw, turn.start, agreed)) as pieces:
                 for piece in self._parts(pieces):
                     self._stop.look()
+                    self.ready = not isinstance(piece, Bad) and piece.more
                     if self._past.journal and not settled and agreed.schema is not None:
                         settled = True
                         yield [Decided(SCHEMA, agreed.saved())]
@@ -260,7 +263,8 @@ class Reading:
             if isinstance(piece, Table) and self._plan.shape != "batches" and len(piece.batch) > AT_A_TIME:
                 for begin in range(0, len(piece.batch), AT_A_TIME):
                     line = None if piece.line is None else piece.line + begin
-                    yield Table(piece.batch.slice(begin, AT_A_TIME), line, piece.start)
+                    more = begin + AT_A_TIME < len(piece.batch)
+                    yield Table(piece.batch.slice(begin, AT_A_TIME), line, piece.start, more)
             else:
                 yield piece
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, ClassVar, Final
 
 import trio
@@ -50,8 +51,11 @@ class FilesSource(Kernel[Any]):
         assert reading is not None
         while True:
             while not self._row:
-                # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
-                found = await self._thread(reading.step)
+                if reading.ready:
+                    found = self._at_once(reading)
+                else:
+                    # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
+                    found = await self._thread(reading.step)
                 if found is None:
                     return DONE
                 self._row.extend(found)
@@ -68,6 +72,13 @@ class FilesSource(Kernel[Any]):
                     self.memory.at(time)[PLACE] = place
                 case Wait():
                     await trio.sleep(self._plan.every)
+
+    def _at_once(self, reading: Reading) -> list[Found] | None:
+        began = monotonic()
+        try:
+            return reading.step()
+        finally:
+            self.run.blocked += monotonic() - began
 
     def _part(self, time: Any, values: list[Any], limit: int) -> Batch[Any]:
         begin, end = self._given, self._given + limit
