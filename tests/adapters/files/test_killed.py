@@ -89,7 +89,7 @@ def kill_over_and_over(tmp_path, kills, seed):
         out, journal = tmp_path / f"out-{run}", tmp_path / f"{run}.journal"
         here, most = 0, min(kills - done, 20)
         # Now and then while it starts, or goes on from its journal.
-        while here < most and not run_killed(dice.random() * seconds, dice.random() < 0.2, data, out, journal):
+        while here < most and not run_killed(dice.random() * seconds / 2, dice.random() < 0.2, data, out, journal):
             here += 1
         done += here
         run_whole(data, out, journal)
