@@ -1,10 +1,11 @@
 """Arrow tables as streams: what reading from Spark and from files have in common.
 
-Importing this loads no pyarrow; using it does (`package`). A column gives its values (`columns`), a record batch
-what a source answers (`shapes`).
+Importing this loads no pyarrow; using it does (`package`). A column gives its values (`columns`), and is made of them
+(`exact`); a record batch gives what a source answers (`shapes`).
 """
 
 from adapters.arrow.columns import in_utc, run_starts, values
+from adapters.arrow.exact import exact_array
 from adapters.arrow.package import Array, ArrowMissing, DataType, RecordBatch, pyarrow
 from adapters.arrow.shapes import As, NullTimeError, Shape, shape_argument
 
@@ -16,6 +17,7 @@ __all__ = [
     "NullTimeError",
     "RecordBatch",
     "Shape",
+    "exact_array",
     "in_utc",
     "pyarrow",
     "run_starts",

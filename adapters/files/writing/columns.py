@@ -5,7 +5,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from adapters.arrow import DataType, RecordBatch, pyarrow
+from adapters.arrow import DataType, RecordBatch, exact_array, pyarrow
 from adapters.files.writing.errors import SchemaError
 
 Schema: TypeAlias = Any
@@ -80,7 +80,7 @@ class Columns:
                 if isinstance(column, (pa.Array, pa.ChunkedArray)):
                     array = column if column.type == field.type else column.cast(field.type)
                 else:
-                    array = pa.array(column, field.type)
+                    array = exact_array(column, field.type)
             except _TROUBLE as exc:
                 raise self._misfit(field.name, column, _of_type(field.type), exc) from exc
             if array.null_count and not field.nullable:
@@ -228,7 +228,7 @@ def _like(first: Any) -> Callable[[Any], object]:
 
 
 def _of_type(kind: DataType) -> Callable[[Any], object]:
-    return lambda value: pyarrow().array([value], kind)
+    return lambda value: exact_array([value], kind)
 
 
 def _batch_of(schema: Schema, arrays: Sequence[Any], size: int) -> RecordBatch:

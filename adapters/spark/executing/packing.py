@@ -2,21 +2,18 @@
 
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from itertools import groupby
 from typing import Any, TypeAlias, cast
 
 import attrs
 
-from adapters.arrow import RecordBatch, pyarrow
+from adapters.arrow import RecordBatch, exact_array, pyarrow
 from pullstream.errors import PullstreamError
 
 Schema: TypeAlias = Any
 
 _TROUBLE = (ValueError, TypeError, OverflowError)
 """What pyarrow raises for a value that does not fit; its own errors are among these."""
-
-_WHOLE = frozenset({int, type(None)})
 
 
 class RowError(PullstreamError, ValueError):
@@ -160,11 +157,8 @@ class Packing:
         return pyarrow().RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _array(self, field: Any, column: Sequence[Any]) -> Any:
-        pa = pyarrow()
         try:
-            if not _WHOLE.issuperset(map(type, column)) and _is_whole(field.type):
-                _refuse_parts(column)
-            return self._checked(field, pa.array(column, field.type))
+            return self._checked(field, exact_array(column, field.type))
         except _TROUBLE as exc:
             if isinstance(exc, RowError):
                 raise
@@ -177,12 +171,9 @@ class Packing:
 
     def _misfit(self, field: Any, column: Sequence[Any], exc: BaseException) -> RowError:
         """Name the first value that does not fit."""
-        pa = pyarrow()
         for value in column:
             try:
-                if _is_whole(field.type):
-                    _refuse_parts([value])
-                pa.array([value], field.type)
+                exact_array([value], field.type)
             except _TROUBLE as told:
                 shown = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
                 return RowError(
@@ -208,15 +199,3 @@ def _by_kind(values: Sequence[Any]) -> Iterator[tuple[type, Sequence[Any]]]:
     else:
         for kind, same in groupby(values, type):
             yield kind, list(same)
-
-
-def _is_whole(kind: Any) -> bool:
-    types = pyarrow().types
-    return types.is_integer(kind) or types.is_timestamp(kind)
-
-
-def _refuse_parts(column: Sequence[Any]) -> None:
-    """Refuse 1.5 as a whole number: pyarrow would make it 1 and say nothing."""
-    for value in column:
-        if isinstance(value, (float, Decimal)) and value != value // 1:
-            raise ValueError("it is not whole")

@@ -181,6 +181,7 @@ SCHEMA = pa.schema([pa.field("n", pa.int8()), pa.field("s", pa.string(), nullabl
     ("value", "message"),
     [
         ({"n": 300, "s": "a"}, "column 'n' is int8, and does not take 300"),
+        ({"n": 1.5, "s": "a"}, "column 'n' is int8, and does not take 1.5 (float), value 2: it is not whole"),
         ({"n": 1, "s": 7}, "column 's' is string, and does not take 7"),
         ({"n": 1, "s": None}, "column 's' takes no nulls"),
         ({"n": 1, "s": "a", "x": 1}, "a column 'x', and the file's are n, s"),
