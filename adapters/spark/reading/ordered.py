@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import trio
 from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.spark.reading.query import Query
 from adapters.spark.reading.stretches import Cutting, Stretch, Stretches
 from adapters.spark.reading.timed import TimedFrame
+from adapters.spark.threads import in_thread
 from pullstream.engine.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
@@ -34,7 +34,7 @@ class OrderedBatches:
 
     def __init__(self, frame: "DataFrame") -> None:
         self._frame = frame
-        self._query = Query(frame)
+        self._query = Query(frame.sparkSession)
         self._cells: Iterator[Any] | None = None
         self._ended = False
 
@@ -93,7 +93,7 @@ class OrderedSource(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._stretches:
             # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
-            stretches = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+            stretches = await in_thread(self._read)
             if stretches is None:
                 return DONE
             self._stretches.extend(stretches)
@@ -101,7 +101,7 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def release(self) -> None:
-        await trio.to_thread.run_sync(self._batches.close, abandon_on_cancel=True)
+        await in_thread(self._batches.close)
 
     def _read(self) -> list[Stretch] | None:
         batch = self._batches.next()

@@ -25,6 +25,7 @@ from adapters.spark.reading.partitions import Attempt, Partition, Partitions, Re
 from adapters.spark.reading.query import Query
 from adapters.spark.reading.stretches import Cutting, Stretches
 from adapters.spark.reading.timed import TimedFrame
+from adapters.spark.threads import in_thread
 from pullstream.engine.beside import Beside
 from pullstream.errors import CapabilityError, ProtocolError
 from pullstream.protocol import DONE, Batch, Done
@@ -101,9 +102,10 @@ class PushedSource(Beside[Any]):
 
     @override
     async def acquire(self) -> None:
-        await super().acquire()
         told, port = self._place
         host, found_at = addresses(self._frame.sparkSession, told)
+        self._query = Query(self._frame.sparkSession)
+        await super().acquire()
         try:
             listeners = await trio.open_tcp_listeners(port, host=host)
         except BaseException as exc:
@@ -119,7 +121,6 @@ class PushedSource(Beside[Any]):
             self.seat.hold(self._since)
             self.seat.resign()
         self._token = secrets.token_bytes(32)
-        self._query = Query(self._frame)
         port = listeners[0].socket.getsockname()[1]
         self.start(trio.serve_listeners, self._serve, listeners)
         self.start(self._work, wire.pushing(found_at, port, self._token))
@@ -151,10 +152,12 @@ class PushedSource(Beside[Any]):
 
     @override
     async def release(self) -> None:
-        await trio.to_thread.run_sync(self._query.cancel, abandon_on_cancel=True)
-        super().halt()
-        await super().release()
-        await trio.to_thread.run_sync(self._query.close, abandon_on_cancel=True)
+        try:
+            await in_thread(self._query.cancel)
+        finally:
+            super().halt()
+            await super().release()
+        await in_thread(self._query.close)
 
     async def _work(self, push: wire.Push) -> None:
         """Run the job, in a thread, until everything has been delivered."""
@@ -163,7 +166,7 @@ class PushedSource(Beside[Any]):
             cast("Any", self._frame).mapInArrow(push, "partition long, rows long").collect()
 
         try:
-            await trio.to_thread.run_sync(self._query.submit, collect, abandon_on_cancel=True)
+            await in_thread(self._query.submit, collect)
         except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
             self._end(exc)
         else:
@@ -336,9 +339,9 @@ class PushedSource(Beside[Any]):
 
     async def _count(self, stage: int) -> None:
         """Have Spark say how many partitions there are; it may take a moment until it knows."""
-        tracker = self._frame.sparkSession.sparkContext.statusTracker()
         try:
-            while (info := await trio.to_thread.run_sync(tracker.getStageInfo, stage)) is None:  # noqa: ASYNC110 - Spark tells nobody
+            tracker = self._frame.sparkSession.sparkContext.statusTracker()
+            while (info := await in_thread(tracker.getStageInfo, stage)) is None:  # noqa: ASYNC110 - Spark tells nobody
                 await trio.sleep(COUNT_SECONDS)
         except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
             self._end(job_error(exc))

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from adapters.spark.errors import JobCancelled
+from adapters.spark.errors import JobCancelled, SparkJobError
 from adapters.spark.failures import job_error, unlogged
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 
@@ -18,9 +18,9 @@ RETRY_SECONDS = 0.05
 """How soon a cancellation is repeated while a call is under way: Spark forgets one that falls between two jobs."""
 
 
-def is_connect(frame: "DataFrame") -> bool:
-    """Whether a DataFrame belongs to Spark Connect."""
-    return type(frame).__module__.startswith("pyspark.sql.connect")
+def is_connect(used: "DataFrame | SparkSession") -> bool:
+    """Whether a DataFrame or a session belongs to Spark Connect."""
+    return type(used).__module__.startswith("pyspark.sql.connect")
 
 
 class Query:
@@ -29,9 +29,9 @@ class Query:
     `cancel` may be called from any thread, and so may `close`.
     """
 
-    def __init__(self, frame: "DataFrame") -> None:
+    def __init__(self, session: "SparkSession") -> None:
         self._tag = f"pullstream-{uuid4().hex}"
-        self._owner: _Context | _Client = _Client(frame) if is_connect(frame) else _Context(frame)
+        self._owner: _Context | _Client = _Client(session) if is_connect(session) else _Context(session)
         self._turn = threading.Lock()
         self._submitted = False
         self._cancelled = False
@@ -59,6 +59,11 @@ class Query:
                 if self._cancelled:
                     raise JobCancelled("the Spark job was cancelled") from None
                 raise job_error(exc) from None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` or `close` was called."""
+        return self._cancelled
 
     def ended(self) -> None:
         """Say that there is nothing to cancel any more."""
@@ -89,11 +94,13 @@ class Query:
 class _Context:
     """A classic session, whose jobs are cancelled by their tags."""
 
-    def __init__(self, frame: "DataFrame") -> None:
-        self._context = frame.sparkSession.sparkContext
+    def __init__(self, session: "SparkSession") -> None:
+        self._context = session.sparkContext
 
     @contextmanager
     def tagged(self, tag: str) -> Generator[None, None, None]:
+        if not self._stands():
+            raise SparkJobError("Spark could not do the job: its session was stopped", "")
         self._context.addJobTag(tag)
         try:
             yield
@@ -113,8 +120,8 @@ class _Context:
 class _Client:
     """Spark Connect, whose operations are interrupted by the tags that their thread had when it sent them."""
 
-    def __init__(self, frame: "DataFrame") -> None:
-        self._session: Any = frame.sparkSession
+    def __init__(self, session: "SparkSession") -> None:
+        self._session: Any = session
 
     @contextmanager
     def tagged(self, tag: str) -> Generator[None, None, None]:

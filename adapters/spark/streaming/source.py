@@ -12,6 +12,7 @@ from adapters.spark.streaming.checked import StreamingFrame, streaming
 from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
 from adapters.spark.streaming.query import Query, stopped_elsewhere
 from adapters.spark.streaming.status import StreamStatus
+from adapters.spark.threads import in_thread
 from pullstream.blueprint import Module, Source
 from pullstream.engine.beside import Beside
 from pullstream.errors import CompositionError, JournalError
@@ -111,7 +112,7 @@ class StreamSource(Beside[Any]):
                 self._reply(Reply.GO_ON)
             elif (self._batch is None or self._waits_to_begin) and (self._finishing or self._ending is DONE):
                 if self._finishing and self._committing is not None:
-                    await trio.to_thread.run_sync(self._query.wait_for_commit, self._committing, abandon_on_cancel=True)
+                    await in_thread(self._query.wait_for_commit, self._committing)
                 return DONE
             elif isinstance(self._ending, BaseException):
                 raise self._ending
@@ -121,7 +122,7 @@ class StreamSource(Beside[Any]):
 
     @override
     async def release(self) -> None:
-        await trio.to_thread.run_sync(self._query.close, abandon_on_cancel=True)
+        await in_thread(self._query.close)
         await super().release()
 
     @override
@@ -283,7 +284,7 @@ class StreamSource(Beside[Any]):
         """Run the query, in a thread, to its end."""
         self._task = trio.lowlevel.current_task()
         try:
-            await trio.to_thread.run_sync(self._query.run, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
+            await in_thread(self._query.run)
             ending: Done | BaseException = DONE
         except trio.Cancelled:
             raise

@@ -16,6 +16,7 @@ from weakref import WeakSet
 import trio
 
 from adapters.spark.reading.pushed import addresses
+from adapters.spark.threads import in_thread
 from adapters.spark.writing import wire
 from adapters.spark.writing.offer import Offer, SourceRefused, failure_text
 
@@ -185,7 +186,7 @@ class Desk:
                 return False
 
         async def alive() -> bool:
-            return await trio.to_thread.run_sync(active, abandon_on_cancel=True)
+            return await in_thread(active)
 
         return alive
 

@@ -6,7 +6,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -180,12 +180,37 @@ class Offer:
                     case b"I":
                         answer: Any = log.first()
                     case b"L":
-                        answer = await log.latest(**said)
+                        answer = await _while_there(stream, log.latest, said["start"], said["most"])
+                        if answer is None:
+                            return
                     case b"C":
                         answer = log.commit(said["values"])
                     case _:
                         answer = log.until_the_end()
                 await wire.send_frame(stream, b"J", json.dumps(answer).encode())
+
+
+async def _while_there(stream: trio.SocketStream, function: Callable[..., Awaitable[Any]], *args: object) -> Any:
+    """What a function says to the process that leads a query; None if that has gone meanwhile."""
+    answer: Any = None
+    failure: Exception | None = None
+
+    async def hear() -> None:
+        # It asks one thing at a time: what comes while it waits can only be its end.
+        with suppress(trio.BrokenResourceError):
+            await stream.receive_some(1)
+        nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(hear)
+        try:
+            answer = await function(*args)
+        except Exception as exc:  # noqa: BLE001 - raised below, outside the nursery
+            failure = exc
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    return answer
 
 
 def failure_text(shown: str, failure: BaseException) -> str:

@@ -6,12 +6,11 @@ import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
-from uuid import uuid4
 
 import attrs
 
 from adapters.arrow import RecordBatch, pyarrow
-from adapters.spark.failures import job_error, unlogged
+from adapters.spark.reading.query import Query
 from adapters.spark.writing.desk import desk_for
 from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import Packing, arrow_schema, spark_schema
@@ -81,9 +80,7 @@ class Partitions:
         self._session = session
         self._plan = plan
         self._schema = spark_schema("write_table", plan.schema)
-        self._tag = f"pullstream-{uuid4().hex}"
-        self._offer: Offer | None = None
-        self._cancelled = False
+        self._query = Query(session)
         self._kind: type | None = None
         self._full: StructType
         self._arrow: Any
@@ -114,10 +111,7 @@ class Partitions:
 
     def cancel(self) -> None:
         """Stop what `write` does; for another thread."""
-        self._cancelled = True
-        context = self._session.sparkContext
-        if context._jsc is not None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a stopped one has no jobs
-            context.cancelJobsWithTag(self._tag)
+        self._query.cancel()
 
     # ---- in a thread of its own
 
@@ -126,31 +120,24 @@ class Partitions:
 
         Raises:
             SparkJobError: Spark could not.
+            JobCancelled: `cancel` was called.
         """
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+        self._query.submit(lambda: self._write(spools))
 
-        context = self._session.sparkContext
+    def _write(self, spools: Sequence[Spool]) -> None:
         desk = desk_for(self._session)
         name = f"write_table-{next(_jobs)}"
         rows = values(itertools.chain.from_iterable(spool.batches() for spool in spools))
         offer = Offer(name, rows, self._full, shown="what write_table has kept")
         desk.offers[name] = offer
-        context.addJobTag(self._tag)
         try:
-            with unlogged():
-                frame = self._session.read.format("pullstream").load(name)
-                writer = (
-                    frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)
-                )
-                if self._plan.format == "delta":
-                    self._replace(writer, spools)
-                else:
-                    self._publish(writer)
-        except (Py4JError, PySparkException) as exc:
-            raise job_error(exc) from None
+            frame = self._session.read.format("pullstream").load(name)
+            writer = frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)
+            if self._plan.format == "delta":
+                self._replace(writer, spools)
+            else:
+                self._publish(writer)
         finally:
-            context.removeJobTag(self._tag)
             desk.call(offer.withdraw)
             offer.over.wait()
             del desk.offers[name]
@@ -163,7 +150,7 @@ class Partitions:
         beside = self._folder.beside()
         try:
             writer.save(beside)
-            if self._cancelled:
+            if self._query.cancelled:
                 return
             self._folder.publish(beside)
         finally:

@@ -13,6 +13,7 @@ import attrs
 import trio
 
 from adapters.files.writing.columns import Schema
+from adapters.spark.threads import in_thread
 from adapters.spark.writing.packing import active_session
 from adapters.spark.writing.partitions import Partitions, Plan, Spool
 from pullstream.blueprint import Module, Sink, Site
@@ -163,7 +164,7 @@ class _Writing:
                     await self._changed.wait()
                     continue
                 due = list(self._due)
-                await _in_thread(partitions.write, partitions.cancel, [one.spool for one in due])
+                await _stoppably(partitions.write, partitions.cancel, [one.spool for one in due])
                 del self._due[: len(due)]
                 for one in due:
                     self._written.append(one.time)
@@ -178,7 +179,7 @@ class _Writing:
         self._changed = trio.Event()
 
 
-async def _in_thread(work: Callable[[Any], None], cancel: Callable[[], None], argument: Any) -> None:
+async def _stoppably(work: Callable[[Any], None], cancel: Callable[[], None], argument: Any) -> None:
     """Do something in a thread; a cancellation stops it there, and waits until it has stopped."""
     finished = threading.Event()
 
@@ -193,8 +194,8 @@ async def _in_thread(work: Callable[[Any], None], cancel: Callable[[], None], ar
             cancel()
 
     try:
-        await trio.to_thread.run_sync(working, abandon_on_cancel=True)
+        await in_thread(working)
     except trio.Cancelled:
         with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(stopping)
+            await in_thread(stopping)
         raise

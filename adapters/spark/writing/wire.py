@@ -25,6 +25,10 @@ class WrongHello(Exception):
     """Somebody connected who is not one of ours."""
 
 
+# JSON may be nested deeper than Python reads.
+_NO_HELLO = (WrongHello, ValueError, AttributeError, RecursionError, trio.TooSlowError, trio.BrokenResourceError)
+
+
 def new_token() -> str:
     """A secret for one listener."""
     return secrets.token_hex(16)
@@ -72,7 +76,7 @@ async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any]
             return None
         hello: dict[str, Any] = json.loads(frame[1]) if frame[0] == HELLO else {}
         _check(hello, token)
-    except (WrongHello, ValueError, AttributeError, trio.TooSlowError, trio.BrokenResourceError) as exc:
+    except _NO_HELLO as exc:
         _log.warning("refused a connection from %s: %s", _peer(stream), str(exc) or "no hello in time")
         return None
     return hello

@@ -130,7 +130,10 @@ class TestAttempts:
 
         def script(job):
             first = job.task(0, once())
-            if not waits:
+            if waits:
+                # Otherwise the second might be there first.
+                delivered.wait(10)
+            else:
                 first.join()
             job.task(0, [pushed.batch(1, 2, 3)], attempt=1)
             time.sleep(0.05)
@@ -173,7 +176,9 @@ class TestAttempts:
             yield pushed.batch(2)
 
         def script(job):
-            job.task(0, slow())
+            first = job.task(0, slow())
+            while not first.made:
+                time.sleep(0.002)
             copy = job.task(0, [pushed.batch(1), pushed.batch(2)], attempt=1)
             time.sleep(0.1)
             assert copy.made == 0
@@ -404,6 +409,28 @@ class TestEndings:
             go.set()
         assert pushed.job.cancelled.is_set()
         assert pushed.job.tasks[0].failure is not None
+
+    def test_other_threads_cannot_keep_it_from_ending(self, pushed):
+        """Though all threads that trio allows are in use, the job is cancelled at once."""
+
+        def script(job):
+            job.task(0, [pushed.batch(n) for n in range(50)])
+            job.cancelled.wait(10)
+
+        async def main():
+            trio.to_thread.current_default_thread_limiter().total_tokens = 1
+            with trio.fail_after(3):
+                async with ps.pipe(pushed(script), ps.take(1), ps.collect()).open() as running:
+                    return await running.result()
+
+        assert trio.run(main) == [(0,)]
+
+    def test_a_session_that_was_stopped_is_named(self, pushed):
+        """The error says what has happened, and not that None has no such attribute."""
+        pipeline = ps.pipe(pushed(lambda job: None), ps.collect())
+        pushed.job._jsc = None
+        with pytest.raises(spark.SparkJobError, match="its session was stopped"):
+            ps.run(pipeline)
 
     def test_an_error_below_ends_the_job(self, pushed):
         """The consumer's own error comes out, and the tasks end."""

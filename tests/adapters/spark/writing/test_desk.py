@@ -3,6 +3,8 @@
 
 import itertools
 import logging
+import socket
+import struct
 import threading
 import time
 
@@ -270,6 +272,16 @@ class TestAccess:
         assert "refused a connection from ('127.0.0.1', " in caplog.text
         assert "a wrong token" in caplog.text
 
+    def test_nonsense_does_not_close_it(self, desk, offer, caplog):
+        """Whoever connects may say what he likes: the others are served as before."""
+        offer(ps.values(range(3)))
+        for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
+            with socket.create_connection(("127.0.0.1", desk._port)) as connection:
+                connection.sendall(struct.pack("!cQ", b"H", len(said)) + said)
+                assert connection.recv(1) == b""
+        assert len(caplog.records) == 4
+        assert rows(remote._batches(("127.0.0.1", desk._port, desk._secret), op="read", name="x")) == [0, 1, 2]
+
     def test_it_listens_on_the_loopback(self, desk):
         """Unless the session's settings say otherwise."""
         from tests.adapters.spark.listening import listening
@@ -352,6 +364,25 @@ class TestLog:
         query().initialOffset()
         with pytest.raises(remote.PullSourceError, match="being read by another query"):
             query().initialOffset()
+
+    def test_a_query_that_goes_while_it_waits_makes_room_for_another(self, offer, query):
+        """One that is stopped while a slow source has nothing yet is not taken for one that goes on reading."""
+        offer(then_waits(5, []))
+        reader = query()
+        start = reader.initialOffset()
+        within(5, lambda: reader.latest(start)["values"] == 5)
+        reader.prepareForTriggerAvailableNow()
+        reader._line().send(b"L", {"start": {"values": 5}, "most": None})
+        time.sleep(0.1)
+        reader.stop()
+
+        def begins():
+            try:
+                return query().initialOffset() == start
+            except remote.PullSourceError:
+                return False
+
+        within(5, begins)
 
     def test_a_checkpoint_from_elsewhere_is_refused(self, offer, query):
         """Numbers that the log never gave belong to another source."""
