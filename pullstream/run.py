@@ -217,22 +217,28 @@ class Running(Generic[R]):
             async with trio.open_nursery() as block:
                 with trio.CancelScope(shield=True):
                     await block.start(run.host)
-                    if self._beside is not None:
-                        run.spawn_watch(self._look_on, self._beside)
-                        # What looks on sees the beginning, too: the first batch may keep all tasks waiting for long.
-                        await trio.lowlevel.checkpoint()
-                run.spawn(self._consume, consumers, block)
-                if self._checker is not None:
-                    run.spawn_watch(self._end_at_a_violation, self._checker)
-                if self._keeper is not None:
-                    run.spawn_watch(self._keep, self._keeper)
+                # From here on everything leads to `stop`: the host is shielded, and would be waited for for ever.
+                begun = False
                 try:
+                    with trio.CancelScope(shield=True):
+                        if self._beside is not None:
+                            run.spawn_watch(self._look_on, self._beside)
+                            # What looks on sees the beginning, too: the first batch may keep all tasks waiting for
+                            # long.
+                            await trio.lowlevel.checkpoint()
+                    run.spawn(self._consume, consumers, block)
+                    begun = True
+                    if self._checker is not None:
+                        run.spawn_watch(self._end_at_a_violation, self._checker)
+                    if self._keeper is not None:
+                        run.spawn_watch(self._keep, self._keeper)
                     yield
                     await (self.wait() if self._aborted or self._told else self.result())
                 except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
                     outcome = without_cancelled(exc)
                 with trio.CancelScope(shield=True):
-                    await self.abort()
+                    if begun:
+                        await self.abort()
                     await run.stop()
         except BaseException as exc:
             if without_cancelled(exc) is not None:

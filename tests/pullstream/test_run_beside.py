@@ -224,3 +224,16 @@ def test_what_cannot_be_called_is_refused():
     """A display is made by calling `display()`; something else is refused before anything is opened."""
     with pytest.raises(ps.CompositionError, match="beside"):
         ps.run(ps.pipe(ps.values("a"), ps.collect()), beside="display")
+
+
+async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
+    """An exception before the first task of the run is there reaches the caller, and nobody waits for ever."""
+    from pullstream.engine.shared import Run
+
+    def broken(self, task, *args):
+        raise RuntimeError("no room for another task")
+
+    monkeypatch.setattr(Run, "spawn_watch", broken)
+    with trio.fail_after(20), pytest.raises(RuntimeError, match="no room"):
+        async with ps.pipe(ps.values("ab"), ps.collect()).open(beside=LOOKERS[0]):
+            pytest.fail("it was opened")
