@@ -75,6 +75,10 @@ class Keeper:
             self._store = await in_thread(Store, self._path)
             try:
                 entries = await in_thread(self._read)
+                self._check_modules()
+                about = self._check_sources()
+                if about:
+                    await in_thread(self._store.write, Record({}, {}, {}, about))
                 self._go_on(entries)
             except BaseException:
                 self._store.close()
@@ -102,7 +106,8 @@ class Keeper:
                 f"or begin anew with another journal"
             )
 
-    def _check_sources(self) -> None:
+    def _check_sources(self) -> dict[str, bytes]:
+        """What is to be recorded of sources that were not asked before."""
         about: dict[str, bytes] = {}
         for source in sorted(self._run.sources, key=lambda source: source.seat.node):
             identity = source.identity()
@@ -118,8 +123,7 @@ class Keeper:
                     )
             elif identity is not None:
                 about[name] = pickled(identity, f"it tells what {source.seat} reads")
-        if about:
-            self._store.write(Record({}, {}, {}, about))
+        return about
 
     def _check_modules(self) -> None:
         seats = self._run.progress.seats
@@ -141,8 +145,6 @@ class Keeper:
 
     def _go_on(self, entries: dict[int, Entry]) -> None:
         progress = self._run.progress
-        self._check_modules()
-        self._check_sources()
         for seat in progress.sinks:
             entry = entries.get(seat.node)
             self._frontiers[seat] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self._store.path)
@@ -259,14 +261,19 @@ class Keeper:
     async def record(self) -> None:
         """Record what is complete by now, if it is more than before; on the disk when this returns."""
         async with self._lock:
-            if self._over:
+            if self._over or self.trouble is not None:
                 return
             frontiers = self._look()
-            record = self._record(frontiers)
-            if record:
-                with trio.CancelScope(shield=True):
-                    await in_thread(self._store.write, record)
-                self.records += 1
+            try:
+                record = self._record(frontiers)
+                if record:
+                    with trio.CancelScope(shield=True):
+                        await in_thread(self._store.write, record)
+                    self.records += 1
+            except Exception as exc:
+                # What memories gave away for it is in no journal: nothing after it may be recorded.
+                self.trouble = exc
+                raise
             self._written = frontiers
             self._recorded.set()
             self._recorded = trio.Event()
@@ -322,13 +329,19 @@ class Keeper:
             try:
                 if self.trouble is None:
                     await self.record()
-                    if self._last:
-                        await in_thread(self._store.write, self._last)
+                if isinstance(self.trouble, Exception):
+                    # Also where the sinks came to their end just when it was found.
+                    raise self.trouble
+                if self.trouble is None and self._last:
+                    await in_thread(self._store.write, self._last)
             finally:
-                self.close()
+                self._over = True
+                self._recorded.set()
+                # SQLite puts what it has written in its place, and waits for the disk.
+                await in_thread(self._store.close)
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Let go of the journal, if its run never came to an end."""
         self._over = True
         self._recorded.set()
         self._store.close()

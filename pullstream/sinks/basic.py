@@ -14,6 +14,7 @@ from pullstream.engine.fused import Kind, Stage
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
 from pullstream.transformers.on_error import OnError, catches, skip_option, with_policy
+from timely.order import is_total
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -58,6 +59,9 @@ async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = Fa
         kept.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
         memory[batch.time] = kept
         await ctx.breathe()
+    if all(map(is_total, memory)):
+        # In which order times out of order came is not known any more, if some of them came in an earlier run.
+        return [memory[time] for time in sorted(memory)]
     return memory.values()
 
 

@@ -4,8 +4,10 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
+from time import sleep
 
 import pytest
 import trio
@@ -373,6 +375,68 @@ def test_what_cannot_be_written_ends_the_run(path, monkeypatch):
 
     with pytest.raises(ps.JournalError, match="disk is full"):
         trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypatch):
+    """A run whose sinks are at their end when it is found has not succeeded, for nobody knows of it."""
+    from pullstream.journal.store import Store
+
+    write, failed = Store.write, []
+
+    def full(self, record):
+        if record.sinks and not failed:
+            failed.append(record)
+            raise ps.JournalError("the disk is full")
+        write(self, record)
+
+    monkeypatch.setattr(Store, "write", full)
+    pipeline = ps.pipe(numbers(), ps.scan(max), ps.collect())
+    with pytest.raises(ps.JournalError, match="disk is full"):
+        ps.run(pipeline, journal=path)
+    # Only some of the disk was full, and only for a moment: what was lost then must not be passed over.
+    assert ps.run(pipeline, journal=path) == list(range(10))
+
+
+def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
+    """After a record that could not be written nothing is recorded, even if the run ends for another reason."""
+    from pullstream.journal.store import Store
+
+    write, failed, tried, ends = Store.write, [], threading.Event(), threading.Event()
+
+    def full(self, record):
+        if record.memory and not failed:
+            failed.append(record)
+            tried.set()
+            ends.wait(10)
+            sleep(0.05)
+            raise ps.JournalError("the disk is full")
+        write(self, record)
+
+    async def beside(running):
+        await trio.to_thread.run_sync(tried.wait, 10)
+        ends.set()
+        raise Stop
+
+    def pipeline(stop):
+        return ps.pipe(numbers(), ps.map_async(waiting_at(stop), 1), ps.collect())
+
+    monkeypatch.setattr(Store, "write", full)
+    with pytest.raises((Stop, BaseExceptionGroup)):
+        ps.run(pipeline(8), journal=path, limit=1, beside=beside)
+    assert ps.run(pipeline(None), journal=path) == list(range(10))
+
+
+def test_results_are_in_the_order_of_times(path):
+    """What came at times out of order is in the result as it is if the run was never stopped."""
+
+    def pipeline(stop):
+        source = ps.pipe(ps.values([5, 3, 4, 1, 2, 9, 7, 8, 6, 12, 10, 14, 20]), ps.map(stopping_at(stop)))
+        return ps.pipe(source, ps.stamp(int, lateness=4), ps.collect())
+
+    whole = ps.run(pipeline(None), journal=path.with_name("other"))
+    for stop in (9, 12, 20, None):
+        result = run_until(pipeline(stop), path, limit=1)
+    assert result == whole == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20]
 
 
 def test_who_waits_for_everything_waits_for_the_journal(path):
