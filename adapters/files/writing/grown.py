@@ -1,5 +1,6 @@
 """Files that grow: complete times appended one after another."""
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from adapters.files.writing.workshop import Workshop
 
 @attrs.frozen
 class Length:
-    """How far a file goes, and what it begins with."""
+    """How far a file goes, what it begins with, and whose it is."""
 
     size: int
     head: bytes
+    key: Hashable = None
 
 
 class Grown:
@@ -66,7 +68,7 @@ class Grown:
                 )
             start = known.size
             self._lengthen(part, Path(part.target), start)
-        self.lengths[part.target] = Length(start + part.size, head)
+        self.lengths[part.target] = Length(start + part.size, head, part.key)
         return start
 
     def _begin(self, part: Part, head: bytes) -> int:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -14,6 +14,9 @@ from pullstream import CompositionError
 from pullstream.blueprint import Site
 
 _FIELDS = frozenset({"time", "key"})
+
+_ANY: Final[Any] = object()
+"""Whichever key it was."""
 
 
 class _Filled(Formatter):
@@ -108,6 +111,10 @@ class Names:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._taken: dict[str, tuple[Hashable, Hashable]] = {}
+
+    def keep(self, path: str, time: Hashable = None, key: Hashable = _ANY) -> None:
+        """A file of an earlier run with the same journal."""
+        self._taken[path] = (time, key)
 
     def of(self, time: Hashable, key: Hashable) -> str:
         """The place of a time's, and a key's, file."""

@@ -67,6 +67,13 @@ class Writing:
         self._store.open(self._workshop.folder.name.lstrip("."))
         self._grown.resume({target: length for target, length in kept.items() if isinstance(length, Length)})
         made: list[tuple[int, list[Entry]]] = [value for value in kept.values() if not isinstance(value, Length)]
+        for what, value in kept.items():
+            # No other time, and no other key, takes a file that is there already.
+            if isinstance(value, Length):
+                self._names.keep(what, key=value.key)
+            elif not self.grows:
+                for entry in value[1]:
+                    self._names.keep(entry["path"], what[0])
         entries = [entry for _, some in sorted(made, key=itemgetter(0)) for entry in some]
         self._made = len(made)
         self._show(entries)

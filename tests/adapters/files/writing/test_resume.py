@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import date
 from itertools import count, islice
 
 import pytest
@@ -181,3 +182,37 @@ def test_times_without_an_order_and_a_growing_file(tmp_path):
         ps.run(pipeline, journal=tmp_path / "j")
     apart = ps.pipe(source, files.write_text(tmp_path / "{time}"))
     assert len(ps.run(apart, journal=tmp_path / "k")) == 2
+
+
+class Odd(int):
+    """A key of its own, with the name of another."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        return isinstance(other, Odd) and int(self) == int(other)
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "told"),
+    [
+        ("{time:%d}", None, "the times .*2026, 1, 1.* and .*2026, 2, 1"),
+        ("all-{key}", {"a": 1, "b": 2, "c": Odd(1)}.get, "keys"),
+    ],
+)
+def test_a_file_of_an_earlier_run_is_nobody_else_s(target, key, told, tmp_path):
+    """What a run would refuse, two times or keys in one file, the run that goes on refuses as well."""
+    days = {"a": date(2026, 1, 1), "b": date(2026, 1, 2), "c": date(2026, 2, 1)}
+    stops = ["c"]
+
+    def stop(text):
+        return 1 / 0 if text in stops else text
+
+    pipeline = ps.pipe(
+        ps.values(sorted(days), time=days.get), ps.map(stop), files.write_text(tmp_path / target, key=key)
+    )
+    with pytest.raises(ZeroDivisionError):
+        ps.run(pipeline, journal=tmp_path / "j", limit=1)
+    stops.clear()
+    with pytest.raises(files.FileTargetError, match=f"{told}.* would share the file"):
+        ps.run(pipeline, journal=tmp_path / "j")
