@@ -52,6 +52,10 @@ class Objects(Format):
     columns: tuple[str, ...] | None
 
     @override
+    def decodes(self) -> bool:
+        return False
+
+    @override
     def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             for block in blocks(file.path, stream, self.block_size, start):

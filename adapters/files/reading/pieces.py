@@ -62,8 +62,8 @@ class Format(ABC):
             FileReadError: what is left of the file cannot be read.
         """
 
-    def shaped(self) -> bool:
-        """Whether `Table`s come, which are given shape by `as_`."""
+    def decodes(self) -> bool:
+        """Whether pieces are `Table`s, decoded while Python does other things."""
         return True
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from adapters.arrow import Shape
+from adapters.files.reading.ahead import Ahead
 from adapters.files.reading.errors import FileChangedError, FileReadError
 from adapters.files.reading.past import Past, Place, Turn
 from adapters.files.reading.pieces import AT_A_TIME, Agreed, Bad, Format, Piece, Start, Table
@@ -212,7 +213,9 @@ class Reading:
             with explained(file, None, "cannot be opened"):
                 raw = Raw(file, self._stop)
             # Not left to be closed when it is collected: it has the file, and layers above it.
-            with closing(self._plan.format.pieces(file, raw, turn.start, agreed)) as pieces:
+            form = self._plan.format
+            found = form.pieces(file, raw, turn.start, agreed)
+            with Ahead(found) if form.decodes() else closing(found) as pieces:
                 for piece in self._parts(pieces):
                     self._stop.look()
                     self.ready = not isinstance(piece, Bad) and piece.more

@@ -25,7 +25,7 @@ class Lines(Format):
     block_size: int
 
     @override
-    def shaped(self) -> bool:
+    def decodes(self) -> bool:
         return False
 
     @override
@@ -100,7 +100,7 @@ class Blocks(Format):
     block_size: int
 
     @override
-    def shaped(self) -> bool:
+    def decodes(self) -> bool:
         return False
 
     @override

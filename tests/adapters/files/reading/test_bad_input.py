@@ -103,13 +103,14 @@ def test_invalid_utf8(reader, put, failing):
 @pytest.mark.parametrize("end", [-1, -8, -300, 5])
 def test_a_gzip_file_that_is_cut_off(end, put, failing, read):
     """What could be decompressed comes, then an error; with a policy the other files are read."""
-    lines = [json.dumps({"n": n * 7919 % 1000}) for n in range(2000)]
+    lines = [json.dumps({"n": n * 7919 % 1000}) for n in range(20_000)]
     path = put("a.jsonl.gz", gzip.compress("\n".join(lines).encode())[:end])
     other = put("b.jsonl", '{"n": 0}\n')
 
     got, error = failing(files.read_jsonl([path, other]), files.FileReadError)
 
     assert got == [json.loads(line) for line in lines[: len(got)]]
+    assert len(got) > (10_000 if end < 0 else -1)
     assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
     *rest, failed, last = read(files.read_jsonl([path, other], on_error="result"))
     assert (rest, failed.value, last) == (got, str(path), {"n": 0})
