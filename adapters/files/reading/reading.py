@@ -139,8 +139,10 @@ class Reading:
 
     def _begun(self, turn: Turn) -> list[Found]:
         found: list[Found] = []
-        if self._past.journal and turn.file.path not in self._past.files:
-            found.append(Decided(turn.file.path, (turn.number, turn.file.identity)))
+        decided = (turn.number, turn.file.identity)
+        # Not only what is new: under a name that was there before there may be another file by now.
+        if self._past.journal and self._past.files.get(turn.file.path) != decided:
+            found.append(Decided(turn.file.path, decided))
         if turn.time is not None:
             self._advance(turn.file, turn.time)
             found.append(Floor(turn.time))
