@@ -89,7 +89,11 @@ class Raw:
 
     def close(self) -> None:
         """Let the file go."""
-        self._inner.close()
+        try:
+            self._inner.close()
+        except BaseException as exc:
+            self.failure = self.failure or exc
+            raise
 
     def check_whole(self) -> None:
         """At the end of a file that was read from front to back: that it has not been shortened meanwhile."""
@@ -204,7 +208,8 @@ def explained(file: File, raw: Raw | None, what: str) -> Generator[None]:
     except FileReadError:
         raise
     except (import_module("pyarrow").ArrowException, *UNREADABLE) as exc:
-        failure = None if raw is None else raw.failure
+        opening = exc if isinstance(exc, OSError) else None
+        failure = opening if raw is None else raw.failure
         if failure is not None:
             if not isinstance(failure, (FileReadError, Stopped)):
                 failure.add_note(f"reading {file.path}")

@@ -302,12 +302,32 @@ def test_what_the_file_system_refuses_is_no_matter_of_policy(put, failing):
 
             return File()
 
+    class Closed(Broken):
+        def open(self, path, mode):
+            raise OSError("the disk is on fire")
+
+    class NeverClosed(Broken):
+        def open(self, path, mode):
+            file = self.fs.open(path, mode)
+
+            class File:
+                def __getattr__(self, name):
+                    return getattr(file, name)
+
+                def close(self):
+                    if not file.closed:
+                        file.close()
+                        raise OSError("the disk is on fire")
+
+            return File()
+
     readers = {"a": files.read_text, "b.gz": files.read_text, "c": files.read_parquet, "d": files.read_arrow}
     for name, reader in readers.items():
         path = put(name, "x\n" * 100)
-        _, error = failing(reader(path, filesystem=Broken(), on_error="skip"), OSError)
-        assert str(error) == "the disk is on fire"
-        assert f"reading {path}" in error.__notes__
+        for broken in (Broken(), Closed(), *([NeverClosed()] if name in {"a", "b.gz"} else [])):
+            _, error = failing(reader(path, filesystem=broken, on_error="skip"), OSError)
+            assert str(error) == "the disk is on fire"
+            assert f"reading {path}" in error.__notes__
 
 
 def test_archives_that_are_none(folder, put, failing, read):
