@@ -65,10 +65,10 @@ def from_dataframe(
     which has no other way, and pushed elsewhere. As rows both are `as_="rows"`; `as_="batches"` costs least.
 
     Nothing runs in Spark before the first ask, every run of the blueprint is a query of its own, and an abort cancels
-    it. On the pushed route a task is at most one Arrow batch (10,000 rows) ahead of what has been read, and waits, in
-    its slot, while nothing is asked for: two such sources that are read in step (`zip`, `join`) may wait for each
-    other's slots. On the ordered route the driver holds one batch in Python, and in Java one partition, which is never
-    less than all rows of one time if Spark sorts.
+    it. On the pushed route a task is at most one Arrow batch (10,000 rows) ahead of what has been read, beside what
+    fits into the pipes between Spark's own processes (some MB), and waits, in its slot, while nothing is asked for: two
+    such sources that are read in step (`zip`, `join`) may wait for each other's slots. On the ordered route the driver
+    holds one batch in Python, and in Java one partition, which is never less than all rows of one time if Spark sorts.
 
     **Tasks that Spark tries again** change nothing on the ordered route. On the pushed one, rows that were handed on
     would come twice, so the stream fails, with `RetriedTaskError`; an attempt of which nothing has been handed on is
