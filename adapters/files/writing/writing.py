@@ -199,7 +199,11 @@ class Writing:
         try:
             self._store.close()
         finally:
-            self._workshop.close()
+            try:
+                self._workshop.close()
+            finally:
+                if self._manifest is not None:
+                    self._manifest.close()
 
 
 @attrs.frozen

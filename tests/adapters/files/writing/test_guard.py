@@ -36,6 +36,17 @@ async def test_a_second_run_is_refused(tmp_path, autojump_clock):
     assert content(tmp_path) == {"0.txt": b"a\n", "0.csv": b"b\n"}
 
 
+def test_two_sinks_with_one_manifest(tmp_path):
+    """The second is refused, for each would lose what the other has noted; a dead run keeps nobody out."""
+    sinks = [files.write_text(tmp_path / name / "{time}", manifest=tmp_path / "m") for name in "ab"]
+    for _ in range(2):
+        with pytest.raises(files.FileBusyError, match="another sink of this one, is writing the manifest"):
+            ps.run(ps.pipe(ps.values(["x"]), ps.tee(*sinks)))
+    ps.run(ps.pipe(ps.values(["x"]), sinks[0]))
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["m"]
+    assert len((tmp_path / "m").read_text().splitlines()) == 1
+
+
 def test_two_sinks_of_a_run(tmp_path):
     """The same target twice is refused, and nothing is left."""
     write = files.write_text(tmp_path / "{time}.txt")
