@@ -54,7 +54,7 @@ def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
             of a type that cannot be a time.
         SparkMissing: pyarrow or pandas is not installed.
     """
-    _check_packages()
+    check_packages()
     _check_frame(df)
     # Spark looks the columns up by name once more, and stumbles over dots: on the way they go by position.
     plain = [f"c{position}" for position in range(len(df.columns))]
@@ -90,7 +90,8 @@ def _with_time(df: "DataFrame", column: "Column", shown: str) -> "tuple[DataFram
         raise refusal(f"cannot use time={shown}: {str(exc).partition(chr(10))[0]}") from None
 
 
-def _check_packages() -> None:
+def check_packages() -> None:
+    """Refuse to go on where Spark's Python packages are missing."""
     for name in ("pyspark", "pyarrow", "pandas"):
         try:
             __import__(name)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import attrs
 
 from adapters.arrow import As, shape_argument
-from adapters.spark.errors import SparkMissing
+from adapters.spark.reading.query import is_connect
+from adapters.spark.reading.timed import check_packages
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
 
@@ -69,7 +70,7 @@ def streaming(
         CompositionError: it is nothing that could be run.
         SparkMissing: pyspark, pyarrow or pandas is not installed.
     """
-    _check_packages()
+    check_packages()
     shape_argument("from_streaming", as_)
     _check_frame(df)
     if not isinstance(checkpoint, (str, os.PathLike)) or not os.fspath(cast("str", checkpoint)):
@@ -87,20 +88,12 @@ def streaming(
     return StreamingFrame(df, place, cast("str | None", trigger), as_, output_mode, query_name)
 
 
-def _check_packages() -> None:
-    for name in ("pyspark", "pyarrow", "pandas"):
-        try:
-            __import__(name)
-        except ImportError as exc:
-            raise SparkMissing(f"{name} is not installed: `pip install 'pullstream[spark]'`", name=name) from exc
-
-
 def _check_frame(df: Any) -> None:
     from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
 
     if not isinstance(df, DataFrame):
         raise _refusal(f"needs a streaming Spark DataFrame, and got {df!r} ({type(df).__name__})")
-    if type(df).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(df):
         raise _refusal(
             "got a DataFrame of Spark Connect: there a micro-batch is handed to a process beside the server, and not "
             "to this one. Use a classic session, such as spark.session() gives"

@@ -18,8 +18,10 @@ ROWS = 10_000
 """How many rows go into an Arrow batch at most: more are no faster."""
 
 
-def spark_schema(module: str, schema: object) -> "StructType":
+def spark_schema(module: str, schema: object, site: Site | None = None) -> "StructType":
     """A schema as Spark has it: of DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
+
+    `site` is where the module was composed, if that is not now.
 
     Raises:
         CompositionError: it is none of these, or Spark cannot read it.
@@ -37,11 +39,12 @@ def spark_schema(module: str, schema: object) -> "StructType":
         else:
             made = schema
     except PySparkException as exc:
-        raise CompositionError(f"{module}() at {Site.here()} cannot read the schema {schema!r}: {exc}") from None
+        at = site or Site.here()
+        raise CompositionError(f"{module}() at {at} cannot read the schema {schema!r}: {exc}") from None
     if not isinstance(made, StructType) or not made.fields:
         raise CompositionError(
-            f"{module}() at {Site.here()} needs the columns as its schema, as 'id BIGINT, name STRING', a StructType "
-            f"or a pyarrow.Schema, and got {schema!r}"
+            f"{module}() at {site or Site.here()} needs the columns as its schema, as 'id BIGINT, name STRING', a "
+            f"StructType or a pyarrow.Schema, and got {schema!r}"
         )
     return made
 

@@ -15,6 +15,7 @@ from adapters.spark.writing.desk import desk_for
 from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import Packing, arrow_schema, spark_schema
 from adapters.spark.writing.swap import Folder, TableTargetError
+from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
 from pullstream.sources.values import values
 
@@ -41,6 +42,7 @@ class Plan:
     time: str
     options: Mapping[str, str]
     session: "SparkSession | None"
+    site: Site
 
 
 class Spool:
@@ -79,7 +81,7 @@ class Partitions:
     def __init__(self, session: "SparkSession", plan: Plan) -> None:
         self._session = session
         self._plan = plan
-        self._schema = spark_schema("write_table", plan.schema)
+        self._schema = spark_schema("write_table", plan.schema, plan.site)
         self._query = Query(session)
         self._kind: type | None = None
         self._full: StructType

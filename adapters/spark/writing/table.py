@@ -84,7 +84,9 @@ def write_table(
         raise CompositionError(f"write_table() at {site} writes Delta to a folder, and {text!r} is a table's name")
     if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"write_table() at {site} needs the name of a column as its time=, and got {time!r}")
-    plan = Plan(text, is_table, schema, format, time, dict(options or {}), session)
+    if session is not None:
+        active_session("write_table", session)
+    plan = Plan(text, is_table, schema, format, time, dict(options or {}), session, site)
     return Sink((Module("write_table", partial(_sink, plan), (text,), (("format", format), ("time", time))),))
 
 

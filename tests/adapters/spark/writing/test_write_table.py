@@ -135,6 +135,20 @@ class TestRefusals:
         with pytest.raises(ps.CompositionError, match="a column 'n' already"):
             ps.run(ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, time="n", session=session)))
 
+    def test_a_schema_that_cannot_be_read_is_where_it_was_written(self, session, tmp_path):
+        """DDL is read when there is a session; the error names the line of the program all the same."""
+        table = spark.write_table(tmp_path, "item STRUNG", session=session)
+        with pytest.raises(
+            ps.CompositionError, match=r"write_table\(\) at .*test_write_table.py:\d+ cannot read the schema"
+        ):
+            ps.run(ps.pipe(sales(), table))
+
+    def test_connect_is_refused(self, tmp_path):
+        """At once, and not when the first value comes."""
+        remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+        with pytest.raises(ps.CompositionError, match="needs a classic session"):
+            spark.write_table(tmp_path, "item STRING", session=remote)
+
     def test_a_time_that_cannot_name_a_partition(self, session, tmp_path):
         """A tuple is no column's value."""
         rows = ps.values([("a", 1)], time=lambda row: (1, 2))
