@@ -78,6 +78,8 @@ class Run:
         self.progress = Progress(self.spawn, self.standstill)
         self.loses = False
         """Whether there is a journal, and what modules keep here is not saved with it."""
+        self.begins_anew = False
+        """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
         self.nursery: trio.Nursery
         self._scope = trio.CancelScope(shield=True)
         self._stopped = trio.Event()
@@ -185,6 +187,7 @@ class InnerRun(Run):
         self.nursery = outer.nursery
         self.sources = outer.sources
         self.loses = fed and (outer.saves or outer.loses)
+        self.begins_anew = outer.saves or outer.begins_anew
         # A stream that is fed goes on from time to time; one that is not begins anew with the value it is opened for.
         self.remembering = []
         self.standstill = outer.standstill

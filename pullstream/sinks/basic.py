@@ -27,7 +27,7 @@ def collect(*, timed: Literal[False]) -> Sink[A, list[A]]: ...
 @overload
 def collect(*, timed: Literal[True]) -> Sink[A, list[tuple[Any, A]]]: ...
 def collect(*, timed: bool = False) -> Sink[Any, list[Any]]:
-    """Keep every value in a list; with `timed`, every (time, value) pair.
+    """Keep every value in a list; with `timed`, every (time, value) pair. In a run with a journal, time by time.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.collect()))

@@ -12,6 +12,7 @@ from adapters.files.reading.past import Past
 from adapters.files.reading.reading import SCHEMA, Decided, Floor, Found, Plan, Reached, Reading, Wait
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.seat import Carries
+from pullstream.errors import JournalError
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.transformers.on_error import catches
 
@@ -36,6 +37,11 @@ class FilesSource(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
+        if self._plan.follow and self.run.begins_anew:
+            raise JournalError(
+                f"{self.seat}, follows a folder inside another module, where no journal knows which file had which "
+                f"time: put it into the pipeline itself, or read without follow="
+            )
         self._reading = Reading(self._plan, self._past(), catches=self._catches)
 
     def _past(self) -> Past:

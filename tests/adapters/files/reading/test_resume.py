@@ -378,3 +378,13 @@ def test_files_that_are_needed_again_must_be_there(folder, journal):
     (following / "b").unlink()
     with pytest.raises(ps.JournalError, match="in/b was begun, is needed again, and is gone"):
         ps.run(kept({}, make()), journal=journal)
+
+
+def test_a_folder_followed_inside_another_module_is_refused(folder, journal):
+    """There no journal knows the times that its files had, and others would be dropped for them."""
+    (folder / "in").mkdir()
+    (folder / "in" / "a").write_text("x\n")
+    source = files.read_text(folder / "in", follow=True, every=0.01)
+    with pytest.raises(ps.JournalError, match="follows a folder inside another module"):
+        ps.run(ps.pipe(ps.retry(source, times=1), ps.first()), journal=journal)
+    assert ps.run(ps.pipe(ps.retry(source, times=1), ps.first())) == "x"
