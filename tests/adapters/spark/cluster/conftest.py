@@ -43,12 +43,14 @@ class Cluster:
         self._start("master", "master.Master", "--port", str(port))
         self._wait("master", "Starting Spark master at")
         for number in (1, 2):
-            self._start(f"worker-{number}", "worker.Worker", "--cores", "1", "--memory", "1g", self.url)
+            # Spark starts no copy of a task on the host where it runs: by their names these are two.
+            host = ("127.0.0.1", "localhost")[number - 1]
+            self._start(f"worker-{number}", "worker.Worker", "--cores", "1", "--memory", "1g", self.url, host=host)
         for number in (1, 2):
             self._wait(f"worker-{number}", "Successfully registered with master")
 
-    def _start(self, name, kind, *arguments):
-        command = [self._command, f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", "--webui-port", "0"]
+    def _start(self, name, kind, *arguments, host="127.0.0.1"):
+        command = [self._command, f"org.apache.spark.deploy.{kind}", "--host", host, "--webui-port", "0"]
         with (self._folder / name).open("wb") as output:
             self._processes.append(
                 subprocess.Popen(
