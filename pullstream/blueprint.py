@@ -25,7 +25,8 @@ T_co = TypeVar("T_co", covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
 
-_OURS = frozenset({"pullstream", "timely", "adapters"})
+_OURS = frozenset({"pullstream", "timely", "adapters", "pyspark"})
+"""What no program of the user's is in; pyspark calls what it was given, as in `df.transform(...)`."""
 
 
 @attrs.frozen

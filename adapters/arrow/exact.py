@@ -7,6 +7,7 @@ from typing import Any, Final
 from adapters.arrow.package import Array, DataType, pyarrow
 
 _WHOLE: Final = frozenset({int, bool, type(None)})
+_NUMBERS: Final = frozenset({int, float, bool})
 
 
 def exact_array(values: Sequence[Any], kind: DataType) -> Array:
@@ -18,8 +19,11 @@ def exact_array(values: Sequence[Any], kind: DataType) -> Array:
         OverflowError: one is too large for it.
     """
     pa = pyarrow()
-    if (pa.types.is_integer(kind) or pa.types.is_timestamp(kind)) and not _WHOLE.issuperset(map(type, values)):
+    types = pa.types
+    if (types.is_integer(kind) or types.is_timestamp(kind)) and not _WHOLE.issuperset(map(type, values)):
         for value in values:
             if isinstance(value, (float, Decimal)) and value != value // 1:
                 raise ValueError("it is not whole")
+    elif types.is_date(kind) and not _NUMBERS.isdisjoint(map(type, values)):
+        raise ValueError("a number is no date")
     return pa.array(values, kind)

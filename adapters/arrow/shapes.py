@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, cast
 
@@ -57,9 +57,8 @@ class Shape:
 
     def _name(self, names: Sequence[str]) -> None:
         self._names = names
-        row: type[tuple[Any, ...]] = namedtuple("Row", names, rename=True)  # type: ignore[misc] # noqa: PYI024
         # Past the generated constructor, which is written in Python.
-        self._row = cast("Callable[[tuple[Any, ...]], Any]", partial(cast("Any", tuple).__new__, row))
+        self._row = cast("Callable[[tuple[Any, ...]], Any]", partial(cast("Any", tuple).__new__, _row(tuple(names))))
 
     def of(self, batch: RecordBatch) -> list[Any]:
         """What a batch holds, in order; as `"batches"`, the batch alone, if it has any rows."""
@@ -104,3 +103,21 @@ class Shape:
 
     def _renamed(self, batch: RecordBatch) -> RecordBatch:
         return batch.rename_columns(list(cast("Sequence[str]", self._names))) if self._named else batch
+
+
+@lru_cache(maxsize=1024)
+def _row(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
+    """The named tuple of some columns; a row of it can be pickled, though nobody could import its class."""
+    row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc] # noqa: PYI024
+    if row._fields != names:
+        return _row(row._fields)
+    row.__reduce__ = _reduced
+    return row
+
+
+def _reduced(row: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    return _restored, (row._fields, tuple(row))
+
+
+def _restored(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return cast("Any", tuple).__new__(_row(fields), values)

@@ -161,7 +161,11 @@ class Keeper:
         progress.keeper = self
         self._resumed = bool(entries)
         if self.was_finished:
-            _LOG.info("%s is the journal of a run that came to its end: its result is given again", self._store.path)
+            _LOG.warning(
+                "%s is the journal of a run that came to its end: nothing is read, and its result is given again. What "
+                "has come since is for a run with another journal",
+                self._store.path,
+            )
         elif entries:
             _LOG.info("going on with the journal %s", self._store.path)
         if entries:

@@ -190,7 +190,8 @@ def pickled(what: object, reason: str) -> bytes:
     try:
         return pickle.dumps(what, protocol=5)
     except Exception as exc:
+        shown = repr(what)
         raise JournalError(
-            f"{what!r} ({type(what).__name__}) cannot be written to a journal, because it cannot be pickled ({exc}); "
-            f"{reason}"
+            f"{shown if len(shown) <= 200 else f'{shown[:197]}...'} ({type(what).__name__}) cannot be written to a "
+            f"journal, because it cannot be pickled ({exc}); {reason}"
         ) from exc

@@ -126,5 +126,6 @@ def _present(there: Mapping[str, File], path: str) -> File:
 def _refuse(path: str, what: str) -> NoReturn:
     raise JournalError(
         f"{path} {what}, in an earlier run with this journal: what comes of it now would not go together with what "
-        f"that run completed. Put the file back as it was, or begin anew with another journal"
+        f"that run completed. Put the files back as they were (a file is known by its size and the "
+        f"time it was written), or begin anew with another journal"
     )

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from datetime import date, time
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import Unpack
 
@@ -91,6 +91,10 @@ def _plain(value: Any) -> Sequence[Any]:
 def _default(value: Any) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, ps.Failed):
+        failed = cast("ps.Failed[Any]", value)
+        text: Any = failed.value.decode(errors="replace") if isinstance(failed.value, bytes) else failed.value
+        return {"value": text, "error": f"{type(failed.error).__name__}: {failed.error}"}
     raise TypeError(f"{value!r} ({type(value).__name__}) has no form in JSON")
 
 

@@ -169,7 +169,7 @@ class _Frame:
             if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
                 columns = ", ".join(self.df.columns)
                 raise _refusal(f"has no column for {option}={given!r}; its columns are {columns}") from None
-            raise _refusal(f"cannot use {option}={given!r}: {str(exc).partition(chr(10))[0]}") from None
+            raise _refusal(f"cannot use {option}={given!r}: {str(exc).strip().partition(chr(10))[0]}") from None
         kind = field.dataType.simpleString()
         if kind.partition("(")[0] not in kinds | ({"decimal"} if option == "by" else set()):
             names = "a DATE, a TIMESTAMP, a whole number or a STRING" + (

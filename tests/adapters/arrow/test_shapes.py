@@ -1,6 +1,7 @@
 """From Arrow batches to rows and runs of equal time; of any origin."""
 
 import datetime as dt
+import pickle
 from decimal import Decimal
 from itertools import groupby
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pullstream as ps
-from adapters.arrow import NullTimeError, Shape, in_utc, run_starts, shape_argument, values
+from adapters.arrow import NullTimeError, Shape, exact_array, in_utc, run_starts, shape_argument, values
 
 pa = pytest.importorskip("pyarrow")
 
@@ -157,3 +158,20 @@ class TestZones:
             "int64",
         ]
         assert utc.to_pylist() == given.to_pylist()
+
+
+def test_a_row_can_be_pickled():
+    """A row comes back as an equal row of the same names, also of names that had to be changed."""
+    one = pa.record_batch({"day": [1], "Item Name": ["tea"], "_x": [2]})
+    (row,) = Shape("rows").of(one)
+    back = pickle.loads(pickle.dumps(row))
+    assert (back, back._fields, back.day) == (row, ("day", "_1", "_2"), 1)
+    assert type(back) is type(row)
+
+
+@pytest.mark.parametrize(("value", "kind"), [(1.5, "int32"), (Decimal("1.5"), "int64"), (5, "date32"), (1.0, "date64")])
+def test_a_value_is_kept_as_it_is_or_refused(value, kind):
+    """What pyarrow would cut off, or take for a number of days, is no value of the column."""
+    with pytest.raises(ValueError, match="not whole|no date"):
+        exact_array([None, value], pa.type_for_alias(kind))
+    assert exact_array([None, 2.0], pa.int32()).to_pylist() == [None, 2]

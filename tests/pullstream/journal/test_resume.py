@@ -15,6 +15,11 @@ import trio.testing
 
 import pullstream as ps
 
+OVER = (
+    " is the journal of a run that came to its end: nothing is read, and its result is given again. What has come "
+    "since is for a run with another journal"
+)
+
 
 class Stop(Exception):
     """What ends a run in the middle."""
@@ -83,7 +88,7 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
     assert [trio.run(main, stop) for stop in (5, None, None)] == [False, True, True]
     assert [record.getMessage().split(str(path))[-1] for record in caplog.records] == [
         "",
-        " is the journal of a run that came to its end: its result is given again",
+        OVER,
     ]
 
 
