@@ -305,7 +305,7 @@ def kill(n):
         os.kill(os.getpid(), signal.SIGKILL)
 async def slowly(n):
     import trio
-    await trio.sleep(0.02)
+    await trio.sleep(1 if n == 7 else 0.02)  # what came before has been recorded
     kill(n)
     return n
 ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.drain()), journal={str(path)!r})
