@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -28,6 +29,11 @@ class Block:
     data: bytes
     line: int
     offset: int
+
+    @cached_property
+    def count(self) -> int:
+        """How many lines there are, the last of which may lack its end."""
+        return count_lines(self.data)
 
     def start(self, stream: Stream) -> Start | None:
         """Where to begin to read it again; None if that is the beginning of the file."""
@@ -57,6 +63,11 @@ def opened(
             stream.close()
 
 
+def count_lines(data: bytes) -> int:
+    """How many lines there are, the last of which may lack its end."""
+    return data.count(b"\n") + (not data.endswith(b"\n"))
+
+
 def blocks(path: str, stream: Stream, size: int, start: Start, quote: bytes | None = None) -> Iterator[Block]:
     """Cut a stream, which stands at `start`, where lines end; with `quote`, not within quotes."""
     rest: list[bytes] = []
@@ -78,7 +89,7 @@ def blocks(path: str, stream: Stream, size: int, start: Start, quote: bytes | No
             block = Block(b"".join([*rest, memoryview(data)[:end]]), line, offset)
             rest = [data[end:]]
             yield block
-            line += block.data.count(b"\n")
+            line += block.count
             offset += len(block.data)
             continue
         rest.append(data)

@@ -48,7 +48,7 @@ class Csv(Format):
         parts = _Options(self)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
             rest = self._skipped(blocks(file.path, stream, self.block_size, Start(), quote), self.read.skip_rows)
-            head = next((block for block in rest if block.data.strip()), None)
+            head = next((block for block in rest if not block.data.isspace()), None)
             if head is None:
                 return
             names, head = self._head(file, head, parts, quote)
@@ -60,7 +60,7 @@ class Csv(Format):
                 raw.seek(start.at)
                 body = blocks(file.path, stream, self.block_size, start, quote)
             for block in body:
-                if block.data.strip():
+                if not block.data.isspace():
                     if agreed.schema is None:
                         agreed.settle(file, self._inferred(file, block.data, names, parts))
                     yield from sieve.pieces(block, block.start(stream))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from adapters.arrow import pyarrow
-from adapters.files.reading.blocks import Block, records
+from adapters.files.reading.blocks import Block, count_lines, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of
 from adapters.files.reading.places import File
@@ -31,7 +31,7 @@ class Sieve:
         """The tables of a block, and what is bad in it."""
         table = self._whole(block)
         if table is not None:
-            line = block.line if table.num_rows == count_lines(block.data) else None
+            line = block.line if table.num_rows == block.count else None
             for batch in table.to_batches():
                 yield Table(batch, line, start)
                 line = None if line is None else line + len(batch)
@@ -45,18 +45,18 @@ class Sieve:
 
     def _whole(self, block: Block) -> Any:
         try:
-            return self._checked(block.data)
+            return self._checked(block.data, block.count)
         except self._unreadable:
             # Found again, with its line.
             return None
 
-    def _checked(self, data: bytes) -> Any:
+    def _checked(self, data: bytes, lines: int) -> Any:
         self._look()
         table = self._parse(data)
         if self._strict is not None:
-            if table.num_rows != count_lines(data) and table.num_rows != _count_rows(data):
+            if table.num_rows != lines and table.num_rows != _count_rows(data):
                 raise ValueError("the row does not end where the line does; is a quote or a bracket left open?")
-            last = data[data.rstrip(b"\r\n").rfind(b"\n") + 1 :].rstrip(b"\r\n") + b"\n"
+            last = data[data.rfind(b"\n", 0, len(data) - 1) + 1 :].rstrip(b"\r\n") + b"\n"
             if self._strict and last.count(self._strict) % 2 and self._parse(last * 2).num_rows != 2:
                 raise ValueError("a quote is left open")
         return table
@@ -68,7 +68,7 @@ class Sieve:
         if not data.strip():
             return
         try:
-            table = self._checked(data)
+            table = self._checked(data, count_lines(data))
         except self._unreadable as exc:
             problem = exc
         else:
@@ -111,8 +111,3 @@ def _advice(text: str) -> str:
 def _count_rows(data: bytes) -> int:
     """How many rows some lines are: the empty ones are none."""
     return sum(1 for line in data.split(b"\n") if line.strip())
-
-
-def count_lines(data: bytes) -> int:
-    """How many lines there are, the last of which may lack its end."""
-    return data.count(b"\n") + (not data.endswith(b"\n"))
