@@ -56,6 +56,7 @@ class Query:
                     return step()
             except _spark_errors() as exc:
                 self._ended = True
+                _forget_frames(exc)
                 if self._cancelled:
                     raise JobCancelled("the Spark job was cancelled") from None
                 raise job_error(exc) from None
@@ -135,6 +136,13 @@ class _Client:
         # One that was stopped has ended its operations.
         if not self._session.is_stopped:
             self._session.interruptTag(tag)
+
+
+def _forget_frames(exc: BaseException | None) -> None:
+    """Let go of frames that keep the connection an error came from open for as long as the error is kept."""
+    while exc is not None:
+        exc.__traceback__ = None
+        exc = exc.__context__
 
 
 def _spark_errors() -> tuple[type[BaseException], ...]:

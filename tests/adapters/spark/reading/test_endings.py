@@ -1,161 +1,212 @@
-"""How the pushed route ends with Spark: failures on either side, aborts, slow consumers; and nothing is left."""
+"""How reading a DataFrame ends with Spark: failures, aborts, slow consumers; and that nothing is left."""
 
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import trio
 
 import pullstream as ps
 from adapters import spark
-from tests.adapters.spark.listening import listened_by
 
 pytestmark = pytest.mark.spark
 
 
-def mapped(session, function, rows=80_000, partitions=4):
-    """A DataFrame made by a function of Arrow batches."""
-    return session.range(0, rows, 1, partitions).mapInArrow(function, "id long")
+def connections(gateway):
+    """This process's TCP sockets, by their inodes, without those to Java's gateway."""
+    own = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            target = str(entry.readlink())
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            own.add(target[8:-1])
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            fields = line.split()
+            ports = {int(address.rpartition(":")[2], 16) for address in fields[1:3]}
+            if fields[9] in own and gateway not in ports:
+                found.add(fields[9])
+    return found
 
 
-def slowly(batches):
-    import time
-
-    for batch in batches:
-        for row in range(0, batch.num_rows, 100):
-            time.sleep(0.05)
-            yield batch.slice(row, 100)
+@pytest.fixture(scope="module")
+def warm(session):
+    """With the first job in Python Spark makes connections that stay."""
+    session.range(2).mapInArrow(lambda batches: batches, "id long").collect()
 
 
-@pytest.fixture
-def nothing_left(session, seconds_until_idle):
-    """No job, no socket, no thread more than before; the session is usable."""
-    session.range(5).count()
-
-    def listening():
-        return listened_by([os.getpid()])
-
-    def threads():
-        # Those that trio and the bridge to Java keep for the next who needs one are not the stream's.
-        return {t for t in threading.enumerate() if not t.name.startswith(("Trio", "Thread-"))}
-
-    before = listening(), threads()
+@pytest.fixture(autouse=True)
+def nothing_left(session, warm, seconds_until_idle):
+    """After every test there is no job, and no socket or thread of its own."""
+    gateway = session.sparkContext._gateway.gateway_parameters.port
+    sockets = connections(gateway)
+    threads = set(threading.enumerate())
     yield
-    assert seconds_until_idle() < 2
-    assert (listening(), threads()) == before
+    seconds_until_idle()
+    deadline = time.monotonic() + 5
+    while connections(gateway) - sockets:
+        assert time.monotonic() < deadline, "a socket is left"
+        time.sleep(0.02)
+    own = {thread.name for thread in set(threading.enumerate()) - threads}
+    assert not {name for name in own if not name.startswith("Trio thread")}
     assert session.range(5).count() == 5
 
 
-@pytest.mark.usefixtures("nothing_left")
+def endless(session, seconds=0.0, partitions=2):
+    """A frame of ten million rows, whose batches each take some time."""
+
+    def function(batches):
+        for batch in batches:
+            time.sleep(seconds)
+            yield batch
+
+    return session.range(0, 10_000_000, 1, partitions).mapInArrow(function, "id long")
+
+
+ROUTES = [{"route": "pushed"}, {"route": "pushed", "retry": "buffer"}, {"route": "ordered"}]
+
+
+@pytest.mark.parametrize("options", ROUTES, ids=["pushed", "buffered", "ordered"])
 class TestFailures:
-    def test_a_python_error_in_one_partition(self, session):
-        """It fails the stream, with its type, its message and the user's line."""
+    def test_an_error_in_one_partition_is_told_with_its_text(self, session, options):
+        """The user's own words arrive, after what came before them."""
 
-        def bad(batches):
-            for batch in batches:
-                if 70_000 in batch.column(0).to_pylist():
-                    raise ValueError("row 70,000 is bad")
-                yield batch
-
-        with pytest.raises(spark.SparkJobError, match="ValueError: row 70,000 is bad") as caught:
-            ps.run(ps.pipe(spark.from_dataframe(mapped(session, bad)), ps.collect()))
-        assert caught.value.raised == "ValueError"
-        assert os.path.basename(__file__) in str(caught.value)  # noqa: PTH119
-
-    def test_a_worker_that_is_killed(self, session):
-        """It dies between two batches, without a word to anybody."""
-
-        def dies(batches):
-            import os
+        def function(batches):
+            from pyspark import TaskContext
 
             for batch in batches:
+                if TaskContext.get().partitionId() == 2:
+                    raise ValueError("row 7 is bad")
                 yield batch
-                if batch.column(0)[0].as_py() >= 60_000:
-                    os._exit(3)
 
+        source = spark.from_dataframe(session.range(0, 1000, 1, 4).mapInArrow(function, "id long"), **options)
+        with pytest.raises(spark.SparkJobError, match="ValueError: row 7 is bad") as failed:
+            ps.run(ps.pipe(source, ps.drain()))
+        assert failed.value.__notes__[0].startswith("raised in from_dataframe, composed at ")
+
+    @pytest.mark.parametrize("how", ["exit", "kill"])
+    def test_a_worker_that_dies_fails_the_stream(self, session, options, how):
+        """However a worker process goes, its end is told, and nothing hangs."""
+
+        def function(batches):
+            import signal
+
+            from pyspark import TaskContext
+
+            for number, batch in enumerate(batches):
+                if TaskContext.get().partitionId() == 1 and number == 3:
+                    os._exit(3) if how == "exit" else os.kill(os.getpid(), signal.SIGKILL)
+                yield batch
+
+        source = spark.from_dataframe(session.range(0, 200_000, 1, 2).mapInArrow(function, "id long"), **options)
         with pytest.raises(spark.SparkJobError, match="Python worker exited unexpectedly"):
-            ps.run(ps.pipe(spark.from_dataframe(mapped(session, dies)), ps.collect()))
+            ps.run(ps.pipe(source, ps.drain()))
 
-    def test_a_consumer_that_fails(self, session):
-        """Its exception is the run's, the same object; Spark is not to blame."""
-        failure = KeyError("mine")
+    def test_an_error_of_the_consumer_cancels_the_job(self, session, options, seconds_until_idle):
+        """What the consumer raises comes out as it is, and Spark stops."""
 
-        def strict(row):
-            if row.id % 1000 == 500:
-                raise failure
+        def fail(_):
+            raise ValueError("enough")
 
-        with pytest.raises(KeyError) as caught:
-            ps.run(ps.pipe(spark.from_dataframe(mapped(session, slowly, rows=8000)), ps.map(strict), ps.drain()))
-        assert caught.value is failure
+        start = time.monotonic()
+        small = session.range(0, 100_000, 1, 40)
+        with pytest.raises(ValueError, match="enough"):
+            ps.run(ps.pipe(spark.from_dataframe(small, **options), ps.map(fail), ps.drain()))
+        assert seconds_until_idle() < 2
+        assert time.monotonic() - start < 20
 
 
-@pytest.mark.usefixtures("nothing_left")
 class TestAborts:
-    @pytest.mark.parametrize("route", ["pushed", "ordered"])
-    def test_in_the_middle(self, session, route):
-        """The job is gone in a second, though its tasks would have gone on for long."""
-        seen = []
+    @pytest.mark.parametrize("options", ROUTES, ids=["pushed", "buffered", "ordered"])
+    @pytest.mark.parametrize("wait", [0.0, 0.1, 1.0])
+    def test_an_abort_before_the_first_batch_ends_the_job(self, session, options, wait, seconds_until_idle):
+        """Whether the job has begun or not, it is gone at once."""
 
         async def main():
-            source = spark.from_dataframe(mapped(session, slowly, rows=8000), route=route)
-            async with ps.pipe(source, ps.tap(seen.append), ps.drain()).open() as running:
-                with trio.fail_after(20):
-                    while not seen:  # noqa: ASYNC110 - Spark does not say
-                        await trio.sleep(0.01)
+            async with ps.pipe(spark.from_dataframe(endless(session, seconds=30), **options), ps.drain()).open() as run:
+                await trio.sleep(wait)
                 start = time.monotonic()
-                await running.abort()
+                await run.abort()
                 return time.monotonic() - start
 
-        assert trio.run(main) < 2
-        assert 0 < len(seen) < 8000
+        took = trio.run(main)
+        idle = seconds_until_idle()
+        print(f"abort confirmed after {took:.3f} s, no job {idle:.3f} s later")
+        assert took + idle < 4
 
-    def test_before_the_first_batch(self, session):
-        """Tasks that have connected, and made nothing yet, are cancelled."""
-
-        def never(batches):
-            import time
-
-            time.sleep(60)
-            yield from batches
+    def test_an_abort_in_the_middle_ends_the_job(self, session, seconds_until_idle):
+        """After some batches it is the same; the time it takes is told."""
+        took = []
 
         async def main():
-            async with ps.pipe(spark.from_dataframe(mapped(session, never)), ps.drain()).open() as running:
-                tracker = session.sparkContext.statusTracker()
-                with trio.fail_after(20):
-                    while not tracker.getActiveJobsIds():  # noqa: ASYNC110 - Spark does not say
-                        await trio.sleep(0.01)
-                await trio.sleep(0.3)
+            source = spark.from_dataframe(endless(session, seconds=0.01), as_="batches")
+            async with ps.pipe(source, ps.drain()).open() as run:
+                while run.progress.counters()[0].values_out < 10:  # noqa: ASYNC110
+                    await trio.sleep(0.01)
                 start = time.monotonic()
-                await running.abort()
-                return time.monotonic() - start
+                await run.abort()
+                took.append(time.monotonic() - start)
 
-        assert trio.run(main) < 2
+        for _ in range(3):
+            trio.run(main)
+            took[-1] += seconds_until_idle()
+        print("from abort to no active job, s:", [round(seconds, 3) for seconds in took])
+        assert max(took) < 4
 
+    def test_taking_a_few_rows_ends_the_job(self, session, seconds_until_idle):
+        """A stream that has enough cancels what Spark is still doing."""
+        rows = ps.run(ps.pipe(spark.from_dataframe(endless(session)), ps.take(3), ps.collect()))
+        assert len(rows) == 3
+        assert seconds_until_idle() < 2
+
+
+class TestBackPressure:
     def test_a_slow_consumer_makes_the_tasks_wait(self, session, tmp_path):
-        """While it takes its time with the first rows, they come to a stop, when Spark's own pipes are full."""
-        made = tmp_path / "made"
-        text = str(made)
+        """While nobody asks, tasks make what fits between Spark and its workers, and then nothing more."""
+        folder = str(tmp_path)
 
-        def noted(batches):
-            import pyarrow as pa
+        def function(batches):
+            from pyspark import TaskContext
 
-            megabyte = pa.record_batch({"pad": pa.array([b"x" * 1000] * 1000)})
-            for _ in batches:
-                for _ in range(1000):
-                    with open(text, "ab") as file:  # noqa: PTH123
-                        file.write(b".")
-                    yield megabyte
+            path = Path(f"{folder}/{TaskContext.get().partitionId()}")
+            for batch in batches:
+                with path.open("ab") as file:
+                    file.write(b"x" * batch.num_rows)
+                yield batch
+
+        def produced():
+            return sum(path.stat().st_size for path in tmp_path.iterdir())
+
+        wide = session.range(0, 2_000_000, 1, 2).selectExpr("id", "repeat('x', 2000) AS text")
+        df = wide.mapInArrow(function, wide.schema)
+        counts = []
 
         @ps.sink
         async def slow(upstream, ctx):
             await upstream.ask(1)
-            before = -1
-            with trio.fail_after(20):
-                while (now := made.stat().st_size) != before:
-                    before = now
-                    await trio.sleep(1)
-            return now
+            counts.append(produced())
+            with trio.fail_after(60):
+                while len(counts) < 4 or len(set(counts[-4:])) > 1:
+                    await trio.sleep(0.3)
+                    counts.append(produced())
+            await upstream.abort()
 
-        frame = session.range(0, 2, 1, 2).mapInArrow(noted, "pad binary")
-        assert ps.run(ps.pipe(spark.from_dataframe(frame, as_="batches"), slow())) < 500
+        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), slow()))
+        print("rows of 2,000 bytes made while one batch is asked for, every 0.3 s:", counts)
+        # Between Spark and its workers lie pipes of up to a few megabytes in each of the two tasks.
+        assert counts[-1] < 200_000
+
+    def test_the_first_batch_comes_before_the_first_partition_is_finished(self, session):
+        """A partition whose every batch takes 50 ms gives its first at once, and not after 5 s."""
+        df = endless(session, seconds=0.05)
+        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), ps.take(1), ps.collect()))
+        start = time.monotonic()
+        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), ps.take(1), ps.collect()))
+        took = time.monotonic() - start
+        print(f"first batch, and its job gone, after {took:.2f} s; a partition takes 25 s")
+        assert took < 10

@@ -1,0 +1,229 @@
+"""Sessions that need a program of their own: Spark Connect, tasks that are tried again, speculation, many rows."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+BEGIN = """
+import json, os, sys, time
+import trio
+import pullstream as ps
+from adapters import spark
+
+found = {}
+
+def told(source):
+    try:
+        ps.run(ps.pipe(source, ps.drain()))
+    except ps.PullstreamError as exc:
+        return f"{type(exc).__name__}: {exc}"
+
+def ids(source):
+    return sorted(row.id for row in ps.run(ps.pipe(source, ps.collect())))
+"""
+
+CONNECT = """
+from adapters.spark.java import java_home
+from pyspark.sql import SparkSession, functions as sql
+
+os.environ["JAVA_HOME"] = str(java_home())
+os.environ["PYSPARK_PYTHON"] = sys.executable
+session = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+found["kind"] = type(session).__module__
+df = session.range(0, 30_000, 1, 7).selectExpr("id", "id % 5 AS five", "timestamp_seconds(id) AS at")
+rows = ps.run(ps.pipe(spark.from_dataframe(df), ps.collect()))
+found["in order"] = [row.id for row in rows] == list(range(30_000))
+found["row"] = rows[3]._asdict()
+rows = ps.run(ps.pipe(spark.from_dataframe(df, time=-sql.col("five")), ps.collect(timed=True)))
+found["sorted"] = [time for time, _ in rows] == sorted(time for time, _ in rows)
+found["exact"] = sorted(row.id for _, row in rows) == list(range(30_000))
+rows = ps.run(ps.pipe(spark.from_dataframe(df, time="five", lateness=5), ps.collect(timed=True)))
+found["unsorted"] = all(time == row.five for time, row in rows)
+found["few"] = len(ps.run(ps.pipe(spark.from_dataframe(df), ps.take(3), ps.collect())))
+
+def refused(**options):
+    try:
+        spark.from_dataframe(df, **options)
+    except ps.CompositionError as exc:
+        return str(exc)
+
+found["pushed"] = refused(route="pushed")
+found["clock"] = refused(time="five", clock="partition")
+found["column"] = refused(time="fife")
+
+def bad(batches):
+    for batch in batches:
+        raise ValueError("the user's own text")
+        yield batch
+
+found["failure"] = told(spark.from_dataframe(df.mapInArrow(bad, "id long")))
+
+def slow(batches):
+    import time
+    for batch in batches:
+        time.sleep(1)
+        yield batch
+
+async def aborted():
+    source = spark.from_dataframe(session.range(0, 1000, 1, 60).mapInArrow(slow, "id long"))
+    async with ps.pipe(source, ps.drain()).open() as running:
+        await trio.sleep(2)
+        start = time.monotonic()
+        await running.abort()
+        return time.monotonic() - start
+
+found["abort"] = trio.run(aborted)
+start = time.monotonic()
+found["after"] = session.range(5).count()
+found["after seconds"] = time.monotonic() - start
+print(json.dumps(found))
+session.stop()
+"""
+
+RETRIES = """
+import tempfile
+
+session = spark.session(master="local[2,3]")
+folder = tempfile.mkdtemp()
+name = os.path.join(folder, "tried")
+
+def once(how, after):
+    # Fails in partition 2, the first time it is tried, after so many of its batches.
+    def function(batches):
+        import os, signal
+        from pyspark import TaskContext
+        count = 0
+        for batch in batches:
+            task = TaskContext.get()
+            if task.partitionId() == 2 and count == after and task.attemptNumber() == 0:
+                if how == "raise":
+                    raise ValueError("the first attempt")
+                os.kill(os.getpid(), signal.SIGKILL)
+            count += 1
+            yield batch
+    return function
+
+df = session.range(0, 400_000, 1, 4)
+everything = list(range(400_000))
+for how in ("raise", "kill"):
+    for after in (0, 5):
+        broken = df.mapInArrow(once(how, after), "id long")
+        case = f"{how} after {after}: "
+        if after == 0:
+            found[case + "fail"] = ids(spark.from_dataframe(broken)) == everything
+        else:
+            found[case + "fail"] = told(spark.from_dataframe(broken, route="pushed"))
+            found[case + "buffer"] = ids(spark.from_dataframe(broken, retry="buffer")) == everything
+            found[case + "ordered"] = ids(spark.from_dataframe(broken, route="ordered")) == everything
+found["jobs"] = list(session.sparkContext.statusTracker().getActiveJobsIds())
+found["after"] = session.range(5).count()
+print(json.dumps(found))
+session.stop()
+"""
+
+SPECULATION = """
+session = spark.session(master="local-cluster[2,1,1024]", config={
+    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.multiplier": "1.1",
+    "spark.speculation.quantile": "0.1", "spark.speculation.minTaskRuntime": "100ms",
+    "spark.executorEnv.PYTHONPATH": ":".join(sys.path), "spark.ui.enabled": "false",
+})
+
+def lame(batches):
+    import time
+    from pyspark import TaskContext
+    task = TaskContext.get()
+    for batch in batches:
+        yield batch
+        if task.partitionId() == 3 and task.attemptNumber() == 0:
+            time.sleep(1)
+
+df = session.range(0, 100_000, 1, 8).mapInArrow(lame, "id long")
+tracker = session.sparkContext.statusTracker()
+for retry in ("fail", "buffer"):
+    found[retry] = ids(spark.from_dataframe(df, retry=retry)) == list(range(100_000))
+print(json.dumps(found))
+session.stop()
+"""
+
+MANY = """
+rows = int(sys.argv[1])
+session = spark.session(master="local[2]")
+df = session.range(0, rows, 1, 16).selectExpr(
+    "id", "cast(id AS double) / 3 AS value", "concat('row', id) AS text", "timestamp_seconds(id) AS at"
+)
+from pyspark.sql import functions as sql
+own = df.agg(sql.count("*"), sql.sum("id"), sql.sum(sql.crc32("text")), sql.sum(sql.unix_micros("at"))).collect()[0]
+
+import pyarrow.compute as pc
+import zlib
+
+def added(total, row):
+    return total[0] + 1, total[1] + row.id, total[2] + zlib.crc32(row.text.encode()), total[3] + row.at
+
+for name, options in {"pushed": {}, "ordered": {"route": "ordered"}, "buffered": {"retry": "buffer"}}.items():
+    sums = ps.run(ps.pipe(spark.from_dataframe(df, **options), ps.reduce(added, (0, 0, 0, 0))))
+    found[name] = list(sums) == list(own)
+print(json.dumps(found))
+session.stop()
+"""
+
+
+def ran(program, *arguments, timeout=240):
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_spark_connect_is_read_in_order():
+    """Contents, order, times, refusals, failures and aborts through Spark Connect."""
+    pytest.importorskip("grpc")
+    found = ran(CONNECT)
+    assert found["kind"] == "pyspark.sql.connect.session"
+    for name in ("in order", "sorted", "exact", "unsorted"):
+        assert found[name], name
+    assert found["row"] == {"id": 3, "five": 3, "at": 3_000_000}
+    assert found["few"] == 3
+    assert "Spark Connect, which has the ordered route only" in found["pushed"]
+    assert "leave out clock=" in found["clock"]
+    assert "has no column for time='fife'; its columns are id, five, at" in found["column"]
+    assert found["failure"].startswith("SparkJobError")
+    assert "ValueError: the user's own text" in found["failure"]
+    assert found["abort"] < 5
+    assert found["after"] == 5
+    assert found["after seconds"] < 20
+
+
+def test_tasks_that_are_tried_again_end_as_documented():
+    """Nothing delivered: exact. Something delivered: an error by default, exact when buffered or ordered."""
+    found = ran(RETRIES)
+    for how in ("raise", "kill"):
+        assert found[f"{how} after 0: fail"] is True
+        error = found[f"{how} after 5: fail"]
+        assert error is not None
+        assert error.startswith("RetriedTaskError: Spark tries partition 2 again (attempt 1), after ")
+        assert found[f"{how} after 5: buffer"] is True
+        assert found[f"{how} after 5: ordered"] is True
+    assert found["jobs"] == []
+    assert found["after"] == 5
+
+
+@pytest.mark.slow
+def test_speculative_copies_change_nothing():
+    """With copies of slow tasks started all the time every row comes once, buffered or not."""
+    assert ran(SPECULATION) == {"fail": True, "buffer": True}
+
+
+@pytest.mark.parametrize("rows", [100_000, pytest.param(5_000_000, marks=pytest.mark.slow)])
+def test_many_rows_are_sparks_own(rows):
+    """Count and sums of every column agree with those that Spark makes of the same frame."""
+    assert ran(MANY, str(rows), timeout=900) == {"pushed": True, "ordered": True, "buffered": True}
