@@ -138,11 +138,17 @@ class _Client:
             self._session.interruptTag(tag)
 
 
-def _forget_frames(exc: BaseException | None) -> None:
+def _forget_frames(exc: BaseException) -> None:
     """Let go of frames that keep the connection an error came from open for as long as the error is kept."""
-    while exc is not None:
-        exc.__traceback__ = None
-        exc = exc.__context__
+    todo: list[BaseException | None] = [exc]
+    seen: set[int] = set()
+    while todo:
+        each = todo.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            each.__traceback__ = None
+            # Spark keeps a cause of its own, too.
+            todo += [each.__context__, each.__cause__, getattr(each, "_cause", None)]
 
 
 def _spark_errors() -> tuple[type[BaseException], ...]:

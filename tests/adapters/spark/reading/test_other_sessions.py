@@ -89,17 +89,19 @@ import tempfile
 
 session = spark.session(master="local[2,3]")
 folder = tempfile.mkdtemp()
-name = os.path.join(folder, "tried")
 
-def once(how, after):
-    # Fails in partition 2, the first time it is tried, after so many of its batches.
+def once(how, after, seen):
+    # Fails in partition 2, the first time it is tried, after so many of its batches, and when the driver has seen some.
     def function(batches):
-        import os, signal
+        import os, signal, time
         from pyspark import TaskContext
         count = 0
         for batch in batches:
             task = TaskContext.get()
             if task.partitionId() == 2 and count == after and task.attemptNumber() == 0:
+                deadline = time.monotonic() + 20
+                while seen and not os.path.exists(seen) and time.monotonic() < deadline:
+                    time.sleep(0.02)
                 if how == "raise":
                     raise ValueError("the first attempt")
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -111,12 +113,19 @@ df = session.range(0, 400_000, 1, 4)
 everything = list(range(400_000))
 for how in ("raise", "kill"):
     for after in (0, 5):
-        broken = df.mapInArrow(once(how, after), "id long")
+        broken = df.mapInArrow(once(how, after, None), "id long")
         case = f"{how} after {after}: "
         if after == 0:
             found[case + "fail"] = ids(spark.from_dataframe(broken)) == everything
         else:
-            found[case + "fail"] = told(spark.from_dataframe(broken, route="pushed"))
+            flag = os.path.join(folder, how)
+
+            def see(row):
+                if 200_000 <= row.id < 300_000 and not os.path.exists(flag):
+                    open(flag, "w").close()
+
+            source = spark.from_dataframe(df.mapInArrow(once(how, after, flag), "id long"), route="pushed")
+            found[case + "fail"] = told(ps.pipe(source, ps.map(see)))
             found[case + "buffer"] = ids(spark.from_dataframe(broken, retry="buffer")) == everything
             found[case + "ordered"] = ids(spark.from_dataframe(broken, route="ordered")) == everything
 found["jobs"] = list(session.sparkContext.statusTracker().getActiveJobsIds())
