@@ -45,7 +45,10 @@ class Partition:
     """The batches that wait for the end of the partition."""
     queued: int = 0
     """Batches that wait to be handed on."""
+    delivered: bool = False
+    """Whether the live attempt has said that this was all. It may fail still, as Spark's word for it comes later."""
     ended: bool = False
+    """Whether Spark counts the attempt that delivered."""
     holds: bool = True
     """Whether its clock still counts."""
 
@@ -53,9 +56,10 @@ class Partition:
 class Partitions:
     """The partitions of a job that have begun.
 
-    One attempt at a partition is read at a time. Another one that comes meanwhile (speculation, or Spark's having
-    lost sight of the first) waits; it is told to skip when the first has delivered everything, and takes its place
-    when the first is gone and nothing has been handed on.
+    One attempt at a partition is read at a time. Another one that comes meanwhile (speculation) waits; it is told to
+    skip when Spark has confirmed the first, and takes its place when the first is lost and nothing has been handed on.
+    A task's own word that it has delivered everything is not enough: if what it reads breaks off, because another
+    worker before it failed, it sees an end like any other, and Spark tries the partition again.
     """
 
     def __init__(self, retry: Retry, since: Hashable) -> None:
@@ -108,9 +112,24 @@ class Partitions:
         self._begin(partition, following)
         return following
 
-    def end(self, attempt: Attempt) -> list[Attempt]:
-        """An attempt has delivered everything; those that waited for it have nothing to do."""
-        partition = self._begun[attempt.partition]
+    def delivered(self, attempt: Attempt) -> None:
+        """An attempt says that it has delivered everything."""
+        self._begun[attempt.partition].delivered = True
+
+    def confirmed(self, number: int, task: int) -> list[Attempt]:
+        """Spark counts a task's attempt; those that waited for it, and have nothing to do.
+
+        Raises:
+            RetriedTaskError: the rows that were handed on are another attempt's.
+        """
+        partition = self._begun[number]
+        if partition.ended:
+            return []
+        if partition.live is None or partition.live.task != task or not partition.delivered:
+            raise RetriedTaskError(
+                f"Spark counts another attempt at partition {number} than the one that was read, so the rows may be "
+                f'others: with speculation, say route="ordered"'
+            )
         partition.ended = True
         partition.live = None
         spared = list(partition.waiting)
@@ -126,4 +145,5 @@ class Partitions:
             )
         partition.kept.clear()
         partition.rows = 0
+        partition.delivered = False
         partition.live = attempt

@@ -32,11 +32,14 @@ from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
 
 if TYPE_CHECKING:
+    from pyspark import Accumulator
     from pyspark.sql import SparkSession
 
 LOOPBACK = "127.0.0.1"
 HELLO_SECONDS = 10
 """How long a connection may take to say whose it is."""
+CONFIRM_SECONDS = 2
+"""How long Spark may take, with speculation, to count an attempt that has delivered, while another one waits."""
 COUNT_SECONDS = 0.05
 """How soon Spark is asked again how many partitions there are, while it does not know."""
 
@@ -123,7 +126,8 @@ class PushedSource(Beside[Any]):
         self._token = secrets.token_bytes(32)
         port = listeners[0].socket.getsockname()[1]
         self.start(trio.serve_listeners, self._serve, listeners)
-        self.start(self._work, wire.pushing(found_at, port, self._token))
+        self._counted = wire.Counted(self._hear)
+        self.start(self._work, wire.pushing(found_at, port, self._token, self._accumulator()))
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -157,20 +161,33 @@ class PushedSource(Beside[Any]):
         finally:
             super().halt()
             await super().release()
+        # Spark keeps its accumulators for ever; this one keeps nothing more of the run.
+        self._counted.hear = None
         await in_thread(self._query.close)
+
+    def _accumulator(self) -> "Accumulator[list[Any]]":
+        from pyspark.accumulators import AddingAccumulatorParam  # noqa: PLC0415 - an optional dependency
+
+        context = self._frame.sparkSession.sparkContext
+        patient = (context.getConf().get("spark.speculation") or "false").lower() == "true"
+        self._patience = CONFIRM_SECONDS if patient else 0
+        self._run = trio.lowlevel.current_trio_token()
+        return context.accumulator(self._counted, cast("Any", AddingAccumulatorParam)([]))
 
     async def _work(self, push: wire.Push) -> None:
         """Run the job, in a thread, until everything has been delivered."""
 
-        def collect() -> None:
-            cast("Any", self._frame).mapInArrow(push, "partition long, rows long").collect()
+        def collect() -> list[Any]:
+            return cast("Any", self._frame).mapInArrow(push, "partition long, task long").collect()
 
         try:
-            await in_thread(self._query.submit, collect)
+            counted = await in_thread(self._query.submit, collect)
         except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
             self._end(exc)
         else:
             self._query.ended()
+            for partition, task in counted:
+                self._confirm(partition, task)
             self._end(DONE)
 
     def _end(self, ending: Done | BaseException) -> None:
@@ -262,12 +279,13 @@ class PushedSource(Beside[Any]):
         """Whether an attempt is to be read; comes back when that is known."""
         new = attempt.partition not in self._partitions
         if not new:
-            self._lose_if_gone(self._partitions[attempt.partition].live)
+            self._lose_if_gone(self._partitions[attempt.partition])
         verdict = self._partitions.admit(attempt)
         if new:
             self._begun(attempt)
         if verdict is Verdict.WAIT:
             event = self._admitted[attempt] = trio.Event()
+            self._doubt(attempt.partition)
             await event.wait()
             del self._admitted[attempt]
             verdict = Verdict.GO if self._partitions[attempt.partition].live is attempt else Verdict.SKIP
@@ -298,9 +316,36 @@ class PushedSource(Beside[Any]):
                 raise ProtocolError(f"{self.seat}, got a message of the unknown kind {kind!r} from {line.peer}")
 
     def _finish(self, attempt: Attempt) -> None:
-        partition = self._partitions[attempt.partition]
-        for spared in self._partitions.end(attempt):
-            self._admitted[spared].set()
+        self._partitions.delivered(attempt)
+        if self._partitions[attempt.partition].waiting:
+            self._doubt(attempt.partition)
+
+    def _doubt(self, number: int) -> None:
+        """If Spark does not count an attempt that has delivered, and has sent another one, it has failed."""
+        partition = self._partitions[number]
+        if partition.delivered and partition.live is not None:
+            self.start(self._lose_later, partition.live)
+
+    async def _lose_later(self, attempt: Attempt) -> None:
+        await trio.sleep(self._patience)
+        self._lose(attempt)
+
+    def _hear(self, partition: int, task: int) -> None:
+        with suppress(trio.RunFinishedError):
+            self._run.run_sync_soon(self._confirm, partition, task)
+
+    def _confirm(self, number: int, task: int) -> None:
+        """Spark counts an attempt: its partition is at its end."""
+        if self.ended:
+            return
+        partition = self._partitions[number]
+        try:
+            spared = self._partitions.confirmed(number, task)
+        except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
+            self._end(exc)
+            return
+        for attempt in spared:
+            self._admitted[attempt].set()
         for batch in partition.kept:
             self._put(partition, batch)
         partition.kept.clear()
@@ -317,9 +362,10 @@ class PushedSource(Beside[Any]):
         if following is not None:
             self._admitted[following].set()
 
-    def _lose_if_gone(self, attempt: Attempt | None) -> None:
+    def _lose_if_gone(self, partition: Partition) -> None:
         """Notice that a task has gone whose batch nobody has asked for yet: then it has not been handed on, either."""
-        if attempt is None or not self._lines[attempt].gone():
+        attempt = partition.live
+        if attempt is None or partition.delivered or not self._lines[attempt].gone():
             return
         for ready in [ready for ready in self._ready if ready.attempt is attempt]:
             self._ready.remove(ready)

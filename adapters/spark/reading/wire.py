@@ -3,7 +3,8 @@
 An executor's task opens a connection, says which attempt at which partition it is, with the run's token, and waits for
 a word. Then it sends Arrow's messages, each behind a header of its kind and length: the schema once, then batches, each
 after a word that allows one more, then the end with the number of its rows; and it waits for the word that this was
-understood. A task is so never more than one batch ahead of what has been read.
+understood. A task is so never more than one batch ahead of what has been read. Whether it succeeded is Spark's to say,
+by an accumulator, which a task that fails does not change.
 """
 
 import select
@@ -11,9 +12,10 @@ import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import trio
+from typing_extensions import override
 
 from adapters.arrow import RecordBatch
 from adapters.spark.reading.partitions import Attempt
@@ -30,11 +32,17 @@ MORE: Final = b"M"
 SKIP: Final = b"K"
 DONE: Final = b"D"
 
+if TYPE_CHECKING:
+    from pyspark import Accumulator
+
 Push = Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]
 
 
-def pushing(host: str, port: int, token: bytes) -> Push:
-    """The function that the executors run; an inner one, because those travel by value and need no install there."""
+def pushing(host: str, port: int, token: bytes, counted: "Accumulator[list[Any]]") -> Push:
+    """The function that the executors run; an inner one, because those travel by value and need no install there.
+
+    `counted` is how Spark tells the driver which attempts it counts.
+    """
     hello, magic, header = HELLO, MAGIC, HEADER
     schema_kind, batch_kind, end_kind = SCHEMA, BATCH, END
     skip, done = SKIP, DONE
@@ -75,9 +83,8 @@ def pushing(host: str, port: int, token: bytes) -> Push:
                 except ConnectionError as exc:
                     raise over() from exc
 
-            rows = 0
-            number, attempt, stage = task.partitionId(), task.attemptNumber(), task.stageId()
-            send(pack(hello, magic, token, number, attempt, task.taskAttemptId(), stage))
+            rows, number, identity = 0, task.partitionId(), task.taskAttemptId()
+            send(pack(hello, magic, token, number, task.attemptNumber(), identity, task.stageId()))
             said = word()
             if said != skip:
                 for batch in batches:
@@ -94,7 +101,8 @@ def pushing(host: str, port: int, token: bytes) -> Push:
                 send(pack(header, end_kind, rows))
                 while said != done:
                     said = word()
-        yield pa.RecordBatch.from_arrays([pa.array([number]), pa.array([rows])], ["partition", "rows"])
+                counted.add([(number, identity)])
+        yield pa.RecordBatch.from_arrays([pa.array([number]), pa.array([identity])], ["partition", "task"])
 
     return push
 
@@ -155,3 +163,18 @@ class Line:
         poll = select.poll()
         poll.register(self._socket.fileno(), hung_up)
         return bool(poll.poll(0))
+
+
+class Counted(list[Any]):
+    """An accumulator's value in the driver, which hands on what is added to it, in a thread of Spark's."""
+
+    def __init__(self, hear: Callable[[int, int], None]) -> None:
+        super().__init__()
+        self.hear: Callable[[int, int], None] | None = hear
+
+    @override
+    def __iadd__(self, told: Iterable[tuple[int, int]]) -> Self:
+        for partition, task in told:
+            if self.hear is not None:
+                self.hear(partition, task)
+        return self

@@ -2,6 +2,7 @@
 """A job whose tasks are threads, so that attempts at a partition can be made to come and go as a test wants."""
 
 import threading
+import time
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -34,7 +35,10 @@ class Job:
 
     def mapInArrow(self, push, schema):
         self.push = push
+        self.counted = next(c.cell_contents for c in push.__closure__ if isinstance(c.cell_contents, SimpleNamespace))
         return self
+
+    speculates = False
 
     def collect(self):
         try:
@@ -44,6 +48,11 @@ class Job:
                 task.thread.join()
         if self.cancelled.is_set():
             raise OSError("the job was cancelled")
+        counted = {task.partition: task.summary for task in self.tasks if task.summary is not None}
+        for task in self.tasks:
+            if task.partition not in counted:
+                raise OSError(f"partition {task.partition} failed: {task.failure!r}")
+        return list(counted.values())
 
     def addJobTag(self, tag):
         self.tag = tag
@@ -58,25 +67,36 @@ class Job:
     def statusTracker(self):
         return self
 
+    def getConf(self):
+        return {"spark.speculation": "true" if self.speculates else "false"}
+
+    def accumulator(self, value, param):
+        return SimpleNamespace(add=lambda told: self.contexts.told.extend(told), value=value)  # noqa: PLW0108 - of the thread that adds
+
     def getStageInfo(self, stage):
         return SimpleNamespace(numTasks=self.partitions)
 
     # ---- for scripts
 
-    def task(self, partition, batches, attempt=0):
-        task = Task(self, partition, attempt, batches)
+    def task(self, partition, batches, attempt=0, *, counts=True):
+        task = Task(self, partition, attempt, batches, counts)
         self.tasks.append(task)
         task.thread.start()
         return task
 
 
 class Task:
-    """An attempt at a partition, in a thread; `made` counts the batches it has made."""
+    """An attempt at a partition, in a thread; `made` counts the batches it has made.
 
-    def __init__(self, job, partition, attempt, batches):
+    One that does not count is one that Spark takes for failed, though its function came to its end.
+    """
+
+    def __init__(self, job, partition, attempt, batches, counts):
         self.made = 0
         self.failure = None
-        self.rows = None
+        self.ended = False
+        self.partition = partition
+        self.summary = None
         context = SimpleNamespace(
             partitionId=lambda: partition,
             attemptNumber=lambda: attempt,
@@ -91,13 +111,23 @@ class Task:
 
         def run():
             job.contexts.current = context
+            job.contexts.told = []
             try:
                 (summary,) = job.push(counted())
-                self.rows = summary.column("rows")[0].as_py()
+                self.ended = True
+                if counts:
+                    self.summary = tuple(summary.to_pylist()[0].values())
+                    value = job.counted.value
+                    value += job.contexts.told
             except Exception as exc:
                 self.failure = exc
 
         self.thread = threading.Thread(target=run, daemon=True)
+
+    def begun(self):
+        """Wait until it has been told to go, and makes its first batch."""
+        while not self.made:
+            time.sleep(0.002)
 
     def join(self):
         self.thread.join(10)

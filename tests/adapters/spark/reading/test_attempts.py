@@ -50,7 +50,7 @@ class TestContents:
         for partition in range(3):
             own = [n for (n,) in rows if n // 10 == partition]
             assert own == sorted(own)
-        assert [task.rows for task in pushed.job.tasks] == [10, 10, 10]
+        assert all(task.ended for task in pushed.job.tasks)
 
     def test_no_partitions_and_empty_ones_are_the_end(self, pushed):
         """A job without tasks, tasks without batches, and batches without rows give nothing, and end."""
@@ -130,10 +130,8 @@ class TestAttempts:
 
         def script(job):
             first = job.task(0, once())
-            if waits:
-                # Otherwise the second might be there first.
-                delivered.wait(10)
-            else:
+            first.begun()
+            if not waits:
                 first.join()
             job.task(0, [pushed.batch(1, 2, 3)], attempt=1)
             time.sleep(0.05)
@@ -176,16 +174,16 @@ class TestAttempts:
             yield pushed.batch(2)
 
         def script(job):
-            first = job.task(0, slow())
-            while not first.made:
-                time.sleep(0.002)
+            job.task(0, slow()).begun()
             copy = job.task(0, [pushed.batch(1), pushed.batch(2)], attempt=1)
             time.sleep(0.1)
             assert copy.made == 0
             copied.set()
 
-        assert ps.run(ps.pipe(pushed(script), ps.collect())) == [(1,), (2,)]
-        assert [task.rows for task in pushed.job.tasks] == [2, 0]
+        source = pushed(script)
+        pushed.job.speculates = True
+        assert ps.run(ps.pipe(source, ps.collect())) == [(1,), (2,)]
+        assert [task.made for task in pushed.job.tasks] == [2, 0]
         assert [task.failure for task in pushed.job.tasks] == [None, None]
 
     def test_a_copy_takes_over_from_one_that_died_with_nothing_delivered(self, pushed):
@@ -205,6 +203,33 @@ class TestAttempts:
 
         assert ps.run(ps.pipe(pushed(script), ps.collect())) == [(1,), (2,)]
 
+    @pytest.mark.parametrize("speculates", [False, True])
+    @pytest.mark.parametrize("retry", ["fail", "buffer"])
+    def test_what_breaks_off_is_not_taken_for_the_end(self, pushed, retry, speculates, monkeypatch):
+        """A task whose input breaks off ends like any other; until Spark counts it, it has not ended."""
+        monkeypatch.setattr(module, "CONFIRM_SECONDS", 0.1)
+
+        def script(job):
+            job.task(0, [pushed.batch(1)], counts=False).join()
+            job.task(0, [pushed.batch(1), pushed.batch(2)], attempt=1)
+
+        pipeline = ps.pipe(pushed(script, retry=retry), ps.collect())
+        pushed.job.speculates = speculates
+        if retry == "fail":
+            with pytest.raises(spark.RetriedTaskError, match="partition 0 again"):
+                ps.run(pipeline)
+        else:
+            assert ps.run(pipeline) == [(1,), (2,)]
+
+    def test_a_partition_that_broke_off_before_its_first_row_is_tried_again(self, pushed):
+        """An empty attempt that does not count costs nothing."""
+
+        def script(job):
+            job.task(0, [], counts=False).join()
+            job.task(0, [pushed.batch(1)], attempt=1)
+
+        assert ps.run(ps.pipe(pushed(script), ps.collect())) == [(1,)]
+
     @pytest.mark.parametrize("retry", ["fail", "buffer"])
     def test_an_attempt_after_the_end_has_nothing_to_do(self, pushed, retry):
         """Spark may lose what a task that had delivered everything has answered; nothing comes twice."""
@@ -213,7 +238,7 @@ class TestAttempts:
             job.task(0, [pushed.batch(1)]).join()
             again = job.task(0, [pushed.batch(1)], attempt=1)
             again.join()
-            assert (again.made, again.failure, again.rows) == (0, None, 0)
+            assert (again.made, again.failure, again.ended) == (0, None, True)
 
         assert ps.run(ps.pipe(pushed(script, retry=retry), ps.collect())) == [(1,)]
 
@@ -375,7 +400,7 @@ class TestStrangers:
         with socket.create_server(("127.0.0.1", 0)) as gone:
             port = gone.getsockname()[1]
         with pytest.raises(RuntimeError, match=rf"cannot reach the driver at 127\.0\.0\.1:{port} .*host= and a port="):
-            next(pushing("127.0.0.1", port, b"")(iter(())))
+            next(pushing("127.0.0.1", port, b"", None)(iter(())))
 
 
 class TestEndings:

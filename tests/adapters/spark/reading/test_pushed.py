@@ -10,7 +10,7 @@ import trio
 
 import pullstream as ps
 from adapters import spark
-from adapters.spark.reading.wire import pushing
+from adapters.spark.reading.wire import Counted, pushing
 
 pytestmark = pytest.mark.spark
 
@@ -116,7 +116,11 @@ class TestContents:
         import subprocess
         import sys
 
+        from pyspark import Accumulator
+        from pyspark.accumulators import AddingAccumulatorParam
         from pyspark.cloudpickle import dumps
+
+        counted = Accumulator(-1, Counted(lambda *_: None), AddingAccumulatorParam([]))
 
         with socket.create_server(("127.0.0.1", 0)) as gone:
             port = gone.getsockname()[1]
@@ -133,7 +137,7 @@ class TestContents:
         )
         done = subprocess.run(
             [sys.executable, "-c", program],
-            input=dumps((pushing("127.0.0.1", port, b"token"), _packing())),
+            input=dumps((pushing("127.0.0.1", port, b"token", counted), _packing())),
             capture_output=True,
             check=True,
             cwd="/",
