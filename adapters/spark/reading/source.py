@@ -72,13 +72,14 @@ def from_dataframe(
 
     **Tasks that Spark tries again** change nothing on the ordered route. On the pushed one, rows that were handed on
     would come twice, so the stream fails, with `RetriedTaskError`; an attempt of which nothing has been handed on is
-    replaced. With `retry="buffer"` a partition is handed on when it is whole: exact, at the price of as many partitions
-    in the driver's memory as run at once. Of two attempts that run at once (speculation) the second waits for the
-    first.
+    replaced. With `retry="buffer"` a partition is handed on when Spark counts its task as done: exact, at the price of
+    as many partitions in the driver's memory as run at once. Of two attempts that run at once (speculation) the second
+    waits for the first. A partition's clock stops when Spark counts its task, too, not when its rows cease.
 
     **Listening.** On the pushed route the driver listens for its executors: on the loopback if Spark's master is local,
     or else at `spark.driver.bindAddress` (`spark.driver.host`), at a `port` of the system's choice; `host` and `port`
-    say otherwise. Who connects without this run's token is refused, and logged. What is sent is not encrypted.
+    say otherwise. Who connects without this run's token is refused, and logged (`logging`). What is sent is not
+    encrypted.
 
     Raises:
         CompositionError: when composing; the time does not exist or cannot be one, or options contradict each other.

@@ -18,7 +18,11 @@ session = spark.session(master="local[2]")
 def read(rows):
     columns = "id", "id * 7919 % 365 AS day", "repeat(md5(string(id)), 4) AS text"
     frame = session.range(0, rows, 1, 8).selectExpr(*columns)
-    seen = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce(lambda n, row: n + 1, 0)))
+    options = {"time": "day"} if sys.argv[3] == "ordered" else {"as_": sys.argv[3]}
+    source = spark.from_dataframe(frame, **options)
+    if sys.argv[3] == "batches":
+        source = ps.pipe(source, ps.flat_map(lambda batch: range(batch.num_rows)))
+    seen = ps.run(ps.pipe(source, ps.reduce(lambda n, row: n + 1, 0)))
     assert seen == rows, seen
     return peak()
 
@@ -28,9 +32,9 @@ session.stop()
 """
 
 
-def peaks(small, large):
+def peaks(small, large, how):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(small), str(large)],
+        [sys.executable, "-c", PROGRAM, str(small), str(large), how],
         capture_output=True,
         text=True,
         check=False,
@@ -42,11 +46,12 @@ def peaks(small, large):
 
 @pytest.mark.spark
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
+@pytest.mark.parametrize("how", ["ordered", "rows", "batches"])
 @pytest.mark.parametrize(
     ("small", "large"), [(50_000, 400_000), pytest.param(500_000, 4_000_000, marks=pytest.mark.slow)]
 )
-def test_eight_times_the_rows_take_no_more_memory(small, large):
+def test_eight_times_the_rows_take_no_more_memory(small, large, how):
     """Each row costs some 300 bytes in Python: kept, the smaller pair would differ by 100 MB, the larger by 1 GB."""
-    first, second = peaks(small, large)
-    print(f"peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
+    first, second = peaks(small, large, how)
+    print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
     assert second - first < 30
