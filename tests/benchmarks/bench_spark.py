@@ -39,7 +39,7 @@ def rows_of(batch: Any) -> int:
 
 def counting() -> Callable[[Any], Any]:
     def function(batches: Any) -> Any:
-        import pyarrow as pa  # noqa: PLC0415 - on the executor
+        import pyarrow as pa
 
         yield pa.RecordBatch.from_arrays([pa.array([sum(batch.num_rows for batch in batches)])], ["rows"])
 

@@ -108,6 +108,8 @@ class PushedSource(Beside[Any]):
         told, port = self._place
         host, found_at = addresses(self._frame.sparkSession, told)
         self._query = Query(self._frame.sparkSession)
+        self._counted = wire.Counted(self._hear)
+        accumulator = self._accumulator()
         await super().acquire()
         try:
             listeners = await trio.open_tcp_listeners(port, host=host)
@@ -126,8 +128,7 @@ class PushedSource(Beside[Any]):
         self._token = secrets.token_bytes(32)
         port = listeners[0].socket.getsockname()[1]
         self.start(trio.serve_listeners, self._serve, listeners)
-        self._counted = wire.Counted(self._hear)
-        self.start(self._work, wire.pushing(found_at, port, self._token, self._accumulator()))
+        self.start(self._work, wire.pushing(found_at, port, self._token, accumulator))
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
