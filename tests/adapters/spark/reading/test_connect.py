@@ -14,7 +14,7 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.java import java_home
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions as sql
 
 os.environ["JAVA_HOME"] = str(java_home())
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -28,10 +28,21 @@ def read(frame, *parts, **options):
 found["rows"] = read(frame, as_="tuples") == [tuple(row) for row in frame.collect()]
 counted = ps.pipe(spark.from_dataframe(frame, time="five"), ps.count_by_key(lambda row: row.five))
 found["times"] = ps.run(ps.pipe(counted, ps.collect(timed=True)))
+negative = read(frame, time=-sql.col("five"))
+found["sorted"] = [row.five for row in negative] == sorted((row.five for row in negative), reverse=True)
+late = ps.pipe(spark.from_dataframe(frame, time="five", lateness=5), ps.collect(timed=True))
+found["late"] = all(time == row.five for time, row in ps.run(late))
 found["few"] = [row.id for row in read(frame, ps.take(3))]
+
+def failing(batches):
+    raise ValueError("the user's own text")
+    yield
+
+failed = frame.mapInArrow(failing, "id long")
 bad = frame.selectExpr("1 / (id - 7) AS bad")
 for name, act in {
     "java": lambda: read(bad),
+    "python": lambda: read(failed),
     "pushed": lambda: read(frame, route="pushed"),
     "clock": lambda: read(frame, time="five", clock="partition"),
     "into": lambda: spark.to_dataframe(ps.values([1]), "n BIGINT", session=session),
@@ -71,9 +82,12 @@ def test_what_it_can_and_what_it_refuses(tmp_path):
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["rows"]
     assert found["times"] == [[n, [n, 6000]] for n in range(5)]
+    assert found["sorted"]
+    assert found["late"]
     assert found["few"] == [0, 1, 2]
     assert found["java"].startswith("SparkJobError")
     assert "DIVIDE_BY_ZERO" in found["java"]
+    assert "ValueError: the user's own text" in found["python"]
     assert "which has the ordered route only" in found["pushed"]
     assert "leave out clock=" in found["clock"]
     assert "needs a classic session" in found["into"]

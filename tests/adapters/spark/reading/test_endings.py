@@ -90,6 +90,8 @@ class TestFailures:
         source = spark.from_dataframe(session.range(0, 1000, 1, 4).mapInArrow(function, "id long"), **options)
         with pytest.raises(spark.SparkJobError, match="ValueError: row 7 is bad") as failed:
             ps.run(ps.pipe(source, ps.drain()))
+        assert failed.value.raised == "ValueError"
+        assert Path(__file__).name in str(failed.value)
         assert failed.value.__notes__[0].startswith("raised in from_dataframe, composed at ")
 
     @pytest.mark.parametrize("how", ["exit", "kill"])
@@ -113,13 +115,16 @@ class TestFailures:
     def test_an_error_of_the_consumer_cancels_the_job(self, session, options, seconds_until_idle):
         """What the consumer raises comes out as it is, and Spark stops."""
 
+        failure = ValueError("enough")
+
         def fail(_):
-            raise ValueError("enough")
+            raise failure
 
         start = time.monotonic()
         small = session.range(0, 100_000, 1, 40)
-        with pytest.raises(ValueError, match="enough"):
+        with pytest.raises(ValueError, match="enough") as failed:
             ps.run(ps.pipe(spark.from_dataframe(small, **options), ps.map(fail), ps.drain()))
+        assert failed.value is failure
         assert seconds_until_idle() < 2
         assert time.monotonic() - start < 20
 

@@ -1,4 +1,4 @@
-"""Sessions that need a program of their own: Spark Connect, tasks that are tried again, speculation, many rows."""
+"""Sessions that need a program of their own: tasks that are tried again, speculation, many rows."""
 
 import json
 import subprocess
@@ -24,64 +24,6 @@ def told(source):
 
 def ids(source):
     return sorted(row.id for row in ps.run(ps.pipe(source, ps.collect())))
-"""
-
-CONNECT = """
-from adapters.spark.java import java_home
-from pyspark.sql import SparkSession, functions as sql
-
-os.environ["JAVA_HOME"] = str(java_home())
-os.environ["PYSPARK_PYTHON"] = sys.executable
-session = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-found["kind"] = type(session).__module__
-df = session.range(0, 30_000, 1, 7).selectExpr("id", "id % 5 AS five", "timestamp_seconds(id) AS at")
-rows = ps.run(ps.pipe(spark.from_dataframe(df), ps.collect()))
-found["in order"] = [row.id for row in rows] == list(range(30_000))
-found["row"] = rows[3]._asdict()
-rows = ps.run(ps.pipe(spark.from_dataframe(df, time=-sql.col("five")), ps.collect(timed=True)))
-found["sorted"] = [time for time, _ in rows] == sorted(time for time, _ in rows)
-found["exact"] = sorted(row.id for _, row in rows) == list(range(30_000))
-rows = ps.run(ps.pipe(spark.from_dataframe(df, time="five", lateness=5), ps.collect(timed=True)))
-found["unsorted"] = all(time == row.five for time, row in rows)
-found["few"] = len(ps.run(ps.pipe(spark.from_dataframe(df), ps.take(3), ps.collect())))
-
-def refused(**options):
-    try:
-        spark.from_dataframe(df, **options)
-    except ps.CompositionError as exc:
-        return str(exc)
-
-found["pushed"] = refused(route="pushed")
-found["clock"] = refused(time="five", clock="partition")
-found["column"] = refused(time="fife")
-
-def bad(batches):
-    for batch in batches:
-        raise ValueError("the user's own text")
-        yield batch
-
-found["failure"] = told(spark.from_dataframe(df.mapInArrow(bad, "id long")))
-
-def slow(batches):
-    import time
-    for batch in batches:
-        time.sleep(1)
-        yield batch
-
-async def aborted():
-    source = spark.from_dataframe(session.range(0, 1000, 1, 60).mapInArrow(slow, "id long"))
-    async with ps.pipe(source, ps.drain()).open() as running:
-        await trio.sleep(2)
-        start = time.monotonic()
-        await running.abort()
-        return time.monotonic() - start
-
-found["abort"] = trio.run(aborted)
-start = time.monotonic()
-found["after"] = session.range(5).count()
-found["after seconds"] = time.monotonic() - start
-print(json.dumps(found))
-session.stop()
 """
 
 RETRIES = """
@@ -191,25 +133,6 @@ def ran(program, *arguments, timeout=240):
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def test_spark_connect_is_read_in_order():
-    """Contents, order, times, refusals, failures and aborts through Spark Connect."""
-    pytest.importorskip("grpc")
-    found = ran(CONNECT)
-    assert found["kind"] == "pyspark.sql.connect.session"
-    for name in ("in order", "sorted", "exact", "unsorted"):
-        assert found[name], name
-    assert found["row"] == {"id": 3, "five": 3, "at": 3_000_000}
-    assert found["few"] == 3
-    assert "Spark Connect, which has the ordered route only" in found["pushed"]
-    assert "leave out clock=" in found["clock"]
-    assert "has no column for time='fife'; its columns are id, five, at" in found["column"]
-    assert found["failure"].startswith("SparkJobError")
-    assert "ValueError: the user's own text" in found["failure"]
-    assert found["abort"] < 5
-    assert found["after"] == 5
-    assert found["after seconds"] < 20
 
 
 def test_tasks_that_are_tried_again_end_as_documented():
