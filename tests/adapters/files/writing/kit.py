@@ -13,8 +13,13 @@ def content(folder):
 
 
 def visible(folder):
-    """Every file that a reader would look at."""
-    return {name: data for name, data in content(folder).items() if not name.startswith(".") and "/." not in name}
+    """Every file that a reader would look at. Hidden ones are not opened: they may go while one looks."""
+    seen = {}
+    for inside, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(inside, name) for name in names if not name.startswith(".")):
+            seen[str(path.relative_to(folder))] = path.read_bytes()
+    return seen
 
 
 def left_behind():
