@@ -67,6 +67,8 @@ class Module:
     options: tuple[tuple[str, object], ...] = ()
     site: Site = attrs.field(factory=Site.here, eq=False, repr=False, kw_only=True)
     label: str | None = attrs.field(default=None, kw_only=True)
+    follows: bool = attrs.field(default=False, kw_only=True)
+    """Whether nobody wrote it: it came with the module in front of it, by whose arguments it is shown."""
 
     def __str__(self) -> str:
         shown = [_shown(arg) for arg in self.args]
@@ -122,7 +124,7 @@ class Blueprint:
         return attrs.evolve(self, modules=(*first, attrs.evolve(last, label=label)))
 
     def __repr__(self) -> str:
-        shown = [str(module) for module in self.modules]
+        shown = [str(module) for module in self.modules if not module.follows or module.label]
         return shown[0] if len(shown) == 1 else f"pipe({', '.join(shown)})"
 
     def __iter__(self) -> Iterator[NoReturn]:

@@ -1,5 +1,6 @@
 """Running a pipeline: opening it, waiting for it, ending it in order."""
 
+import inspect
 import signal
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Generic, Self, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Pipeline, Site, callable_argument
+from pullstream.blueprint import Pipeline, Site, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.meter import Counters
@@ -50,7 +51,7 @@ class Running(Generic[R]):
         journal: "str | PathLike[str] | None" = None,
     ) -> None:
         if beside is not None:
-            callable_argument("open", "beside", beside)
+            _beside_argument(beside)
         self._pipeline = pipeline
         self._beside = beside
         self._checker = checker_for(check)
@@ -316,7 +317,10 @@ class Running(Generic[R]):
         """Run what looks on; what it raises ends the run in order, or what comes of it if it has ended already."""
         LOOKS_ON.set(True)
         try:
-            await beside(self)
+            awaited = beside(self)
+            if not inspect.isawaitable(awaited):
+                raise _no_beside(beside, f", which has returned {awaited!r}, and nothing to wait for")
+            await awaited
         except BaseException as exc:
             trouble = without_cancelled(exc)
             if trouble is None:
@@ -355,6 +359,34 @@ class Running(Generic[R]):
                     break
                 self.interrupted = True
                 self._run.spawn(self.abort)
+
+
+def _beside_argument(beside: object) -> None:
+    """Refuse, when opening, what cannot look on, as far as it can be seen without calling it."""
+    where = f" at {Site.here()}"
+    if not callable(beside):
+        raise _no_beside(beside, f" ({type(beside).__name__})", where)
+    try:
+        signature = inspect.signature(beside)
+    except ValueError:
+        # Of some that are not written in Python nobody knows what they take; the call will tell.
+        return
+    try:
+        signature.bind(None)
+    except TypeError as exc:
+        why = f", which cannot be called with it alone: {exc}"
+        if not inspect.iscoroutinefunction(beside) and not any(
+            parameter.default is parameter.empty for parameter in signature.parameters.values()
+        ):
+            why = f"; call it: beside={shown_callable(beside)}()"
+        raise _no_beside(beside, why, where) from None
+
+
+def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
+    shown = shown_callable(beside) if callable(beside) else repr(beside)
+    return CompositionError(
+        f"beside={where} takes an async function of the Running, or what display() gives, and got {shown}{why}"
+    )
 
 
 def _contains(exc: BaseException | None, failure: BaseException) -> bool:

@@ -30,6 +30,13 @@ def test_program_prints_what_it_says(number, tmp_path, monkeypatch):
     assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(said)]
 
 
+def test_no_row_of_the_table_stands_twice():
+    """A module is told of in one place; those that share a name are called in different ways."""
+    calls = re.findall(r"^\| `(\w+\(.*?\))`", README, re.MULTILINE)
+
+    assert sorted(calls) == sorted(set(calls))
+
+
 def test_table_of_modules_is_complete():
     """Every ready module has a row in the table, and every row names a module."""
     rows = set(re.findall(r"^\| `(\w+)", README, re.MULTILINE))

@@ -12,7 +12,7 @@ import pullstream as ps
 from adapters.display.blocked import Lookout
 from adapters.display.history import History
 from adapters.display.words import of_time
-from pullstream.blueprint import callable_argument, count_argument, seconds_argument
+from pullstream.blueprint import Site, callable_argument, count_argument, seconds_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,6 +77,11 @@ def display(
         if (exc.name or "").partition(".")[0] != "rich":
             raise
         raise DisplayMissing("rich is not installed: `pip install 'pullstream[display]'`", name="rich") from exc
+    if console is not None and not isinstance(console, import_module("rich.console").Console):
+        raise ps.CompositionError(
+            f"display() at {Site.here()} needs a rich Console as its console, and got {console!r}: "
+            f"rich.console.Console(file=...) makes one of a file"
+        )
     return Display(screens.screen_for, console, times, shown, every)
 
 

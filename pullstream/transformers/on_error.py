@@ -55,11 +55,12 @@ def _is_sink(value: object) -> bool:
 
 
 def _follower(culprit: str, on_error: object) -> Module:
+    # Whoever reads its name wrote `on_error=`.
     if on_error == "skip":
-        return Module("leave_out", _leave_out)
+        return Module("on_error", _leave_out, follows=True)
     if on_error == "result":
-        return Module("reveal", _reveal, (culprit,))
-    return Module("divert", _divert, (culprit, on_error))
+        return Module("on_error", _reveal, (culprit,), follows=True)
+    return Module("on_error", _divert, (culprit, on_error), follows=True)
 
 
 def _divert(culprit: str, sink: Blueprint) -> SideBranch:

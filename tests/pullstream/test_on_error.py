@@ -218,6 +218,23 @@ def test_a_policy_that_means_nothing_is_refused(compose):
     assert __file__ in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("policy", "rows"),
+    [
+        ("skip", ["map -> on_error"]),
+        ("result", ["map -> on_error"]),
+        (ps.drain(), ["map", "into on_error", "on_error", "on_error[aside]", "drain"]),
+    ],
+)
+async def test_a_policy_goes_by_what_was_written(policy, rows):
+    """In counters, and so in displays and explanations, it is `on_error`; in the blueprint an argument, and no more."""
+    source = ps.pipe(ps.values([1]), ps.map(checked, on_error=policy))
+    async with ps.pipe(source, ps.collect()).open() as running:
+        await running.result()
+    assert [row.module for row in running.counters()] == ["values", *rows, "collect"]
+    assert repr(source) == f"pipe(values([1]), map(checked, on_error={policy!r}))"
+
+
 def test_policies_of_neighbours_do_not_meet():
     """A Failed that one module answers is a value like any other to the next, whatever that one's policy is."""
     pipeline = ps.pipe(

@@ -220,10 +220,38 @@ async def test_an_abort_is_no_trouble_for_it(beside, autojump_clock):
         await running.result()
 
 
-def test_what_cannot_be_called_is_refused():
-    """A display is made by calling `display()`; something else is refused before anything is opened."""
-    with pytest.raises(ps.CompositionError, match="beside"):
-        ps.run(ps.pipe(ps.values("a"), ps.collect()), beside="display")
+async def without_it():
+    """Knows of no run."""
+
+
+def made(*, every=10.0):
+    """Gives what looks on, as `display` does."""
+    return forever
+
+
+@pytest.mark.parametrize(
+    ("beside", "told"),
+    [
+        (made, r"and got made; call it: beside=made\(\)$"),
+        ("display", r"and got 'display' \(str\)$"),
+        ([forever], r"\(list\)$"),
+        (without_it, r"and got without_it, which cannot be called with it alone: too many positional arguments$"),
+        (lambda running, console: None, r"<lambda>, which cannot be .* missing a required argument: 'console'$"),
+    ],
+)
+def test_what_cannot_look_on_is_refused(beside, told):
+    """Before anything is opened; what is to be called first, as `display`, is said to be."""
+    opened = []
+    with pytest.raises(ps.CompositionError, match=told) as caught:
+        ps.run(ps.pipe(ps.infinite(lambda: opened.append(1)), ps.take(1), ps.collect()), beside=beside)
+    assert f"beside= at {__file__}" in str(caught.value)
+    assert not opened
+
+
+def test_what_looks_on_without_waiting_is_refused():
+    """A plain function is called, and then there is nothing to wait for: that is said, and not trio's complaint."""
+    with pytest.raises(ps.CompositionError, match=r"got print, which has returned None, and nothing to wait for"):
+        ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=print)
 
 
 async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):

@@ -427,11 +427,19 @@ def test_a_run_that_waits_is_not_called_busy(monkeypatch):
     assert "kept everything waiting" not in paper.written
 
 
-@pytest.mark.parametrize("wrong", [{"times": 0}, {"times": "many"}, {"shown": "date"}, {"every": 0}], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [{"times": 0}, {"times": "many"}, {"shown": "date"}, {"every": 0}, {"console": sys.stderr}], ids=list
+)
 def test_what_it_cannot_use_is_refused(wrong):
     """When it is made, with the argument's name."""
     with pytest.raises(ps.CompositionError, match=next(iter(wrong))):
         display(**wrong)
+
+
+def test_a_display_that_was_not_called():
+    """Is what everybody does once: the error says what to write."""
+    with pytest.raises(ps.CompositionError, match=r"got display; call it: beside=display\(\)"):
+        ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=display)
 
 
 def test_without_rich_it_says_what_to_install():
