@@ -317,10 +317,7 @@ class Running(Generic[R]):
         """Run what looks on; what it raises ends the run in order, or what comes of it if it has ended already."""
         LOOKS_ON.set(True)
         try:
-            awaited = beside(self)
-            if not inspect.isawaitable(awaited):
-                raise _no_beside(beside, f", which has returned {awaited!r}, and nothing to wait for")
-            await awaited
+            await _called(beside, self)
         except BaseException as exc:
             trouble = without_cancelled(exc)
             if trouble is None:
@@ -380,6 +377,13 @@ def _beside_argument(beside: object) -> None:
         ):
             why = f"; call it: beside={shown_callable(beside)}()"
         raise _no_beside(beside, why, where) from None
+
+
+def _called(beside: Beside, running: Running[Any]) -> Awaitable[object]:
+    awaited: object = beside(running)
+    if not inspect.isawaitable(awaited):
+        raise _no_beside(beside, f", which has returned {awaited!r}, and nothing to wait for")
+    return awaited
 
 
 def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
