@@ -59,11 +59,17 @@ class Csv(Format):
             if start.at:
                 raw.seek(start.at)
                 body = blocks(file.path, stream, self.block_size, start, quote)
-            for block in body:
-                if not block.data.isspace():
-                    if agreed.schema is None:
-                        agreed.settle(file, self._inferred(file, block.data, names, parts))
-                    yield from sieve.pieces(block, block.start(stream))
+            yield from sieve.pieces(self._settled(file, agreed, body, names, parts), stream)
+
+    def _settled(
+        self, file: File, agreed: Agreed, body: Iterator[Block], names: list[str], parts: "_Options"
+    ) -> Iterator[Block]:
+        """The blocks that are not empty; the first of the first file says of which types columns are."""
+        for block in body:
+            if not block.data.isspace():
+                if agreed.schema is None:
+                    agreed.settle(file, self._inferred(file, block.data, names, parts))
+                yield block
 
     def _quote(self) -> bytes | None:
         """The quote within which lines may end, if they may."""
@@ -158,19 +164,11 @@ class _Options:
         pa = pyarrow()
         parse = self._lenient if lenient else self._parse
 
-        def read(**how: Any) -> Any:
-            return self._csv.read_csv(
-                pa.BufferReader(data),
-                read_options=self._csv.ReadOptions(column_names=names, **how),
-                parse_options=parse,
-                convert_options=options,
-            )
-
-        try:
-            return read()
-        except pa.ArrowInvalid:
-            # Once more in one piece: a row may be longer than a piece.
-            return read(block_size=len(data) + 1, use_threads=False)
+        # In one piece, in which a row may be as long as it likes; blocks are parsed side by side.
+        read = self._csv.ReadOptions(column_names=names, block_size=len(data) + 1, use_threads=False)
+        return self._csv.read_csv(
+            pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=options
+        )
 
 
 _PARSING = ("delimiter", "quote_char", "double_quote", "escape_char", "newlines_in_values", "ignore_empty_lines")

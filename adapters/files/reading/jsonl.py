@@ -149,10 +149,15 @@ class Tables(Format):
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             # Within the file, as types come from what is in front of it.
             sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"")
-            for block in blocks(file.path, stream, self.block_size, start):
-                if agreed.schema is None:
-                    self._settle(file, block, agreed)
-                yield from sieve.pieces(block, block.start(stream))
+            yield from sieve.pieces(
+                self._settled(file, agreed, blocks(file.path, stream, self.block_size, start)), stream
+            )
+
+    def _settled(self, file: File, agreed: Agreed, found: Iterator[Block]) -> Iterator[Block]:
+        for block in found:
+            if agreed.schema is None:
+                self._settle(file, block, agreed)
+            yield block
 
     def _settle(self, file: File, block: Block, agreed: Agreed) -> None:
         """Have the first block say which columns there are, as far as nobody has."""
@@ -210,13 +215,10 @@ class Tables(Format):
 def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
     pa = pyarrow()
     arrow_json = import_module("pyarrow.json")
-    options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
-    try:
-        return arrow_json.read_json(pa.BufferReader(data), parse_options=options)
-    except pa.ArrowInvalid:
-        # Once more in one piece: a line may be longer than a piece.
-        whole = arrow_json.ReadOptions(block_size=max(len(data) + 1, 64), use_threads=False)
-        return arrow_json.read_json(pa.BufferReader(data), read_options=whole, parse_options=options)
+    parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
+    # In one piece, in which a line may be as long as it likes; blocks are parsed side by side.
+    read = arrow_json.ReadOptions(block_size=max(len(data) + 1, 64), use_threads=False)
+    return arrow_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 
 
 @overload

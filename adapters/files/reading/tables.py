@@ -1,13 +1,19 @@
 """Lines that become Arrow tables: parsed block by block with the same types, and the bad ones found."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final
 
 from adapters.arrow import pyarrow
 from adapters.files.reading.blocks import Block, count_lines, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of
 from adapters.files.reading.places import File
+from adapters.files.reading.streams import Stream
+
+WIDTH: Final = 2
+"""How many blocks are parsed at once."""
 
 Parse = Callable[[bytes], Any]
 """Makes a table of whole lines; raises if one of them cannot be parsed, or does not fit."""
@@ -27,9 +33,32 @@ class Sieve:
         self._strict = strict
         """Whether every line gives a row, so that one that swallows the next is found; and if so, what quotes it."""
 
-    def pieces(self, block: Block, start: Start | None) -> Iterator[Piece]:
-        """The tables of a block, and what is bad in it."""
-        table = self._whole(block)
+    def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
+        """The tables of blocks, and what is bad in them, in order; the next blocks are parsed meanwhile."""
+        parsed: deque[tuple[Block, Future[Any]]] = deque()
+        ahead = 0
+        failure: Exception | None = None
+        with ThreadPoolExecutor(WIDTH, "pullstream files") as pool:
+            rest = iter(blocks)
+            while True:
+                try:
+                    block = next(rest, None)
+                except Exception as exc:  # noqa: BLE001 - raised behind what comes before it (R8)
+                    block, failure = None, exc
+                if block is None:
+                    break
+                parsed.append((block, pool.submit(self._whole, block)))
+                if len(parsed) > ahead:
+                    yield from self._of_block(*parsed.popleft(), stream)
+                    # What is in the first is waited for by somebody.
+                    ahead = WIDTH
+            while parsed:
+                yield from self._of_block(*parsed.popleft(), stream)
+        if failure is not None:
+            raise failure
+
+    def _of_block(self, block: Block, parsed: "Future[Any]", stream: Stream) -> Iterator[Piece]:
+        table, start = parsed.result(), block.start(stream)
         if table is not None:
             line = block.line if table.num_rows == block.count else None
             for batch in table.to_batches():

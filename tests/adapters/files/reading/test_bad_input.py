@@ -267,6 +267,17 @@ def test_a_file_that_vanishes_before_it_is_read(put, failing):
     assert str(error) == f"{paths[1]}: was there, and is not any more: keep files until they have been read"
 
 
+def test_what_is_in_front_of_the_end_of_a_shortened_table_comes(put, failing):
+    """Whole rows arrive before the failure, those of blocks that are read ahead, too."""
+    path = put("a.csv", "n\n" + "1\n" * 100_000)
+    cut = iter([lambda: path.write_text("n\n" + "1\n" * 50_000)])
+    source = files.read_csv(path, as_="tuples", block_size=1000)
+
+    got, _ = failing(ps.pipe(source, ps.tap(lambda _: next(cut, int)())), files.FileChangedError)
+
+    assert len(got) == 50_000
+
+
 def test_a_file_that_is_shortened_while_it_is_read(put, failing):
     """What is missing is noticed at the end, whatever the policy."""
     path = put("a", "line\n" * 100_000)
