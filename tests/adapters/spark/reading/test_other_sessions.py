@@ -107,9 +107,9 @@ df = session.range(0, rows, 1, 16).selectExpr(
     "id", "cast(id AS double) / 3 AS value", "concat('row', id) AS text", "timestamp_seconds(id) AS at"
 )
 from pyspark.sql import functions as sql
-own = df.agg(sql.count("*"), sql.sum("id"), sql.sum(sql.crc32("text")), sql.sum(sql.unix_micros("at"))).collect()[0]
+micros = sql.unix_micros("at").cast("decimal(20)")  # their sum is more than a long can hold
+own = df.agg(sql.count("*"), sql.sum("id"), sql.sum(sql.crc32("text")), sql.sum(micros)).collect()[0]
 
-import pyarrow.compute as pc
 import zlib
 
 def added(total, row):
