@@ -1,12 +1,15 @@
 """Arrow tables as streams: what reading from Spark and from files have in common.
 
 Importing this loads no pyarrow; using it does (`package`). A column gives its values (`columns`), and is made of them
-(`exact`); a record batch gives what a source answers (`shapes`).
+(`exact`); a record batch gives what a source answers (`shapes`), and is made of what a stream gives: of `rows`, by a
+schema (`packing`).
 """
 
 from adapters.arrow.columns import in_utc, run_starts, values
 from adapters.arrow.exact import exact_array
-from adapters.arrow.package import Array, ArrowMissing, DataType, RecordBatch, pyarrow
+from adapters.arrow.package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow
+from adapters.arrow.packing import Packing, Portion, SchemaError
+from adapters.arrow.schemas import schema_argument
 from adapters.arrow.shapes import As, NullTimeError, Shape, shape_argument
 
 __all__ = [
@@ -15,12 +18,17 @@ __all__ = [
     "As",
     "DataType",
     "NullTimeError",
+    "Packing",
+    "Portion",
     "RecordBatch",
+    "Schema",
+    "SchemaError",
     "Shape",
     "exact_array",
     "in_utc",
     "pyarrow",
     "run_starts",
+    "schema_argument",
     "shape_argument",
     "values",
 ]

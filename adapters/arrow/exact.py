@@ -1,29 +1,186 @@
-"""Python values as Arrow columns of a given type, each value kept as it is."""
+"""Columns of a given type, each value kept as it is; and which value it is that does not fit."""
 
-from collections.abc import Sequence
-from decimal import Decimal
-from typing import Any, Final
+import datetime as dt
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import chain, compress
+from numbers import Integral, Number
+from typing import Any, Final, TypeAlias
 
 from adapters.arrow.package import Array, DataType, pyarrow
+from adapters.arrow.rows import blocks
 
-_WHOLE: Final = frozenset({int, bool, type(None)})
-_NUMBERS: Final = frozenset({int, float, bool})
+TROUBLE: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError)
+"""What is raised for a value that does not fit; pyarrow's own errors are among these."""
+
+_Check: TypeAlias = Callable[[Sequence[Any], Array | None], None]
+"""Refuses values, of which a column may have been made already."""
+
+_WHOLE: Final[frozenset[type]] = frozenset({int, type(None)})
+_LISTS: Final[frozenset[type]] = frozenset({list, tuple, set, frozenset, type(None)})
 
 
-def exact_array(values: Sequence[Any], kind: DataType) -> Array:
-    """An Arrow column of some values.
+def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> Array:
+    """An Arrow column of some values, or of another column; without a `kind`, of the type that holds them.
+
+    A float may be rounded, as a float32 must be, and an aware datetime becomes UTC; nothing else is lost.
 
     Raises:
         ValueError: one does not fit the type, or only by losing something: pyarrow makes 1.5, as a whole number, 1.
         TypeError: one does not fit the type.
-        OverflowError: one is too large for it.
+        ArithmeticError: one is too large for it.
+        NotImplementedError: no column of this type becomes one of that.
     """
     pa = pyarrow()
-    types = pa.types
-    if (types.is_integer(kind) or types.is_timestamp(kind)) and not _WHOLE.issuperset(map(type, values)):
-        for value in values:
-            if isinstance(value, (float, Decimal)) and value != value // 1:
-                raise ValueError("it is not whole")
-    elif types.is_date(kind) and not _NUMBERS.isdisjoint(map(type, values)):
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        column: Array = values
+        return column if kind is None or column.type == kind else _cast(column, kind)
+    array = pa.array(values, kind)
+    # Of what it finds itself, pyarrow takes other values than those of the type only here.
+    if kind is not None or pa.types.is_floating(array.type) or pa.types.is_date(array.type):
+        check = _check_of(array.type)
+        if check is not None:
+            check(values, array)
+    return array
+
+
+def first_misfit(column: Sequence[Any] | Array, kind: DataType | None) -> tuple[int, Any, Exception] | None:
+    """The first value that does not fit a type, or without one does not go with those before: its place, and why."""
+    told: dict[int, Exception] = {}
+
+    def fails(size: int) -> bool:
+        try:
+            exact_array(column[:size], kind)
+        except TROUBLE as exc:
+            told[size] = exc
+        return size in told
+
+    size = 1 + bisect_left(range(1, len(column) + 1), x=True, key=fails)
+    if size not in told:
+        return None
+    value: Any = column[size - 1]
+    return size - 1, value.as_py() if hasattr(value, "as_py") else value, told[size]
+
+
+# ---- what pyarrow takes, and loses something of it
+
+
+@lru_cache(maxsize=1024)
+def _check_of(kind: DataType) -> _Check | None:
+    """What refuses values of which a column of a type would lose something; None where pyarrow does."""
+    types = pyarrow().types
+    if types.is_integer(kind):
+        return partial(_whole, None)
+    if types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
+        return partial(_whole, kind if kind.unit in {"s", "ms"} else None)
+    if types.is_date(kind):
+        return _days
+    if types.is_floating(kind):
+        return _floats if kind.bit_width == 64 else partial(_small_floats, kind)
+    if types.is_dictionary(kind):
+        return _check_of(kind.value_type)
+    if types.is_struct(kind):
+        return partial(_structs, {field.name: _check_of(field.type) for field in kind})
+    if types.is_map(kind):
+        checks = _check_of(kind.key_type), _check_of(kind.item_type)
+        return partial(_maps, checks) if any(checks) else None
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        check = _check_of(kind.value_type)
+        return check and partial(_lists, check, kind.value_type)
+    return None
+
+
+def _whole(coarse: DataType | None, values: Sequence[Any], _: Array | None) -> None:
+    """Numbers without fractions, or times; if these are `coarse`, as the type has them."""
+    if _WHOLE.issuperset(seen := _types(values)):
+        return
+    _no_truth(seen)
+    broken = {kind for kind in seen if issubclass(kind, Number) and not issubclass(kind, Integral)}
+    if broken and any(type(value) in broken and value != value // 1 for value in values):
+        raise ValueError("it is not whole")
+    if coarse is not None:
+        pyarrow().array([value for value in values if not isinstance(value, (Number, type(None)))]).cast(coarse)
+
+
+def _days(values: Sequence[Any], _: Array | None) -> None:
+    seen = _types(values)
+    if any(issubclass(kind, Number) for kind in seen):
         raise ValueError("a number is no date")
-    return pa.array(values, kind)
+    times = {kind for kind in seen if issubclass(kind, dt.datetime)}
+    if times and any(type(value) in times and value.time() != dt.time() for value in values):
+        raise ValueError("a date has no time of day")
+
+
+def _floats(values: Sequence[Any], _: Array | None) -> None:
+    _no_truth(_types(values))
+
+
+def _small_floats(kind: DataType, values: Sequence[Any], array: Array | None) -> None:
+    _floats(values, None)
+    found = _infinite(pyarrow().array(values, kind) if array is None else array)
+    if found.true_count and any(abs(value) != float("inf") for value in compress(values, found.to_pylist())):
+        raise ValueError("it is too large")
+
+
+def _infinite(column: Array) -> Array:
+    pa = pyarrow()
+    return pa.compute.is_inf(column.cast(pa.float64()))
+
+
+def _types(values: Sequence[Any]) -> set[type[Any]]:
+    return set(map(type, values))
+
+
+def _no_truth(seen: set[type[Any]]) -> None:
+    # numpy's is no bool.
+    if any(kind.__name__ in {"bool", "bool_"} for kind in seen):
+        raise ValueError("a truth value is no number")
+
+
+def _structs(checks: Mapping[str, _Check | None], values: Sequence[Any], _: Array | None) -> None:
+    for block in blocks([value for value in values if value is not None]):
+        for name, column in zip(block.names or checks, block.columns, strict=False):
+            if name not in checks:
+                raise ValueError(f"the type has no {name!r}")
+            if (check := checks[name]) is not None:
+                check(column, None)
+
+
+def _maps(checks: tuple[_Check | None, _Check | None], values: Sequence[Any], _: Array | None) -> None:
+    items: list[tuple[Any, Any]] = []
+    for value in values:
+        if value is not None:
+            items.extend(value.items() if hasattr(value, "items") else value)
+    for place, check in enumerate(checks):
+        if check is not None:
+            check([item[place] for item in items], None)
+
+
+def _lists(check: _Check, kind: DataType, values: Sequence[Any], _: Array | None) -> None:
+    if not _LISTS.issuperset(map(type, values)):
+        values = [() if value is None or _is_like(value, kind) else list(value) for value in values]
+    check(list(chain.from_iterable(filter(None, values))), None)
+
+
+def _is_like(value: Any, kind: DataType) -> bool:
+    """Whether it is an array of numpy's, of a column's own type."""
+    dtype: Any = getattr(value, "dtype", None)
+    return dtype is not None and dtype.kind in "iuf" and pyarrow().from_numpy_dtype(dtype) == kind
+
+
+def _cast(column: Array, kind: DataType) -> Array:
+    """A column of another type, where pyarrow's own `cast` would not tell what is lost."""
+    types = pyarrow().types
+    numbers = types.is_primitive(column.type) and types.is_primitive(kind)
+    if numbers and types.is_boolean(column.type) != types.is_boolean(kind):
+        raise ValueError("a truth value is no number")
+    made = column.cast(kind)
+    if types.is_floating(column.type):
+        if types.is_decimal(kind) and not made.cast(column.type).equals(column):
+            raise ValueError("it has more digits")
+        if types.is_floating(kind) and not _infinite(made).equals(_infinite(column)):
+            raise ValueError("it is too large")
+    if types.is_timestamp(column.type) and types.is_date(kind) and not made.cast(column.type).equals(column):
+        raise ValueError("a date has no time of day")
+    return made

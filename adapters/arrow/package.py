@@ -8,6 +8,7 @@ from pullstream.errors import PullstreamError
 Array: TypeAlias = Any
 DataType: TypeAlias = Any
 RecordBatch: TypeAlias = Any
+Schema: TypeAlias = Any
 
 
 class ArrowMissing(PullstreamError, ImportError):

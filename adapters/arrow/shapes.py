@@ -105,6 +105,11 @@ class Shape:
         return batch.rename_columns(list(cast("Sequence[str]", self._names))) if self._named else batch
 
 
+def row_names(names: Sequence[str]) -> tuple[str, ...]:
+    """What columns are called in a row."""
+    return cast("Any", _row(tuple(names)))._fields
+
+
 @lru_cache(maxsize=1024)
 def _row(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
     """The named tuple of some columns; a row of it can be pickled, though nobody could import its class."""

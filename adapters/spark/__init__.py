@@ -15,7 +15,7 @@ closed, and a warning logged (loggers `pullstream.spark` and `adapters.spark.rea
 encrypted.
 """
 
-from adapters.arrow import NullTimeError
+from adapters.arrow import NullTimeError, SchemaError
 from adapters.spark.errors import (
     CannotListen,
     JavaNotFound,
@@ -42,6 +42,7 @@ __all__ = [
     "RegisteredSource",
     "RetriedTaskError",
     "RowError",
+    "SchemaError",
     "SessionMismatch",
     "SparkJobError",
     "SparkMissing",

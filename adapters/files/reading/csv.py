@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, pyarrow, shape_argument
+from adapters.arrow import As, pyarrow, schema_argument, shape_argument
 from adapters.files.reading.blocks import Block, blocks, opened, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.options import (
@@ -17,7 +17,6 @@ from adapters.files.reading.options import (
     columns_argument,
     encoding_argument,
     files_source,
-    schema_argument,
 )
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, arrow_types, missing_columns, unique
 from adapters.files.reading.places import File, Paths
@@ -148,7 +147,7 @@ class _Options:
             row.decode()
             return self._names(row)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
-            raise FileReadError(file.path, f"has no header that can be read: {exc}", line) from exc
+            raise FileReadError(file.path, f"has no header that can be read: {exc}", line) from None
 
     def _names(self, row: bytes) -> list[str]:
         read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
@@ -267,7 +266,7 @@ def read_csv(
     name = "read_csv"
     shape_argument(name, as_)
     wanted = columns_argument(name, columns, options.get("time"))
-    schema_argument(name, schema)
+    schema = schema_argument(name, schema)
     read = _options(name, "read_options", "ReadOptions", read_options)
     parse = _options(name, "parse_options", "ParseOptions", parse_options)
     convert = _options(name, "convert_options", "ConvertOptions", convert_options)

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, cast, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, pyarrow, shape_argument
+from adapters.arrow import As, pyarrow, schema_argument, shape_argument
 from adapters.files.reading.blocks import Block, blocks, one_by_one, opened
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.options import (
@@ -17,7 +17,6 @@ from adapters.files.reading.options import (
     columns_argument,
     encoding_argument,
     files_source,
-    schema_argument,
 )
 from adapters.files.reading.pieces import (
     AT_A_TIME,
@@ -193,7 +192,7 @@ class Tables(Format):
             return parse(b"\n".join(good)) if good else pa.table({})
         except pa.ArrowException as exc:
             told = f"has lines that do not go together: {exc}; say schema=, choose columns=, or read it as_='dicts'"
-            raise FileReadError(file.path, told) from exc
+            raise FileReadError(file.path, told) from None
 
     def _wanted(self, line: bytes, given: Mapping[str, Any]) -> bytes | None:
         """What a line has of the columns that are wanted, without those `given`; None if it is no object."""
@@ -279,7 +278,7 @@ def read_jsonl(
     encoding_argument("read_jsonl", encoding)
     shape_argument("read_jsonl", as_)
     wanted = columns_argument("read_jsonl", columns, options.get("time"))
-    schema_argument("read_jsonl", schema)
+    schema = schema_argument("read_jsonl", schema)
     if as_ == "dicts" and schema is not None:
         raise CompositionError(
             f"read_jsonl() at {Site.here()} got schema= for dicts, which are as JSON has them: say as_='rows', or "

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypedDict, get_type_hints
 
 from adapters.files.reading.blocks import BLOCK
-from adapters.files.reading.pieces import Format, arrow_types
+from adapters.files.reading.pieces import Format
 from adapters.files.reading.places import Paths, checked_paths
 from adapters.files.reading.reading import Plan
 from adapters.files.reading.source import FilesSource
@@ -121,16 +121,3 @@ def columns_argument(module: str, columns: Any, time: Any) -> tuple[str, ...] | 
     if isinstance(time, str) and time not in names:
         raise CompositionError(f"{module}() at {Site.here()} got time={time!r}, which is not among the columns {names}")
     return names
-
-
-def schema_argument(module: str, schema: Any) -> None:
-    """Refuse, when composing, a `schema=` that says no types of columns."""
-    if schema is None:
-        return
-    try:
-        arrow_types(schema)
-    except (TypeError, ValueError, AttributeError) as exc:
-        raise CompositionError(
-            f"{module}() at {Site.here()} got schema={schema!r}: it is a pyarrow.Schema, or a mapping of columns to "
-            f"Arrow types, such as {{'price': 'float64'}}: {exc}"
-        ) from None

@@ -7,10 +7,10 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, RecordBatch, pyarrow, shape_argument
+from adapters.arrow import As, RecordBatch, pyarrow, schema_argument, shape_argument
 from adapters.files.reading.blocks import opened
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.options import Options, columns_argument, files_source, schema_argument
+from adapters.files.reading.options import Options, columns_argument, files_source
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, Table, arrow_types, missing_columns, unique
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, compression_of, explained
@@ -53,7 +53,7 @@ class _Typed:
             try:
                 columns = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
             except pa.ArrowException as exc:
-                raise FileReadError(file.path, f"does not fit into schema=: {exc}") from exc
+                raise FileReadError(file.path, f"does not fit into schema=: {exc}") from None
         return pa.RecordBatch.from_arrays(columns, schema=schema) if columns else batch
 
 
@@ -173,7 +173,7 @@ def read_parquet(
     """
     shape_argument("read_parquet", as_)
     wanted = columns_argument("read_parquet", columns, options.get("time"))
-    schema_argument("read_parquet", schema)
+    schema = schema_argument("read_parquet", schema)
     typed = _Typed(wanted, schema)
     given = dict(parquet_options or {})
     told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema}
@@ -234,7 +234,7 @@ def read_arrow(
     """
     shape_argument("read_arrow", as_)
     wanted = columns_argument("read_arrow", columns, options.get("time"))
-    schema_argument("read_arrow", schema)
+    schema = schema_argument("read_arrow", schema)
     typed = _Typed(wanted, schema)
     told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema}
     return files_source(

@@ -1,7 +1,7 @@
 """What formats make of files: pieces of values or of tables, and what is bad among them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Final
 
 import attrs
@@ -136,12 +136,8 @@ def missing_columns(file: File, names: Sequence[str], wanted: Iterable[str]) -> 
 
 
 def arrow_types(schema: Any) -> dict[str, Any]:
-    """Names and Arrow types, of a schema or of a mapping that may say types as text."""
-    pa = pyarrow()
-    if isinstance(schema, pa.Schema):
-        return {field.name: field.type for field in schema}
-    given: Mapping[str, Any] = schema or {}
-    return {name: pa.type_for_alias(kind) if isinstance(kind, str) else kind for name, kind in given.items()}
+    """Names and Arrow types of a schema, if there is one."""
+    return {} if schema is None else dict(zip(schema.names, schema.types, strict=True))
 
 
 def decoded(data: bytes) -> str | None:

@@ -5,13 +5,13 @@ import lzma
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, Protocol, TypeAlias
 
 from typing_extensions import Buffer, override
 
-from adapters.arrow import pyarrow
-from adapters.files.writing.columns import Schema
+from adapters.arrow import DataType, Schema, pyarrow
 from adapters.files.writing.place import Out
 from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
@@ -145,6 +145,28 @@ def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
     out = pyarrow().BufferOutputStream()
     csv.write_csv(table, out, csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384))
     return out.getvalue()
+
+
+@lru_cache(maxsize=1024)
+def csv_takes(kind: DataType) -> bool:
+    """Whether a column of some type can be CSV, whatever is in it: bytes can be anything."""
+    pa = pyarrow()
+    try:
+        csv_of(pa.table([pa.nulls(1, kind)], names=["column"]), ",")
+    except pa.ArrowException:
+        return False
+    return "binary" not in str(kind)
+
+
+@lru_cache(maxsize=1024)
+def parquet_takes(kind: DataType) -> bool:
+    """Whether a column of some type can be Parquet."""
+    pa = pyarrow()
+    try:
+        import_module("pyarrow.parquet").ParquetWriter(pa.BufferOutputStream(), pa.schema([("column", kind)])).close()
+    except pa.ArrowException:
+        return False
+    return True
 
 
 class Parquet(Encoder):

@@ -1,4 +1,4 @@
-"""What can be wrong with where, or what, is written."""
+"""What can be wrong with where is written."""
 
 from pullstream import PullstreamError
 
@@ -9,7 +9,3 @@ class FileTargetError(PullstreamError):
 
 class FileBusyError(FileTargetError):
     """Another run, or another sink of this one, is writing to the same target."""
-
-
-class SchemaError(PullstreamError, ValueError):
-    """A value does not fit the columns of the file it was meant for."""

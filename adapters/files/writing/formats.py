@@ -8,9 +8,19 @@ from typing import Any, cast
 import attrs
 from typing_extensions import Buffer, override
 
-from adapters.arrow import pyarrow
-from adapters.files.writing.columns import Columns, Schema
-from adapters.files.writing.encoding import Arrow, Codec, Csv, Encoder, Parquet, csv_of, encoded
+from adapters.arrow import DataType, Schema, pyarrow
+from adapters.files.writing.columns import Columns
+from adapters.files.writing.encoding import (
+    Arrow,
+    Codec,
+    Csv,
+    Encoder,
+    Parquet,
+    csv_of,
+    csv_takes,
+    encoded,
+    parquet_takes,
+)
 from adapters.files.writing.place import Out, Place
 from adapters.files.writing.raw import Raw, RawBytes, RawRows
 
@@ -62,13 +72,28 @@ class Lines(Format):
 
 
 @attrs.frozen
-class _Table(Format):
+class Table(Format):
+    """Rows: with a schema or without, and how many are a unit."""
+
     schema: Schema | None
     unit: int
 
     @override
     def raw(self, place: Place, path: Path, shown: str) -> Raw:
-        return RawRows(place, path, Columns(shown, self.schema), self.unit)
+        return RawRows(place, path, Columns(shown, self.schema, self.refusal), self.unit)
+
+    def takes(self, kind: DataType) -> bool:
+        """Whether a column may be of some type."""
+        _ = kind
+        return True
+
+    def refusal(self, schema: Schema) -> str | None:
+        """What to say of columns that cannot be written."""
+        for field in schema:
+            if not self.takes(field.type):
+                what = f"the column {field.name!r} is {field.type}, which {self.module} cannot write"
+                return f"{what}; flatten it into plain columns, or make text of it, with ps.map"
+        return None
 
 
 def _fixed(raw: Raw) -> Schema:
@@ -77,11 +102,15 @@ def _fixed(raw: Raw) -> Schema:
 
 
 @attrs.frozen
-class CsvTable(_Table):
+class CsvTable(Table):
     """Rows as CSV."""
 
     delimiter: str
     header: bool
+
+    @override
+    def takes(self, kind: DataType) -> bool:
+        return csv_takes(kind)
 
     @override
     def head(self, raw: Raw) -> Buffer:
@@ -94,7 +123,7 @@ class CsvTable(_Table):
 
 
 @attrs.frozen
-class _Binary(_Table):
+class _Binary(Table):
     options: Mapping[str, Any]
 
     @property
@@ -111,6 +140,10 @@ class _Binary(_Table):
 @attrs.frozen
 class ParquetTable(_Binary):
     """Rows as Parquet."""
+
+    @override
+    def takes(self, kind: DataType) -> bool:
+        return parquet_takes(kind)
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:

@@ -6,8 +6,9 @@ from typing import Any
 
 import attrs
 
+from adapters.arrow import SchemaError
 from adapters.files.writing.encoding import encoded
-from adapters.files.writing.errors import FileTargetError, SchemaError
+from adapters.files.writing.errors import FileTargetError
 from adapters.files.writing.formats import Format
 from adapters.files.writing.part import Part
 from adapters.files.writing.place import Out, Place

@@ -1,16 +1,16 @@
 """Tables: CSV, Parquet and Arrow."""
 
 import os
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from typing_extensions import Unpack
 
 import pullstream as ps
-from adapters.arrow import pyarrow
-from adapters.files.writing.columns import Schema
+from adapters.arrow import Schema, pyarrow, schema_argument
 from adapters.files.writing.composing import Options, writer
 from adapters.files.writing.encoding import Compression, codec_argument
-from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable
+from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable, Table
 from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
 from pullstream.blueprint import Site, count_argument
@@ -22,7 +22,7 @@ _CSV_UNIT = 1 << 15
 def write_csv(
     target: str | os.PathLike[str],
     *,
-    schema: Schema | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
     delimiter: str = ",",
     header: bool = True,
     compression: Compression = "infer",
@@ -37,25 +37,26 @@ def write_csv(
     ...     [path.read_text() for path in ps.run(ps.pipe(rows, files.write_csv(f"{folder}/{{time}}.csv")))]
     ['"name","n"\n"tea",5\n"rice",\n']
 
-    Rows are as in `write_parquet`; the columns of a file are found by its first 32,768 rows, if there is no `schema`.
-    A file that grows has its header once. Options, results and other errors are those of `write_jsonl`.
+    Rows and schemas are as in `write_parquet`; without a `schema` the columns of a file are found by its first 32,768
+    rows. Lists, structs, maps and bytes are no CSV: `ps.map` makes plain columns of them. A file that grows has its
+    header once. Options, results and other errors are those of `write_jsonl`.
 
     Raises:
         SchemaError: a value does not fit its column.
     """
-    _schema_argument("write_csv", schema)
+    columns = schema_argument("write_csv", schema)
     if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"write_csv() at {Site.here()} got delimiter={delimiter!r}: it is one ASCII character")
     codec = codec_argument("write_csv", target, compression)
-    format = CsvTable("write_csv", codec, schema, _CSV_UNIT, delimiter, header)
-    own = {"schema": schema, "delimiter": delimiter, "header": header, "compression": compression}
+    format = _writable(CsvTable("write_csv", codec, columns, _CSV_UNIT, delimiter, header))
+    own = {"schema": columns, "delimiter": delimiter, "header": header, "compression": compression}
     return writer("write_csv", target, format, own, rows=True, **options)
 
 
 def write_parquet(
     target: str | os.PathLike[str],
     *,
-    schema: Schema | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
     row_group: int = 131_072,
     compression: str | None = "snappy",
     **options: Unpack[Options],
@@ -71,25 +72,35 @@ def write_parquet(
     [{'name': 'tea', 'n': 5}, {'name': 'rice', 'n': None}]
 
     A row is a dict, a named tuple or a tuple (whose columns are those of the `schema`, or f0, f1, …), or comes with
-    others as an Arrow record batch. Without a pyarrow `schema` each file's columns are found by its first row group: a
-    type that holds all that is there, so that nulls fit everywhere, and ints among floats; give a schema where all
-    files must have the same. Values wait until there is a whole row group, so that it is the same whatever came
-    together. `compression` is Parquet's own: "snappy", "zstd", "gzip", "lz4", "brotli" or None. Dictionary columns of
-    batches are written as plain ones, unless the schema says otherwise.
+    others as an Arrow record batch. The `schema` is a pyarrow.Schema, or a mapping of columns to types, as pyarrow has
+    or calls them; it gives pairs their names:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sales = ps.values([("tea", 3), ("rice", 5), ("tea", 4)])
+    ...     sold = ps.reduce_by_key(lambda sale: sale[0], ps.agg.sum(lambda sale: sale[1]))
+    ...     write = files.write_parquet(f"{folder}/{{time}}.parquet", schema={"item": "string", "sold": "int64"})
+    ...     pyarrow.parquet.read_table(ps.run(ps.pipe(sales, sold, write))[0]).to_pylist()
+    [{'item': 'tea', 'sold': 7}, {'item': 'rice', 'sold': 5}]
+
+    Every value is kept as it is, or refused: 1.5 is no int64, and 1e300 no float32. Without a `schema` each file's
+    columns are found by its first row group: a type that holds all that is there, so that nulls fit everywhere, and
+    ints among floats; give a schema where all files must have the same. Values wait until there is a whole row group,
+    so that it is the same whatever came together. `compression` is Parquet's own: "snappy", "zstd", "gzip", "lz4",
+    "brotli" or None. Dictionary columns of batches are written as plain ones, unless the schema says otherwise.
 
     Options, results and other errors are those of `write_jsonl`; the target needs a `{time}`, for Parquet cannot grow.
 
     Raises:
         SchemaError: a value does not fit its column.
     """
-    _schema_argument("write_parquet", schema)
+    columns = schema_argument("write_parquet", schema)
     count_argument("write_parquet", "row_group", row_group, least=1)
     _no_suffix("write_parquet", target)
     known = ("snappy", "zstd", "gzip", "lz4", "brotli")
     if compression is not None and compression not in known:
         raise CompositionError(f"write_parquet() at {Site.here()} got compression={compression!r}: not in {known}")
-    format = ParquetTable("write_parquet", None, schema, row_group, {"compression": compression or "none"})
-    own = {"schema": schema, "row_group": None if row_group == 131_072 else row_group}
+    format = _writable(ParquetTable("write_parquet", None, columns, row_group, {"compression": compression or "none"}))
+    own = {"schema": columns, "row_group": None if row_group == 131_072 else row_group}
     if compression != "snappy":
         own["compression"] = compression
     return writer("write_parquet", target, format, own, rows=True, **options)
@@ -98,7 +109,7 @@ def write_parquet(
 def write_arrow(
     target: str | os.PathLike[str],
     *,
-    schema: Schema | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
     batch: int = 65_536,
     compression: Literal["lz4", "zstd"] | None = None,
     **options: Unpack[Options],
@@ -115,21 +126,22 @@ def write_arrow(
 
     Rows and schemas are as in `write_parquet`; the rest as in `write_jsonl`. The schema may have no dictionaries.
     """
-    _schema_argument("write_arrow", schema)
+    columns = schema_argument("write_arrow", schema)
     count_argument("write_arrow", "batch", batch, least=1)
     _no_suffix("write_arrow", target)
     if compression not in {None, "lz4", "zstd"}:
         raise CompositionError(f"write_arrow() at {Site.here()} got compression={compression!r}: it is 'lz4' or 'zstd'")
-    if schema is not None and any(map(pyarrow().types.is_dictionary, schema.types)):
+    if columns is not None and any(map(pyarrow().types.is_dictionary, columns.types)):
         raise CompositionError(f"write_arrow() at {Site.here()}: dictionaries differ; give plain columns")
-    format = ArrowTable("write_arrow", None, schema, batch, {"compression": compression})
-    own = {"schema": schema, "batch": None if batch == 65_536 else batch, "compression": compression}
+    format = ArrowTable("write_arrow", None, columns, batch, {"compression": compression})
+    own = {"schema": columns, "batch": None if batch == 65_536 else batch, "compression": compression}
     return writer("write_arrow", target, format, own, rows=True, **options)
 
 
-def _schema_argument(module: str, schema: object) -> None:
-    if schema is not None and not isinstance(schema, pyarrow().Schema):
-        raise CompositionError(f"{module}() at {Site.here()} got schema={schema!r}: it is a pyarrow.schema([...])")
+def _writable(format: Table) -> Table:
+    if format.schema is not None and (why := format.refusal(format.schema)):
+        raise CompositionError(f"{format.module}() at {Site.here()}: {why}")
+    return format
 
 
 def _no_suffix(module: str, target: str | os.PathLike[str]) -> None:

@@ -10,6 +10,7 @@ from adapters.spark.errors import SparkMissing
 from adapters.spark.executing.partition import Plan
 from adapters.spark.executing.shipping import pickled, shipped
 from adapters.spark.failures import unlogged
+from adapters.spark.schemas import arrow_schema, spark_schema
 from pullstream.blueprint import Blueprint, Module, Site, Transformer
 from pullstream.errors import CompositionError
 from pullstream.pipe import pipe
@@ -43,7 +44,7 @@ class OnExecutors:
             CompositionError: the schema, the time or a key cannot be what they were said to be.
         """
         frame = _Frame(df)
-        schema = _spark_schema(self.schema)
+        schema = spark_schema("on_executors", self.schema)
         keys = [frame.column("by", key, _KEYS) for key in self.by]
         time = None if self.time is None else frame.column("time", self.time, _TIMES)
         marks = [*keys, *([] if time is None else [time])]
@@ -57,7 +58,7 @@ class OnExecutors:
             tuple(df.columns),
             tuple(name for name, _ in keys),
             None if time is None else time[0],
-            _arrow_schema(schema),
+            arrow_schema(schema),
             {name: place for name, place in given.items() if name in schema.names},
         )
         arranged = frame.arranged([column for _, column in keys], [column for _, column in marks])
@@ -191,28 +192,6 @@ class _Frame:
         names = [f"c{place}" for place in range(width)]
         names += [f"m{place}" for place in range(len(marks))]
         return df.select("*", *marks).toDF(*names)
-
-
-def _spark_schema(schema: Any) -> "StructType":
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
-    from pyspark.sql.types import StructType  # noqa: PLC0415
-
-    try:
-        made = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    except PySparkException as exc:
-        raise _refusal(f"cannot read the schema {schema!r}: {str(exc).partition(chr(10))[0]}") from None
-    if not isinstance(made, StructType) or not made.fields:
-        raise _refusal(f"needs its columns as a schema, 'id BIGINT, name STRING' or a StructType, and got {schema!r}")
-    doubled = sorted({name for name in made.names if made.names.count(name) > 1})
-    if doubled:
-        raise _refusal(f"needs every column to have a name of its own, and has several named {', '.join(doubled)}")
-    return made
-
-
-def _arrow_schema(schema: "StructType") -> Any:
-    from pyspark.sql.pandas import types  # noqa: PLC0415 - an optional dependency
-
-    return cast("Any", types).to_arrow_schema(schema, timezone="UTC")
 
 
 def _refusal(what: str) -> CompositionError:

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias, cast
 import attrs
 import trio
 
-from adapters.arrow import As, RecordBatch
-from adapters.spark.executing.packing import Packing, Portion, RowError
+from adapters.arrow import As, Packing, RecordBatch
+from adapters.spark.executing.packing import Portion, RowError
 from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.context import Context
@@ -120,7 +120,7 @@ class Partition:
         self._input = Input(batches, split)
         self._cursor = Cursor(self._input)
         self._handover = Handover()
-        self._packing = Packing(plan.schema, plan.given)
+        self._packing = Packing(plan.schema, RowError, plan.given)
         self._failure: BaseException | None = None
         self._started = threading.Event()
         self._token: trio.lowlevel.TrioToken | None = None
@@ -135,7 +135,7 @@ class Partition:
         failure: BaseException | None = None
         try:
             while portions := self._handover.take():
-                yield from self._packing.batches(portions)
+                yield from self._packing.batches(portion.filled(self._plan.given) for portion in portions)
             self._thread.join()
             orderly = self._failure is None
         except RowError as exc:

@@ -3,11 +3,12 @@
 import itertools
 from typing import TYPE_CHECKING, Any, Self
 
-from adapters.files.writing.columns import Schema
+from adapters.arrow import Schema
+from adapters.spark.schemas import spark_schema
 from adapters.spark.writing.desk import Desk, desk_for
 from adapters.spark.writing.log import Offsets
 from adapters.spark.writing.offer import Offer
-from adapters.spark.writing.packing import active_session, spark_schema
+from adapters.spark.writing.packing import active_session
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
 from pullstream.sinks.aiterate import source_argument

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from adapters.arrow import RecordBatch, pyarrow
+from adapters.spark.schemas import arrow_schema
 from adapters.spark.writing import wire
 from adapters.spark.writing.log import Log, Offsets
-from adapters.spark.writing.packing import ROWS, Packing, arrow_schema, packed
+from adapters.spark.writing.packing import ROWS, Packing, packed
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.context import Context
 from pullstream.errors import Abandoned, PullstreamError, without_cancelled

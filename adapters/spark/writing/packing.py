@@ -1,84 +1,35 @@
 """From a stream's values to the Arrow batches of one Spark schema."""
 
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adapters.arrow import RecordBatch, pyarrow
-from adapters.files.writing.columns import Columns
-from adapters.spark.errors import SparkMissing
+from adapters import arrow
+from adapters.arrow import RecordBatch, SchemaError, pyarrow
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 ROWS = 10_000
 """How many rows go into an Arrow batch at most: more are no faster."""
-
-
-def spark_schema(module: str, schema: object, site: Site | None = None) -> "StructType":
-    """A schema as Spark has it: of DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
-
-    `site` is where the module was composed, if that is not now.
-
-    Raises:
-        CompositionError: it is none of these, or Spark cannot read it.
-    """
-    try:
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
-        from pyspark.sql.types import StructType  # noqa: PLC0415
-    except ImportError as exc:
-        raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
-    try:
-        if isinstance(schema, str):
-            made = StructType.fromDDL(schema)
-        elif isinstance(schema, pyarrow().Schema):
-            made: Any = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
-        else:
-            made = schema
-    except PySparkException as exc:
-        at = site or Site.here()
-        raise CompositionError(f"{module}() at {at} cannot read the schema {schema!r}: {exc}") from None
-    if not isinstance(made, StructType) or not made.fields:
-        raise CompositionError(
-            f"{module}() at {site or Site.here()} needs the columns as its schema, as 'id BIGINT, name STRING', a "
-            f"StructType or a pyarrow.Schema, and got {schema!r}"
-        )
-    return made
-
-
-def arrow_schema(schema: "StructType") -> Any:
-    """The same in Arrow, exactly as Spark expects it of a Python data source."""
-    return _types().to_arrow_schema(schema, timezone="UTC")
-
-
-def _types() -> Any:
-    return import_module("pyspark.sql.pandas.types")
 
 
 class Packing:
     """Makes Arrow batches of values: dicts, tuples, named tuples, Arrow batches, or what fills the only column."""
 
     def __init__(self, shown: str, schema: Any) -> None:
-        self._columns = Columns(shown, schema)
-        self._single = len(schema) == 1
-        self._whole = (Mapping, tuple, list, pyarrow().RecordBatch, pyarrow().Table)
+        self._packing = arrow.Packing(schema, lambda why: SchemaError(f"{shown}: {why}"))
 
-    def batches(self, values: Sequence[Any]) -> list[RecordBatch]:
+    def batches(self, values: Sequence[Any]) -> Iterator[RecordBatch]:
         """The values' rows, in order.
 
         Raises:
             SchemaError: a value does not fit.
         """
-        if self._single and not isinstance(values[0], self._whole):
-            values = [(value,) for value in values]
-        return [
-            batch.slice(begin, ROWS)
-            for batch in self._columns.batches(values)
-            for begin in range(0, batch.num_rows, ROWS)
-        ]
+        for batch in self._packing.batches([(values, {})]):
+            for begin in range(0, batch.num_rows, ROWS):
+                yield batch.slice(begin, ROWS)
 
 
 def packed(batch: RecordBatch) -> memoryview:

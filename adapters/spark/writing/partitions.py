@@ -11,9 +11,10 @@ import attrs
 
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.spark.reading.query import Query
+from adapters.spark.schemas import arrow_schema, spark_schema
 from adapters.spark.writing.desk import desk_for
 from adapters.spark.writing.offer import Offer
-from adapters.spark.writing.packing import Packing, arrow_schema, spark_schema
+from adapters.spark.writing.packing import Packing
 from adapters.spark.writing.swap import Folder, TableTargetError
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pullstream as ps
-from adapters.arrow import NullTimeError, Shape, exact_array, in_utc, run_starts, shape_argument, values
+from adapters.arrow import NullTimeError, Shape, in_utc, run_starts, shape_argument, values
 
 pa = pytest.importorskip("pyarrow")
 
@@ -167,11 +167,3 @@ def test_a_row_can_be_pickled():
     back = pickle.loads(pickle.dumps(row))
     assert (back, back._fields, back.day) == (row, ("day", "_1", "_2"), 1)
     assert type(back) is type(row)
-
-
-@pytest.mark.parametrize(("value", "kind"), [(1.5, "int32"), (Decimal("1.5"), "int64"), (5, "date32"), (1.0, "date64")])
-def test_a_value_is_kept_as_it_is_or_refused(value, kind):
-    """What pyarrow would cut off, or take for a number of days, is no value of the column."""
-    with pytest.raises(ValueError, match="not whole|no date"):
-        exact_array([None, value], pa.type_for_alias(kind))
-    assert exact_array([None, 2.0], pa.int32()).to_pylist() == [None, 2]

@@ -390,7 +390,10 @@ def test_urls(read):
         (lambda: files.read_csv("x", as_="lists"), "got as_='lists'"),
         (lambda: files.read_csv("x", columns="ab"), "needs a list of columns' names"),
         (lambda: files.read_csv("x", columns=["a"], time="b"), "got time='b', which is not among the columns ('a',)"),
-        (lambda: files.read_csv("x", schema={"a": "number"}), "or a mapping of columns to Arrow types"),
+        (
+            lambda: files.read_csv("x", schema={"a": "number"}),
+            "No type alias for number; it is a mapping of columns to Arrow types",
+        ),
         (lambda: files.read_csv("x", parse_options={}), "needs a pyarrow.csv.ParseOptions as its parse_options"),
         (lambda: files.read_csv("x", delimiter=", "), "got {'delimiter': ', '}"),
         (

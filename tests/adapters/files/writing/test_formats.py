@@ -16,6 +16,7 @@ import zstandard
 import pullstream as ps
 from adapters import files
 from adapters.files.writing import raw, writing
+from pullstream.journal.fingerprint import fingerprint
 
 from .kit import content, written
 
@@ -183,9 +184,9 @@ SCHEMA = pa.schema([pa.field("n", pa.int8()), pa.field("s", pa.string(), nullabl
         ({"n": 300, "s": "a"}, "column 'n' is int8, and does not take 300"),
         ({"n": 1.5, "s": "a"}, "column 'n' is int8, and does not take 1.5 (float), value 2: it is not whole"),
         ({"n": 1, "s": 7}, "column 's' is string, and does not take 7"),
-        ({"n": 1, "s": None}, "column 's' takes no nulls"),
-        ({"n": 1, "s": "a", "x": 1}, "a column 'x', and the file's are n, s"),
-        ((1, "a", 2), "has 3 columns, where the file has 2"),
+        ({"n": 1, "s": None}, "column 's' takes no nulls, and value 2 has one"),
+        ({"n": 1, "s": "a", "x": 1}, "is no row: there is no column 'x'; the columns are n int8, s string"),
+        ((1, "a", 2), "is no row: it has 3 columns; the columns are n int8, s string"),
         (7, "7 (int), is no row"),
         (pa.table({"n": ["a"], "s": ["b"]}), "column 'n' is int8, and does not take 'a'"),
     ],
@@ -196,6 +197,115 @@ def test_a_value_that_does_not_fit_its_schema(write, value, message, tmp_path):
         written([{"n": 1, "s": "a"}, value], write(tmp_path / "{time}.x", schema=SCHEMA))
     assert message in str(caught.value)
     assert content(tmp_path) == {}
+
+
+@pytest.mark.parametrize("write", [files.write_csv, files.write_parquet, files.write_arrow])
+def test_a_schema_may_be_a_mapping(write, tmp_path):
+    """Of names to types or their names: the file, and what a journal compares, are those of pyarrow's schema."""
+
+    def pipeline(schema):
+        sold = ps.reduce_by_key(lambda sale: sale[0], ps.agg.sum(lambda sale: sale[1]))
+        return ps.pipe(ps.values([("tea", 3), ("tea", 4)]), sold, write(tmp_path / "{time}", schema=schema))
+
+    said = {"item": "string", "sold": pa.int16()}
+    own = pipeline(pa.schema([("item", pa.string()), ("sold", pa.int16())]))
+    assert fingerprint(pipeline(said)) == fingerprint(own) != fingerprint(pipeline({**said, "sold": "int64"}))
+    (path,) = ps.run(own)
+    content = path.read_bytes()
+    (path,) = ps.run(pipeline(said))
+    assert path.read_bytes() == content
+    assert b"sold" in content
+
+
+def test_a_schema_that_is_none_is_refused_with_the_known_way():
+    """The error says what pyarrow has to say, and shows a mapping."""
+    with pytest.raises(ps.CompositionError) as caught:
+        files.write_csv("{time}", schema={"n": "integer"})
+    assert str(caught.value).startswith("write_csv() at ")
+    assert "No type alias for integer" in str(caught.value)
+    assert "{'item': 'string', 'sold': 'int64'" in str(caught.value)
+
+
+NESTED = {
+    "struct": [("tea", {"n": 2, "most": 4})],
+    "list": [("tea", [1])],
+    "map": [pa.table({"f0": ["tea"], "f1": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))})],
+    "binary": [("tea", b"tea")],
+}
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("kind", NESTED)
+def test_what_csv_does_not_have(kind, header, tmp_path):
+    """The error names the column and its type, and says what to do, though a schema could not help."""
+    with pytest.raises(files.SchemaError) as caught:
+        written(NESTED[kind], files.write_csv(tmp_path / "{time}.csv", header=header))
+    assert f"0.csv: the column 'f1' is {kind}" in str(caught.value)
+    assert "flatten it" in str(caught.value)
+    assert "schema=" not in str(caught.value)
+    assert content(tmp_path) == {}
+
+
+def test_what_parquet_does_not_have(tmp_path):
+    """A struct of nothing."""
+    with pytest.raises(files.SchemaError, match=r"the column 'n' is struct<>, which write_parquet cannot write"):
+        written([{"n": {}}], files.write_parquet(tmp_path / "{time}"))
+
+
+MISFITS = [{"n": "tea"}, {"n": 1, "x": 2}, (1, 2), [1, 2, 3], {"n": 2**70}, pa.table({"n": ["tea"]})]
+
+
+@pytest.mark.parametrize("row_group", [1, 10])
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("value", MISFITS, ids=str)
+def test_advice_is_of_use(value, given, row_group, tmp_path):
+    """Nobody who gave a schema is told to give one; and pyarrow's error is in the message, and not shown again."""
+    schema = {"n": "int64"} if given else None
+    values = [{"n": 1}, value]
+    if not given and row_group > 1 and isinstance(value, dict) and "x" in value:
+        assert written(values, files.write_parquet(tmp_path / "{time}", row_group=row_group))
+        return
+    with pytest.raises(files.SchemaError) as caught:
+        written(values, files.write_parquet(tmp_path / "{time}", schema=schema, row_group=row_group))
+    assert ("give a schema=" in str(caught.value)) is not given
+    assert ("or change the schema" in str(caught.value)) is given
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([7], "the value 1, 7 (int), is no row: rows are dicts, named tuples, tuples, or Arrow record batches; make"),
+        ([(1,), (1, 2)], "the value 2, (1, 2) (tuple), is no row: it has 2 columns, where the file has 1"),
+        ([([],), ([1],), (["x"],)], "the column 'f0' does not take ['x'] (list), value 3"),
+        ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and does not take True (bool), value 2"),
+        (
+            [pa.table({"n": pa.array([1], pa.timestamp("us"))}), {"n": 1}],
+            "the column 'n' is timestamp[us], and does not take all that came: Unable to merge",
+        ),
+        ([{"n": 2**60 + 1}, pa.table({"n": [0.5]})], "is double, and does not take 1152921504606846977 (int), value 1"),
+        ([{"n": 1.5}, {"n": True}], "the column 'n' does not take True (bool), value 2: a truth value is no number"),
+    ],
+)
+def test_what_does_not_go_together(values, message, tmp_path):
+    """Without a schema the error names the first value that does not go with those before it."""
+    with pytest.raises(files.SchemaError) as caught:
+        written(values, files.write_parquet(tmp_path / "{time}"))
+    assert message in str(caught.value)
+
+
+def test_an_only_column_is_filled_by_anything(tmp_path):
+    """Once it is known which."""
+    (path,) = written([1, (2,), {"n": 3}], files.write_csv(tmp_path / "{time}", schema={"n": "int8"}))
+    assert path.read_text() == '"n"\n1\n2\n3\n'
+
+
+def test_named_tuples_of_several_kinds(tmp_path):
+    """Each goes by its own names."""
+    one, other = NamedTuple("One", a=int, b=int), NamedTuple("Other", b=int, a=int)
+    (path,) = written([one(1, 2), other(3, 4), one(5, 6)], files.write_csv(tmp_path / "{time}"))
+    assert path.read_text() == '"a","b"\n1,2\n4,3\n5,6\n'
 
 
 def test_a_schema_orders_and_casts(tmp_path):
@@ -242,6 +352,11 @@ def test_jsonl_of_batches(tmp_path):
         lambda: files.write_arrow("{time}", compression="gzip"),
         lambda: files.write_parquet("{time}", row_group=0),
         lambda: files.write_parquet("{time}", schema={"n": int}),
+        lambda: files.write_parquet("{time}", schema={"n": "integer"}),
+        lambda: files.write_csv("{time}", schema=["n"]),
+        lambda: files.write_csv("{time}", schema={"n": pa.list_(pa.int8())}),
+        lambda: files.write_csv("{time}", schema={"n": "binary"}),
+        lambda: files.write_parquet("{time}", schema={"n": pa.month_day_nano_interval()}),
         lambda: files.write_arrow("{time}", schema=pa.schema([("n", pa.dictionary(pa.int8(), pa.string()))])),
         lambda: files.write_parquet("all.parquet"),
         lambda: files.write_csv("{time}", delimiter="||"),

@@ -218,7 +218,7 @@ class TestFailures:
         frame = session.range(0, 100, 1, 2).transform(
             spark.on_executors(ps.map(lambda row: "x" if row.id == 3 else row.id), schema="n long")
         )
-        with pytest.raises(PythonException, match=r"RowError: the column 'n' is int64, and cannot be 'x' \(str\)"):
+        with pytest.raises(PythonException, match=r"RowError: the column 'n' is int64, and does not take 'x' \(str\)"):
             frame.collect()
 
     def test_a_killed_worker_fails_the_job(self, session):

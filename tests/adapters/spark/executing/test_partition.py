@@ -179,7 +179,7 @@ class TestEndings:
     def test_a_value_that_is_no_row_is_a_failure(self, ran, numbers):
         """It is named with its column, and the stream is ended."""
         _, failure = ran(numbers(5), ps.map(lambda row: "x" if row.n == 3 else row.n), schema=N)
-        assert str(failure).startswith("the column 'n' is int64, and cannot be 'x' (str)")
+        assert str(failure).startswith("the column 'n' is int64, and does not take 'x' (str)")
 
     def test_waiting_goes_on_beside(self, ran, numbers):
         """Calls wait together, on trio's clock."""

@@ -421,8 +421,8 @@ class TestRefusals:
         ("arguments", "message"),
         [
             (([1], NUMBERS), r"to_dataframe\(\) at .*test_desk\.py:\d+ reads a source, and got \[1\]"),
-            ((ps.values([1]), 3), r"needs the columns as its schema, .* and got 3"),
-            ((ps.values([1]), StructType([])), "needs the columns as its schema"),
+            ((ps.values([1]), 3), r"needs its columns as a schema, .* and got 3"),
+            ((ps.values([1]), StructType([])), "needs its columns as a schema"),
         ],
     )
     def test_what_cannot_be_is_refused_when_composing(self, context, arguments, message):

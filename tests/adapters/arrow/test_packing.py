@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 
-from adapters.spark.executing.packing import Packing, Portion, RowError
+from adapters.arrow import Packing, SchemaError
 
 SCHEMA = pa.schema([("k", pa.string()), ("day", pa.date32()), ("n", pa.int64()), ("x", pa.float64())])
 DAY = dt.date(2013, 1, 1)
@@ -31,8 +31,8 @@ class Odd(NamedTuple):
 
 
 def rows(values, schema=SCHEMA, given=None):
-    packing = Packing(schema, {"day": 0, "k": 1} if given is None else given)
-    batches = list(packing.batches([Portion(values, DAY, ("key",))]))
+    optional = {"day": DAY, "k": "key"} if given is None else given
+    batches = list(Packing(schema, SchemaError, optional).batches([(values, optional)]))
     for batch in batches:
         assert batch.schema == schema
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
@@ -70,8 +70,8 @@ def test_a_single_column_is_filled_by_anything():
     """A number, a text, a date; also if the rest is filled in."""
     one = pa.schema([("n", pa.int64())])
     assert rows([1, (2,), {"n": 3}], one, {}) == [(1,), (2,), (3,)]
-    assert rows([1], pa.schema([("day", pa.date32()), ("n", pa.int64())]), {"day": 0}) == [(DAY, 1)]
-    assert rows([OTHER, (), {}], pa.schema([("day", pa.date32())]), {"day": 0}) == [(OTHER,), (DAY,), (DAY,)]
+    assert rows([1], pa.schema([("day", pa.date32()), ("n", pa.int64())]), {"day": DAY}) == [(DAY, 1)]
+    assert rows([OTHER, (), {}], pa.schema([("day", pa.date32())]), {"day": DAY}) == [(OTHER,), (DAY,), (DAY,)]
 
 
 def test_a_timestamp_is_microseconds_or_a_datetime():
@@ -91,26 +91,70 @@ def test_names_that_python_does_not_know_come_back():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ((1, "x"), r"the column 'x' is double, and cannot be 'x' \(str\)"),
-        ((1.5, 1), r"the column 'n' is int64, and cannot be 1.5 \(float\)"),
-        ((1, 2, 3), r"\(1, 2, 3\) \(tuple\) is no row of the schema: it has 3 columns; the columns are k string, day "),
-        ({"m": 1}, r"is no row of the schema: there is no column 'm'; .* of which k and day may be left out"),
-        (Both("a", 2), r"the column 'x' is double, and cannot be 'a'"),
+        ((1, "x"), r"the column 'x' is double, and does not take 'x' \(str\), value 6: Could not"),
+        (
+            (1.5, 1),
+            r"the column 'n' is int64, and does not take 1.5 \(float\), value 6: it is not whole; make the values fit",
+        ),
+        ((1, 2, 3), r"value 6, \(1, 2, 3\) \(tuple\), is no row: it has 3 columns; the columns are k string, day "),
+        (
+            {"m": 1},
+            r"value 6, {'m': 1} \(dict\), is no row: there is no column 'm'; .* of which k and day may be left out",
+        ),
+        (Both("a", 2), r"the column 'x' is double, and does not take 'a'"),
         (Odd(1), r"there is no column 'odd'"),
-        (7, r"7 \(int\) is no row of the schema: a row of 2 columns is a tuple, a named tuple or a dict"),
-        (pa.record_batch({"odd": [1]}), r"an Arrow batch has a column 'odd', which is not in the schema"),
-        (pa.record_batch({"n": ["a"]}), r"the column 'n' is int64, and an Arrow batch has it as string"),
+        (
+            7,
+            r"value 6, 7 \(int\), is no row: rows are dicts, named tuples, tuples, or Arrow .*; the columns are",
+        ),
+        (pa.record_batch({"odd": [1]}), r"an Arrow batch does not fit: there is no column 'odd'"),
+        (pa.record_batch({"n": ["a"]}), r"the column 'n' is int64, and does not take 'a' \(str\), value 6"),
     ],
 )
 def test_what_does_not_fit_is_named(value, message):
     """The column and the value, also among many that fit."""
     good = (1, 2.0)
-    with pytest.raises(RowError, match=message):
+    with pytest.raises(SchemaError, match=message):
         rows([good] * 5 + [value] + [good] * 5)
 
 
 def test_a_column_without_nulls_takes_none():
     """Spark believes what the schema says, and would read a null as anything."""
     schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
-    with pytest.raises(RowError, match="the column 'n' takes no nulls"):
+    with pytest.raises(SchemaError, match="the column 'n' takes no nulls, and value 2 has one; make the values fit"):
         rows([1, None], schema, {})
+
+
+def test_named_tuples_of_several_kinds_go_by_their_own_names():
+    """Not by those of the first."""
+    schema = pa.schema([("x", pa.int64()), ("n", pa.int64())])
+    other = namedtuple("Other", ["n", "x"])  # noqa: PYI024 - without types
+    assert rows([Both(1, 2), other(3, 4), Both(5, 6)], schema, {}) == [(1, 2), (4, 3), (5, 6)]
+
+
+def test_values_are_not_changed_by_what_is_joined_to_them():
+    """What was given is the user's own."""
+    mine, more = [1, 2], [3]
+    schema = pa.schema([("n", pa.int64())])
+    (batch,) = Packing(schema, SchemaError).batches([(mine, {}), (more, {})])
+    assert batch.to_pydict() == {"n": [1, 2, 3]}
+    assert (mine, more) == ([1, 2], [3])
+
+
+def test_values_are_counted_through_all_batches():
+    """Whatever they came in; and what is long is cut."""
+    packing = Packing(pa.schema([("n", pa.int64())]), SchemaError, rows=2)
+    (batch,) = packing.batches([([1, 2], {}), ([3], {})])
+    assert len(batch) == 3
+    with pytest.raises(SchemaError, match=r"value 7: ") as caught:
+        list(packing.batches([([pa.record_batch({"n": ["1", "x" * 500]})], {})]))
+    assert len(str(caught.value)) < 500
+    with pytest.raises(SchemaError, match=r"value 9, \(1, 2\) \(tuple\), is no row"):
+        list(packing.batches([([4, 5], {}), ([6, (1, 2)], {})]))
+
+
+def test_an_arrow_batch_has_a_column_once():
+    """One of two would be lost."""
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["n", "n"])
+    with pytest.raises(SchemaError, match="a column comes twice"):
+        rows([batch])

@@ -1,0 +1,176 @@
+"""From a stream's values to Arrow record batches of one schema."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from adapters.arrow.exact import TROUBLE, exact_array, first_misfit
+from adapters.arrow.package import Array, DataType, RecordBatch, Schema, pyarrow
+from adapters.arrow.rows import KINDS, Block, blocks
+from adapters.arrow.shapes import row_names
+from pullstream.errors import PullstreamError
+
+Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
+"""Values, and what fills the columns that they may leave out."""
+
+ADVICE: Final = "make the values fit with ps.map, or change the schema"
+
+
+class SchemaError(PullstreamError, ValueError):
+    """A value does not fit the columns that it was meant for."""
+
+
+class Packing:
+    """Makes record batches of dicts and named tuples by name, of tuples and lists by position, and of Arrow batches.
+
+    What is none of these fills the only column. A column that is in no value is null, or, if it is one of `optional`,
+    what the portion says. What does not fit is said by a `refusal`, with an `advice`; `rows` came before.
+
+    >>> import pyarrow as pa
+    >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
+    >>> (batch,) = packing.batches([([(1,), {"n": 2, "day": "Tue"}], {"day": "Mon"}), ([{}], {"day": "Wed"})])
+    >>> batch.to_pydict()
+    {'n': [1, 2, None], 'day': ['Mon', 'Tue', 'Wed']}
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        refusal: Callable[[str], Exception],
+        optional: Collection[str] = (),
+        *,
+        advice: str = ADVICE,
+        rows: int = 0,
+    ) -> None:
+        self._schema = schema
+        self._refusal = refusal
+        self._optional = optional
+        self._advice = advice
+        self._rows = rows
+        self._names: list[str] = schema.names
+        self._wanted = [place for place, name in enumerate(self._names) if name not in optional]
+        # How a named tuple calls columns whose names are no names in Python.
+        called = row_names(self._names)
+        self._places = {name: at for names in (called, self._names) for at, name in enumerate(names)}
+
+    def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
+        """The rows of all, in their order, in as few batches as may be.
+
+        Raises:
+            Exception: a value is no row of the schema; the refusal names it, and the column.
+        """
+        waiting: Any = ()
+        rows = 0
+        own = False
+        for values, given in portions:
+            for block in blocks(values, given):
+                columns = self._arranged(block, given, rows)
+                if block.is_arrow:
+                    if rows:
+                        yield self._built(waiting, rows)
+                        rows = 0
+                    yield self._built(columns, block.size)
+                    continue
+                if rows == 0:
+                    waiting, own = columns, False
+                else:
+                    if not own:
+                        waiting, own = list(map(list, waiting)), True
+                    for column, more in zip(waiting, columns, strict=True):
+                        column.extend(more)
+                rows += block.size
+        if rows:
+            yield self._built(waiting, rows)
+
+    # ---- which column is which
+
+    def _arranged(self, block: Block, given: Mapping[str, Any], before: int) -> Sequence[Any]:
+        """The block's columns in the schema's order."""
+        if block.names is None:
+            if len(block.columns) == len(self._names):
+                return block.columns
+            places = self._by_position(block, before)
+        elif list(block.names) == self._names:
+            return block.columns
+        else:
+            places = self._by_name(block, before)
+        found = dict(zip(places, block.columns, strict=True))
+        return [
+            found[place] if place in found else [given.get(name)] * block.size for place, name in enumerate(self._names)
+        ]
+
+    def _by_position(self, block: Block, before: int) -> Sequence[int]:
+        width = len(block.columns)
+        if width == len(self._wanted):
+            return self._wanted
+        why = f"rows are {KINDS}" if block.bare else f"it has {width} columns"
+        raise self._no_row(block, 0, before, why)
+
+    def _by_name(self, block: Block, before: int) -> Sequence[int]:
+        names: Sequence[str] = block.names or ()
+        for name in names:
+            if name not in self._places:
+                # A dict may be alone among others.
+                having = (at for at, row in enumerate(block.values) if not isinstance(row, Mapping) or name in row)
+                raise self._no_row(block, next(having), before, f"there is no column {name!r}")
+        places = [self._places[name] for name in names]
+        if len(set(places)) < len(places):
+            raise self._no_row(block, 0, before, "a column comes twice")
+        return places
+
+    # ---- columns to batches
+
+    def _built(self, columns: Sequence[Any], rows: int) -> RecordBatch:
+        arrays = [self._array(field, column) for field, column in zip(self._schema, columns, strict=True)]
+        self._rows += rows
+        return batch_of(self._schema, arrays, rows)
+
+    def _array(self, field: Any, column: Any) -> Array:
+        try:
+            array = exact_array(column, field.type)
+        except TROUBLE as exc:
+            raise self._refused(misfit(field.name, field.type, column, self._rows, exc)) from None
+        if array.null_count and not field.nullable:
+            place: int = array.is_null().index(value=True).as_py()
+            raise self._refused(f"the column {field.name!r} takes no nulls, and value {self._rows + place + 1} has one")
+        return array
+
+    # ---- what does not fit
+
+    def _no_row(self, block: Block, place: int, before: int, why: str) -> Exception:
+        what = f"the value {self._rows + before + place + 1}, {shown(block.values[place])}, is no row"
+        columns = ", ".join(f"{field.name} {field.type}" for field in self._schema)
+        optional = [name for name in self._names if name in self._optional]
+        extra = f", of which {' and '.join(optional)} may be left out" * bool(optional)
+        what = "an Arrow batch does not fit" if block.is_arrow else what
+        return self._refused(f"{what}: {why}; the columns are {columns}{extra}")
+
+    def _refused(self, why: str) -> Exception:
+        return self._refusal(f"{why}; {self._advice}")
+
+
+def misfit(name: str, kind: DataType | None, column: Any, rows: int, exc: Exception) -> str:
+    """What to say of a column that does not fit: which value it is, where it can be told."""
+    column_is = f"the column {name!r} is {kind}, and" if kind is not None else f"the column {name!r}"
+    found = first_misfit(column, kind)
+    if found is None:
+        return f"{column_is} does not take all that came: {exc}"
+    place, value, told = found
+    return f"{column_is} does not take {shown(value)}, value {rows + place + 1}: {_short(str(told), 200)}"
+
+
+def shown(value: object) -> str:
+    """A value, and its type."""
+    return f"{_short(repr(value), 80)} ({type(value).__name__})"
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def batch_of(schema: Schema, arrays: Sequence[Array], rows: int) -> RecordBatch:
+    """A batch of some columns."""
+    pa = pyarrow()
+    if arrays:
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    # Rows without columns are still rows.
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))

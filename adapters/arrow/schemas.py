@@ -1,0 +1,35 @@
+"""A schema as users say it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.arrow.package import Schema, pyarrow
+from pullstream.blueprint import Site
+from pullstream.errors import CompositionError
+
+
+def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") -> Schema | None:
+    """The schema that was said: pyarrow's own, or a mapping of names to types, which may be named.
+
+    Raises:
+        CompositionError: it is none.
+
+    >>> schema_argument("write_csv", {"item": "string", "sold": "int64"})
+    item: string
+    sold: int64
+    """
+    if schema is None:
+        return None
+    pa = pyarrow()
+    if isinstance(schema, pa.Schema):
+        return schema
+    why = ""
+    if isinstance(schema, Mapping):
+        try:
+            return pa.schema(schema)
+        except (TypeError, ValueError) as exc:
+            why = f": {exc}"
+    raise CompositionError(
+        f"{module}() at {Site.here()} got schema={schema!r}{why}; it is a mapping of columns to Arrow types or their "
+        f"names, as {{'item': 'string', 'sold': 'int64', 'price': pa.decimal128(9, 2)}}, or a pyarrow.Schema"
+    )

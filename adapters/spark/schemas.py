@@ -1,0 +1,58 @@
+"""The columns that users say, as Spark and as Arrow have them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from adapters.arrow import pyarrow
+from adapters.spark.errors import SparkMissing
+from pullstream.blueprint import Site
+from pullstream.errors import CompositionError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+def spark_schema(module: str, schema: object, site: Site | None = None) -> "StructType":
+    """A schema as Spark has it: of DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
+
+    `site` is where the module was composed, if that is not now.
+
+    Raises:
+        CompositionError: it is none of these, Spark cannot read it, or two columns have one name.
+    """
+    try:
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+        from pyspark.sql.types import StructType  # noqa: PLC0415
+    except ImportError as exc:
+        raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
+    here = f"{module}() at {site or Site.here()}"
+    try:
+        if isinstance(schema, str):
+            made = StructType.fromDDL(schema)
+        elif isinstance(schema, pyarrow().Schema):
+            made: Any = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        else:
+            made = schema
+    except PySparkException as exc:
+        told = str(exc).partition("\n")[0]
+        raise CompositionError(f"{here} cannot read the schema {schema!r}: {told}") from None
+    if not isinstance(made, StructType) or not made.fields:
+        raise CompositionError(
+            f"{here} needs its columns as a schema, 'id BIGINT, name STRING', a StructType or a pyarrow.Schema, and "
+            f"got {schema!r}"
+        )
+    doubled = sorted({name for name in made.names if made.names.count(name) > 1})
+    if doubled:
+        raise CompositionError(
+            f"{here} needs every column to have a name of its own, and has several named {', '.join(doubled)}"
+        )
+    return made
+
+
+def arrow_schema(schema: "StructType") -> Any:
+    """The same in Arrow, exactly as Spark expects it of Python."""
+    return _types().to_arrow_schema(schema, timezone="UTC")
+
+
+def _types() -> Any:
+    return import_module("pyspark.sql.pandas.types")

@@ -1,0 +1,132 @@
+"""Columns of a given type: what is kept, and what is refused because something of it would be lost."""
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapters.arrow import exact_array
+
+AT = dt.datetime(2020, 1, 2, 3, 4, 5, 6000, dt.UTC)
+FINE = AT.replace(microsecond=6, tzinfo=None)
+NIGHT = dt.datetime.combine(AT, dt.time())
+NOON = NIGHT.replace(hour=12)
+INTS, FLOATS = pa.list_(pa.int8()), pa.list_(pa.float64())
+STRUCT = pa.struct([("n", pa.int8()), ("x", pa.float64())])
+MAP = pa.map_(pa.string(), pa.float64())
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (1.5, pa.int32()),
+        (Decimal("1.5"), pa.int64()),
+        (Fraction(3, 2), pa.int64()),
+        (np.float32(1.5), pa.int64()),
+        (True, pa.int8()),
+        (np.True_, pa.int8()),
+        (True, pa.float64()),
+        (np.True_, pa.float32()),
+        (1e300, pa.float32()),
+        (-70_000.0, pa.float16()),
+        (1.5, pa.decimal128(5, 2)),
+        (Decimal("1.234"), pa.decimal128(5, 2)),
+        (Decimal("0.1"), pa.float64()),
+        (2**53 + 1, pa.float64()),
+        (5, pa.date32()),
+        (1.0, pa.date64()),
+        (NOON, pa.date32()),
+        (1.5, pa.timestamp("us")),
+        (FINE, pa.timestamp("ms")),
+        (FINE.time(), pa.time32("s")),
+        (dt.timedelta(microseconds=5), pa.duration("ms")),
+        (1.5, pa.duration("us")),
+        ([1, 1.5], INTS),
+        ([1.5, True], FLOATS),
+        ([[1], [1.5]], pa.list_(INTS)),
+        (np.array([1.5, 2.0]), INTS),
+        ([1e300], pa.list_(pa.float32())),
+        ({"n": 1.5}, STRUCT),
+        ((1.5, 2.0), STRUCT),
+        ({"x": True}, STRUCT),
+        ({"n": 1, "more": 2}, STRUCT),
+        ({"a": True}, MAP),
+        ([("a", True)], MAP),
+        (1.5, pa.dictionary(pa.int8(), pa.int64())),
+    ],
+    ids=str,
+)
+def test_what_would_be_lost_is_refused(value, kind):
+    """Alone, and among others."""
+    for values in ([value], [None, value], (value, None)):
+        with pytest.raises((ValueError, TypeError)):
+            exact_array(values, kind)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "kept"),
+    [
+        ([None, 2.0, Decimal(3), np.int8(4)], pa.int32(), [None, 2, 3, 4]),
+        ([1, 0.5, np.float64(2.5), None], pa.float64(), [1.0, 0.5, 2.5, None]),
+        ([float("inf"), 0.5, 2**20, None], pa.float32(), [float("inf"), 0.5, 2.0**20, None]),
+        ([NIGHT, dt.date(2020, 1, 3)], pa.date32(), [dt.date(2020, 1, 2), dt.date(2020, 1, 3)]),
+        ([AT, None], pa.timestamp("ms", "UTC"), [AT, None]),
+        ([5000, AT.time()], pa.time64("us"), [dt.time(0, 0, 0, 5000), AT.time()]),
+        ([[1, 2], (3,), None, [], np.array([4], np.int8)], INTS, [[1, 2], [3], None, [], [4]]),
+        ([{"n": 1}, None, {}], STRUCT, [{"n": 1, "x": None}, None, {"n": None, "x": None}]),
+        ([(2, 0.5), None], STRUCT, [{"n": 2, "x": 0.5}, None]),
+        ([{"a": 1}, None, [("b", 0.5)]], MAP, [[("a", 1.0)], None, [("b", 0.5)]]),
+        (["x", None], pa.dictionary(pa.int8(), pa.string()), ["x", None]),
+    ],
+    ids=str,
+)
+def test_what_fits_is_kept(values, kind, kept):
+    """Whatever type of Python it is of."""
+    array = exact_array(values, kind)
+    assert array.type == kind
+    assert array.to_pylist() == kept
+
+
+@pytest.mark.parametrize("values", [[1.5, True], [dt.date(2020, 1, 1), NOON]], ids=str)
+def test_a_type_that_is_found_loses_nothing_either(values):
+    """A column takes its type by the first, and the others as they are or not at all."""
+    with pytest.raises(ValueError, match="truth value|time of day"):
+        exact_array(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0.5, 1e300], pa.float32()),
+        ([True], pa.int8()),
+        ([2], pa.bool_()),
+        ([1.25], pa.decimal128(5, 1)),
+        ([NOON], pa.date32()),
+        ([FINE], pa.timestamp("ms")),
+        ([1.5], pa.int64()),
+    ],
+    ids=str,
+)
+def test_a_column_is_cast_without_loss(values, kind):
+    """An Arrow column is refused where its values would be."""
+    with pytest.raises(ValueError, match=r"\w"):
+        exact_array(pa.array(values), kind)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "kept"),
+    [
+        ([0.1, float("inf"), None], pa.float32(), [np.float32(0.1).item(), float("inf"), None]),
+        ([1.5, None], pa.decimal128(5, 1), [Decimal("1.5"), None]),
+        ([NIGHT, None], pa.date32(), [dt.date(2020, 1, 2), None]),
+        ([2.0], pa.int8(), [2]),
+        ([None], pa.bool_(), [None]),
+    ],
+    ids=str,
+)
+def test_a_column_is_cast(values, kind, kept):
+    """Nulls, too."""
+    assert exact_array(pa.array(values), kind).to_pylist() == kept
