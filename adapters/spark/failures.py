@@ -52,6 +52,11 @@ def unlogged() -> Generator[None, None, None]:
             logger.removeFilter(elsewhere)
 
 
+def first_line(exc: BaseException) -> str:
+    """What an exception of Spark's says at first: the parser's begin with an empty line."""
+    return str(exc).strip().partition("\n")[0]
+
+
 def essence(text: str) -> str:
     """The lines of a message of Spark's that are about the user's program."""
     kept: list[str] = []

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.arrow import pyarrow
 from adapters.spark.errors import SparkMissing
+from adapters.spark.failures import first_line
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
 
@@ -34,8 +35,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None) -> "Stru
         else:
             made = schema
     except PySparkException as exc:
-        told = str(exc).partition("\n")[0]
-        raise CompositionError(f"{here} cannot read the schema {schema!r}: {told}") from None
+        raise CompositionError(f"{here} cannot read the schema {schema!r}: {first_line(exc)}") from None
     if not isinstance(made, StructType) or not made.fields:
         raise CompositionError(
             f"{here} needs its columns as a schema, 'id BIGINT, name STRING', a StructType or a pyarrow.Schema, and "

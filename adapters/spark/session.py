@@ -57,6 +57,9 @@ def session(
     seconds. Python workers on this machine run this program's Python. Python's own handler of Ctrl-C is left in place:
     a stream cancels its own jobs.
 
+    What a failed job raises in Python is not logged as well: failures of its tasks (nor of those that Spark tries again
+    with success), of its writes, and what tasks say that are killed with it.
+
     - `log_level` is Java's: "ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL" or "OFF"; an active session's
       is changed, too.
     - `event_log` is a folder, made if need be, or a URI, for the file from which Spark's history server shows what was.

@@ -4,15 +4,17 @@ import pickle
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+import attrs
 from typing_extensions import TypeVar
 
-from adapters.arrow import As
+from adapters.arrow import As, shape_argument
 from adapters.spark.executing.function import on_executors, time_column
 from adapters.spark.reading import from_dataframe
-from pullstream.blueprint import Source, sync_argument
-from pullstream.pipe import pipe
+from adapters.spark.reading.partitions import Retry
+from adapters.spark.refusals import in_the_name_of, refused
+from pullstream.blueprint import Blueprint, Module, Source, Transformer, sync_argument
 from pullstream.time.fold import Fold, fold_argument
 from pullstream.time.reduce import reduce_by_key as reduced
 from pullstream.transformers.expand import flat_map, map_batches
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
-_TIME, _PART = "time", "part"
+_NAME = "reduce_by_key"
+_PART = "__pullstream_states__"
 
 
 def reduce_by_key(
@@ -33,7 +36,10 @@ def reduce_by_key(
     *,
     time: "str | Column | None" = None,
     as_: As = "rows",
-    **options: Any,
+    since: Hashable = None,
+    retry: Retry = "fail",
+    host: str | None = None,
+    port: int = 0,
 ) -> Source[tuple[K, R]]:
     """Fold a DataFrame's rows for each key and time, on the executors, and merge on the driver as times complete.
 
@@ -51,39 +57,54 @@ def reduce_by_key(
     A time is complete when every partition has passed it, so where there are more partitions than Spark runs at once,
     that is when the last of them are running (`df.coalesce(n)` makes fewer). An executor keeps the states of one time,
     the driver those of the times that are not complete. States are pickled. `as_` is what `key` and `fold` are given;
-    further options are those of `from_dataframe`, as `since` or `retry`.
+    `since` (the least time, if it is known), `retry`, `host` and `port` are those of `from_dataframe`.
 
     Raises:
         CompositionError: the fold has no `merge`, the time cannot be one, or the functions cannot be pickled.
     """
-    sync_argument("reduce_by_key", "key", key, "a key is computed at once")
-    fold_argument("reduce_by_key", fold)
+    shape_argument(_NAME, as_)
+    sync_argument(_NAME, "key", key, "a key is computed at once")
+    fold_argument(_NAME, fold)
+    if fold.merge is None:
+        raise refused(
+            _NAME,
+            "got a fold that says nothing of how the states of two parts become one; give it Fold(..., merge=lambda "
+            "state, other: ...)",
+        )
+    if since is not None and time is None:
+        raise refused(_NAME, f"got since={since!r}, and no time= whose least it could be")
     merging = fold.merging()
-    column = time_column(df, time)
-    parts = on_executors(
-        reduced(key, fold.partial()),
-        map_batches(_packed),
-        schema=_schema(df, column),
-        time=None if column is None else column.alias(_TIME),
-        as_=as_,
-    )
-    frame = df.transform(parts)
-    if column is not None:
-        options = {"time": _TIME, "clock": "partition", **options}
-    source: Source[Any] = from_dataframe(frame, as_="tuples", **options)
+    with in_the_name_of(_NAME):
+        found = time_column(df, time)
+        if df.isStreaming:
+            raise refused(_NAME, "reads a DataFrame that has an end, and got a streaming one")
+        name, column = found or (None, None)
+        folded: Transformer[Any, Any] = Transformer(
+            (*reduced(key, fold.partial()).modules, *_renamed(map_batches(_packed), _NAME))
+        )
+        parts = on_executors(folded, schema=_schema(df, name, column), time=column, as_=as_)
+        frame = df.transform(attrs.evolve(parts, module=_NAME))
+        clock: Literal["partition"] | None = None if name is None else "partition"
+        source = from_dataframe(
+            frame, time=name, as_="tuples", clock=clock, since=since, retry=retry, host=host, port=port
+        )
     states: Fold[Any, Any] = Fold(merging.initial, partial(_merged, merging.step), merging.finish)
-    merged: Source[Any] = pipe(source, flat_map(_pairs), reduced(_key, states))
-    return cast("Source[tuple[K, R]]", merged)
+    # Of the same stream, and yet names by which they can be told from the one that gives the results.
+    reading = (*_renamed(source, f"{_NAME}[executors]"), *_renamed(flat_map(_pairs), f"{_NAME}[states]"))
+    return cast("Source[tuple[K, R]]", Source((*reading, *reduced(_key, states).modules)))
 
 
-def _schema(df: "DataFrame", column: "Column | None") -> Any:
+def _renamed(blueprint: Blueprint, name: str) -> tuple[Module, ...]:
+    return tuple(attrs.evolve(module, name=name) for module in blueprint.modules)
+
+
+def _schema(df: "DataFrame", name: str | None, column: "Column | None") -> Any:
     from pyspark.sql.types import BinaryType, StructField, StructType  # noqa: PLC0415 - an optional dependency
 
     part = StructField(_PART, BinaryType(), nullable=False)
-    if column is None:
+    if name is None or column is None:
         return StructType([part])
-    (field,) = df.select(column.alias(_TIME)).schema.fields
-    return StructType([field, part])
+    return StructType([StructField(name, df.select(column).schema.fields[0].dataType), part])
 
 
 def _packed(pairs: Sequence[tuple[Any, Any]]) -> list[bytes]:

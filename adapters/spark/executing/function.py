@@ -9,9 +9,11 @@ from adapters.arrow import As, shape_argument
 from adapters.spark.errors import SparkMissing
 from adapters.spark.executing.partition import Plan
 from adapters.spark.executing.shipping import pickled, shipped
-from adapters.spark.failures import unlogged
+from adapters.spark.failures import first_line, unlogged
+from adapters.spark.reading.query import STOPPED, stands
+from adapters.spark.refusals import refused
 from adapters.spark.schemas import arrow_schema, spark_schema
-from pullstream.blueprint import Blueprint, Module, Site, Transformer
+from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice
 from pullstream.errors import CompositionError
 from pullstream.pipe import pipe
 
@@ -33,6 +35,8 @@ class OnExecutors:
     by: "tuple[str | Column, ...]"
     as_: As
     site: Site
+    module: str = "on_executors"
+    """By which name failures go."""
 
     def __repr__(self) -> str:
         return f"on_executors({', '.join(map(str, self.modules))})"
@@ -60,6 +64,7 @@ class OnExecutors:
             None if time is None else time[0],
             arrow_schema(schema),
             {name: place for name, place in given.items() if name in schema.names},
+            self.module,
         )
         arranged = frame.arranged([column for _, column in keys], [column for _, column in marks])
         return cast("Any", arranged).mapInArrow(shipped(pickled(self.modules, plan)), schema)
@@ -127,15 +132,16 @@ def _composed(transformers: Sequence[object], site: Site) -> tuple[Module, ...]:
             kind = f"a {part.kind}" if isinstance(part, Blueprint) else "no module"
             raise CompositionError(
                 f"on_executors() at {site} runs transformers between a DataFrame's rows and a DataFrame's rows; part "
-                f"{number + 1}, {part!r}, is {kind}"
+                f"{number + 1}, {part!r}, is {kind}{advice('on_executors', part)}"
             )
     composed: Blueprint = cast("Any", pipe)(*transformers)
     return composed.modules
 
 
-def time_column(df: "DataFrame", time: "str | Column | None") -> "Column | None":
-    """A DataFrame's time, checked."""
-    return None if time is None else _Frame(df).column("time", time, _TIMES)[1]
+def time_column(df: "DataFrame", time: "str | Column | None") -> "tuple[str, Column] | None":
+    """The name of a DataFrame's time, and the time itself, both checked."""
+    frame = _Frame(df)
+    return None if time is None else frame.column("time", time, _TIMES)
 
 
 class _Frame:
@@ -148,6 +154,8 @@ class _Frame:
             raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
         if not isinstance(df, DataFrame):
             raise _refusal(f"needs a Spark DataFrame, and got {df!r} ({type(df).__name__})")
+        if not stands(df.sparkSession):
+            raise _refusal(f"got a DataFrame, and {STOPPED}")
         self.df = df
 
     def column(self, option: str, given: Any, kinds: frozenset[str]) -> "tuple[str, Column]":
@@ -170,7 +178,7 @@ class _Frame:
             if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
                 columns = ", ".join(self.df.columns)
                 raise _refusal(f"has no column for {option}={given!r}; its columns are {columns}") from None
-            raise _refusal(f"cannot use {option}={given!r}: {str(exc).strip().partition(chr(10))[0]}") from None
+            raise _refusal(f"cannot use {option}={given!r}: {first_line(exc)}") from None
         kind = field.dataType.simpleString()
         if kind.partition("(")[0] not in kinds | ({"decimal"} if option == "by" else set()):
             names = "a DATE, a TIMESTAMP, a whole number or a STRING" + (
@@ -195,4 +203,4 @@ class _Frame:
 
 
 def _refusal(what: str) -> CompositionError:
-    return CompositionError(f"on_executors() at {Site.here()} {what}")
+    return refused("on_executors", what)

@@ -49,6 +49,7 @@ class Plan:
     time: str | None
     schema: Any
     given: dict[str, int]
+    module: str = "on_executors"
 
 
 Results: TypeAlias = Generator[RecordBatch, None, BaseException | None]
@@ -173,12 +174,13 @@ class Partition:
     async def _main(self) -> None:
         plan = self._plan
         told = Module("told", Told, (), site=plan.site)
+        # What reads goes by the name under which the user knows it.
         if plan.keys:
-            keys = Module("keys", Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
+            keys = Module(plan.module, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
             source: Source[Portion] = Source((keys, *flatten().modules))
         else:
-            source = Source((Module("rows", Rows, (self._cursor,), site=plan.site), *plan.modules, told))
-        sink: Sink[Portion, None] = Sink((Module("on_executors", self._hand_over, site=plan.site),))
+            source = Source((Module(plan.module, Rows, (self._cursor,), site=plan.site), *plan.modules, told))
+        sink: Sink[Portion, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
         self._scope = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._started.set()

@@ -36,8 +36,8 @@ def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[Record
             raise ModuleNotFoundError(
                 f"{exc} on this executor ({sys.executable}). "
                 + (
-                    "on_executors runs blueprints in Spark's Python workers: install pullstream in the Python that "
-                    "they run (PYSPARK_PYTHON), or send it there with spark.send_packages(session)"
+                    "Blueprints run there in Spark's Python workers: install pullstream in the Python that they run "
+                    "(PYSPARK_PYTHON), or send it there with spark.send_packages(session)"
                     if ours
                     else "Install it in the Python that Spark's workers run (PYSPARK_PYTHON), or, if it is a module of "
                     "your own, send it there with session.addArtifacts(path, pyfile=True)"

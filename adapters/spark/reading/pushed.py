@@ -119,7 +119,7 @@ class PushedSource(Beside[Any]):
                 raise
             raise CannotListen(
                 f"{self.seat}, cannot listen at {host}:{port} for what executors send ({exc}): name a "
-                f'host= of this machine and a port= that is free, or say route="ordered"'
+                f"host= of this machine and a port= that is free"
             ) from exc
         if self._clocks:
             self.seat.holders = self._holders

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from adapters.spark.errors import JobCancelled, SparkJobError
@@ -18,9 +18,20 @@ RETRY_SECONDS = 0.05
 """How soon a cancellation is repeated while a call is under way: Spark forgets one that falls between two jobs."""
 
 
+STOPPED = "its session was stopped: take another, as spark.session(), and make the DataFrame anew with it"
+
+
 def is_connect(used: "DataFrame | SparkSession") -> bool:
     """Whether a DataFrame or a session belongs to Spark Connect."""
     return type(used).__module__.startswith("pyspark.sql.connect")
+
+
+def stands(session: "SparkSession") -> bool:
+    """Whether a session has not been stopped."""
+    if is_connect(session):
+        return not cast("Any", session).is_stopped
+    # A context that was stopped has no Java side.
+    return session.sparkContext._jsc is not None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 class Query:
@@ -96,26 +107,24 @@ class _Context:
     """A classic session, whose jobs are cancelled by their tags."""
 
     def __init__(self, session: "SparkSession") -> None:
+        self._session = session
         self._context = session.sparkContext
 
     @contextmanager
     def tagged(self, tag: str) -> Generator[None, None, None]:
-        if not self._stands():
-            raise SparkJobError("Spark could not do the job: its session was stopped", "")
+        if not stands(self._session):
+            raise SparkJobError(f"Spark could not do the job: {STOPPED}", "")
         self._context.addJobTag(tag)
         try:
             yield
         finally:
-            if self._stands():
+            if stands(self._session):
                 self._context.removeJobTag(tag)
 
     def cancel(self, tag: str) -> None:
-        if self._stands():
+        # One that was stopped has stopped its jobs.
+        if stands(self._session):
             self._context.cancelJobsWithTag(tag)
-
-    def _stands(self) -> bool:
-        # A context that was stopped (it has then no Java side) has stopped its jobs.
-        return self._context._jsc is not None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 class _Client:
@@ -134,7 +143,7 @@ class _Client:
 
     def cancel(self, tag: str) -> None:
         # One that was stopped has ended its operations.
-        if not self._session.is_stopped:
+        if stands(self._session):
             self._session.interruptTag(tag)
 
 

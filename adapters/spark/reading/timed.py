@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import attrs
 
 from adapters.spark.errors import SparkMissing
-from adapters.spark.failures import unlogged
-from adapters.spark.reading.query import is_connect
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
+from adapters.spark.failures import first_line, unlogged
+from adapters.spark.reading.query import STOPPED, is_connect, stands
+from adapters.spark.refusals import refused
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from pullstream.errors import CompositionError
 
 TIME = "__pullstream_time__"
 """The name of the column that carries a row's time, last of all, on its way to the driver."""
@@ -87,7 +88,7 @@ def _with_time(df: "DataFrame", column: "Column", shown: str) -> "tuple[DataFram
     except AnalysisException as exc:
         if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             raise refusal(f"has no column for time={shown}; its columns are {', '.join(df.columns)}") from None
-        raise refusal(f"cannot use time={shown}: {str(exc).partition(chr(10))[0]}") from None
+        raise refusal(f"cannot use time={shown}: {first_line(exc)}") from None
 
 
 def check_packages() -> None:
@@ -104,6 +105,8 @@ def _check_frame(df: Any) -> None:
 
     if not isinstance(df, DataFrame):
         raise refusal(f"needs a Spark DataFrame, and got {df!r} ({type(df).__name__})")
+    if not stands(df.sparkSession):
+        raise refusal(f"got a DataFrame, and {STOPPED}")
     if df.isStreaming:
         raise refusal("reads a DataFrame that has an end, and got a streaming one")
     doubled = sorted({name for name in df.columns if df.columns.count(name) > 1})
@@ -127,6 +130,6 @@ def _column(df: "DataFrame", time: Any) -> "tuple[Column, str]":
     raise refusal(f"needs the name of a column, or a column expression, as its time, and got {time!r}")
 
 
-def refusal(what: str) -> CompositionError:
+def refusal(what: str) -> "CompositionError":
     """The error for what from_dataframe cannot be given."""
-    return CompositionError(f"from_dataframe() at {Site.here()} {what}")
+    return refused("from_dataframe", what)

@@ -57,8 +57,8 @@ def pushing(host: str, port: int, token: bytes, counted: "Accumulator[list[Any]]
             connection = socket.create_connection((host, port), timeout=20)
         except OSError as exc:
             raise RuntimeError(
-                f"this executor cannot reach the driver at {host}:{port} ({exc}): give from_dataframe a host= and a "
-                f'port= that it can reach, or say route="ordered"'
+                f"this executor cannot reach the driver at {host}:{port} ({exc}): give a host= and a port= "
+                f"that it can reach"
             ) from exc
         with connection:
             connection.settimeout(None)

@@ -44,6 +44,22 @@ session.stop()
 """
 
 
+FAILING = """
+import sys
+from adapters import spark
+
+session = spark.session()
+try:
+    session.range(4).selectExpr("raise_error('row 3 is bad')").write.parquet(sys.argv[1])
+except Exception as exc:
+    print("row 3 is bad" in str(exc))
+log = session._jvm.org.apache.logging.log4j.LogManager.getLogger
+log("org.apache.spark.storage.ShuffleBlockFetcherIterator").error("Error occurred while fetching local blocks, null")
+log("org.apache.spark.storage.ShuffleBlockFetcherIterator").error("Error occurred while fetching local blocks")
+session.stop()
+"""
+
+
 @pytest.fixture
 def no_java(tmp_path):
     """An environment as on a fresh machine: everything the shell needs, and no Java; its caches are thrown away."""
@@ -60,9 +76,9 @@ def no_java(tmp_path):
     return environ
 
 
-def python(program, environ=None):
+def python(program, environ=None, *args):
     return subprocess.run(
-        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", program, *args], env=environ, capture_output=True, text=True, check=False, timeout=120
     )
 
 
@@ -75,6 +91,15 @@ class TestStart:
         done = python(START, no_java)
         assert (done.stdout, done.stderr) == ("1000 True\n", "")
         assert list((tmp_path / "cache" / "pullstream").glob("java-*/bin/java"))
+
+    def test_what_only_repeats_an_exception_is_not_logged(self, tmp_path):
+        """A write that fails raises what Java would show in a hundred lines; a killed task's read says nothing."""
+        done = python(FAILING, None, str(tmp_path / "out"))
+        assert done.stdout == "True\n"
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
+        assert [line.partition("Spark ")[2] for line in lines] == [
+            "ERROR ShuffleBlockFetcherIterator: Error occurred while fetching local blocks"
+        ]
 
     def test_nothing_is_loaded_before_it_is_used(self):
         """Importing the adapter costs no import of pyspark, pyarrow or pandas."""

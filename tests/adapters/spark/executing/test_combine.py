@@ -92,16 +92,62 @@ def test_batches_are_folded_as_well(frame):
     assert [result for _, result in found] == [("all", 1000)] * DAYS
 
 
-def test_a_fold_that_cannot_be_merged_is_refused(frame):
-    """When composing, with what to do."""
-    with pytest.raises(ps.CompositionError, match=r"test_combine\.py:\d+.*merge="):
-        spark.reduce_by_key(frame, by_k, ps.Fold(int, lambda n, _: n + 1), time="day")
-    with pytest.raises(ps.CompositionError, match="has no column for time='dya'"):
-        spark.reduce_by_key(frame, by_k, ps.agg.count(), time="dya")
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"fold": ps.Fold(int, lambda n, _: n + 1)}, "give it Fold(..., merge="),
+        ({"fold": "count"}, "needs a Fold"),
+        ({"key": "k"}, "needs a callable as its key"),
+        ({"df": [1]}, "needs a Spark DataFrame, and got [1] (list)"),
+        ({"df": [1], "time": None}, "needs a Spark DataFrame, and got [1] (list)"),
+        ({"time": "dya"}, "has no column for time='dya'; its columns are id, day, k"),
+        ({"as_": "dict"}, "got as_='dict'"),
+        ({"time": None, "since": 3}, "got since=3, and no time="),
+        ({"since": 3}, "got since=3, and its times are of type date"),
+        ({"retry": "twice"}, "got retry='twice': it is 'fail' or 'buffer'"),
+        ({"port": -1}, "needs a whole number below 65536 as its port"),
+    ],
+    ids=str,
+)
+def test_what_it_cannot_use_is_refused_in_its_own_name(wrong, told, frame):
+    """When composing, with what to do; the user has called none of the modules that it is made of."""
+    given = {"df": frame, "key": by_k, "fold": ps.agg.count(), "time": "day", **wrong}
+    with pytest.raises(ps.CompositionError) as caught:
+        spark.reduce_by_key(**given)
+    assert str(caught.value).startswith(f"reduce_by_key() at {__file__}:")
+    assert told in str(caught.value)
+
+
+def test_a_stream_is_refused_in_its_own_name(session):
+    """One without end, sorted or not."""
+    stream = session.readStream.format("rate").load()
+    for time in (None, "timestamp"):
+        with pytest.raises(ps.CompositionError, match=r"^reduce_by_key\(\) at .* got a streaming one$"):
+            spark.reduce_by_key(stream, by_k, ps.agg.count(), time=time)
 
 
 def test_a_failure_of_the_keys_function_is_the_users(frame):
-    """With its type and where it was."""
+    """With its type and where it was, and no module that the user has not called."""
     with pytest.raises(spark.SparkJobError, match="by zero") as caught:
         results(spark.reduce_by_key(frame, lambda row: 1 // (row.id - 77), ps.agg.count(), time="day"))
     assert caught.value.raised == "ZeroDivisionError"
+    said = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert "raised in reduce_by_key, composed at" in said
+    assert "raised in reduce_by_key[executors], composed at" in said
+    assert "from_dataframe" not in said
+
+
+def test_a_row_without_a_time_is_named_by_the_times_own_column(session):
+    """And not by a column that nobody has written."""
+    frame = session.sql("SELECT * FROM VALUES (1, 'a'), (NULL, 'b') AS t(`the.day`, k)")
+    with pytest.raises(spark.SparkJobError, match=r"1 of the next \d rows have no time: the\.day is null") as caught:
+        results(spark.reduce_by_key(frame, by_k, ps.agg.count(), time="the.day"))
+    assert "raised in reduce_by_key, composed at" in str(caught.value)
+
+
+def test_a_state_that_cannot_be_pickled_is_its_own_failure(frame):
+    """The states travel; what does that is no module of the user's."""
+    fold = ps.Fold(lambda: (n for n in ()), lambda state, _: state, merge=lambda state, _: state)
+    with pytest.raises(spark.SparkJobError, match="cannot pickle 'generator' object") as caught:
+        results(spark.reduce_by_key(frame, by_k, fold, time="day"))
+    assert "raised in reduce_by_key, composed at" in str(caught.value)

@@ -148,6 +148,18 @@ class TestEndings:
         with pytest.raises(spark.SparkJobError, match="touched"):
             ps.run(ps.pipe(source, ps.collect()))
 
+    def test_a_frame_whose_session_was_stopped_is_refused(self, session, days, monkeypatch):
+        """When composing, with what to do, by everything that takes one; Spark itself says nothing at all."""
+        made = spark.on_executors(ps.map(str), schema="a string")
+        monkeypatch.setattr(session.sparkContext, "_jsc", None)
+        for name, compose in (
+            ("from_dataframe", lambda: spark.from_dataframe(days, time="day")),
+            ("on_executors", lambda: made(days)),
+            ("reduce_by_key", lambda: spark.reduce_by_key(days, str, ps.agg.count(), time="day")),
+        ):
+            with pytest.raises(ps.CompositionError, match=rf"^{name}\(\) at .* its session was stopped: take another"):
+                compose()
+
     def test_taking_a_few_leaves_nothing_running(self, session, days, seconds_until_idle):
         """A stream that has enough ends its job, and the session works on."""
         rows = ps.run(ps.pipe(spark.from_dataframe(days, time="day"), ps.take(3), ps.collect()))
