@@ -21,7 +21,7 @@ from adapters.files.reading.options import (
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, arrow_types, missing_columns, unique
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
-from adapters.files.reading.tables import Sieve
+from adapters.files.reading.tables import Sieve, uncounted
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
@@ -53,7 +53,9 @@ class Csv(Format):
             names, head = self._head(file, head, parts, quote)
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
-            sieve = Sieve(file, partial(self._parse, names, parts, agreed), raw.stop.look, quote, parts.strict)
+            sieve = Sieve(
+                file, partial(self._parse, names, parts, agreed), raw.stop.look, quote, parts.strict, names=names
+            )
             body = self._skipped(chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
@@ -147,7 +149,7 @@ class _Options:
             row.decode()
             return self._names(row)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
-            raise FileReadError(file.path, f"has no header that can be read: {exc}", line) from None
+            raise FileReadError(file.path, f"has no header that can be read: {uncounted(exc)}", line) from None
 
     def _names(self, row: bytes) -> list[str]:
         read = self._csv.ReadOptions(autogenerate_column_names=self._headless)

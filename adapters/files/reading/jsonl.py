@@ -31,7 +31,7 @@ from adapters.files.reading.pieces import (
 )
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
-from adapters.files.reading.tables import Sieve
+from adapters.files.reading.tables import Sieve, uncounted
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
@@ -191,7 +191,7 @@ class Tables(Format):
         try:
             return parse(b"\n".join(good)) if good else pa.table({})
         except pa.ArrowException as exc:
-            told = f"has lines that do not go together: {exc}; say schema=, choose columns=, or read it as_='dicts'"
+            told = f"has lines that do not go together: {uncounted(exc)}; say schema=, choose columns=, or as_='dicts'"
             raise FileReadError(file.path, told) from None
 
     def _wanted(self, line: bytes, given: Mapping[str, Any]) -> bytes | None:

@@ -1,5 +1,6 @@
 """Lines that become Arrow tables: parsed block by block with the same types, and the bad ones found."""
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +16,9 @@ from adapters.files.reading.streams import Stream
 WIDTH: Final = 2
 """How many blocks are parsed at once."""
 
+_COUNTED = re.compile(r"^((?:CSV parse error|In CSV column #(\d+)): )Row #\d+: | in row \d+$")
+"""Where pyarrow numbers a row, in what it was given of the file, and a column."""
+
 Parse = Callable[[bytes], Any]
 """Makes a table of whole lines; raises if one of them cannot be parsed, or does not fit."""
 
@@ -23,9 +27,17 @@ class Sieve:
     """Parses blocks at once and, where that fails, finds the lines that are bad by halving."""
 
     def __init__(
-        self, file: File, parse: Parse, look: Callable[[], None], quote: bytes | None, strict: bytes | None
+        self,
+        file: File,
+        parse: Parse,
+        look: Callable[[], None],
+        quote: bytes | None,
+        strict: bytes | None,
+        *,
+        names: Sequence[str] = (),
     ) -> None:
         self._file = file
+        self._names = names
         self._parse = parse
         self._look = look
         self._quote = quote
@@ -112,23 +124,34 @@ class Sieve:
             yield from self._sieved(rows, lines, begin, middle, start)
             yield from self._sieved(rows, lines, middle, end, start)
             return
-        error = FileReadError(self._file.path, _told(problem), lines[begin])
-        error.__cause__ = problem
-        yield Bad(rows[begin].rstrip(b"\r\n"), error, start)
+        # pyarrow's own error is not its cause: it would be shown as well, with other numbers.
+        yield Bad(rows[begin].rstrip(b"\r\n"), FileReadError(self._file.path, self._told(problem), lines[begin]), start)
+
+    def _told(self, problem: Exception) -> str:
+        if isinstance(problem, UnicodeDecodeError):
+            return problem_of(problem)
+        return f"{uncounted(problem, self._names)}{_advice(str(problem), csv=bool(self._names))}"
 
 
-def _told(problem: Exception) -> str:
-    if isinstance(problem, UnicodeDecodeError):
-        return problem_of(problem)
-    return f"{problem_of(problem)}{_advice(str(problem))}"
+def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:
+    """What pyarrow says of a line, without its number of the row, and with the column's name."""
+
+    def named(found: re.Match[str]) -> str:
+        start, column = found.groups()
+        return (start or "") if column is None else f"the column {names[int(column)]!r}: "
+
+    return _COUNTED.sub(named, problem_of(problem))
 
 
-def _advice(text: str) -> str:
+def _advice(text: str, *, csv: bool) -> str:
     if "invalid UTF8" in text or "invalid UTF-8" in text:
         return "; say encoding=, or on_error="
     if "conversion error" in text or "changed from" in text:
-        return "; the first block of the first file says which types columns have, unless schema= does"
-    if "quote" in text:
+        return (
+            "; the first block of the first file says which types columns have, unless schema= does: name the type "
+            "there, or say on_error="
+        )
+    if csv and "quote" in text:
         return "; values with line breaks need ParseOptions(newlines_in_values=True)"
     if "Expected" in text and "columns" in text:
         return "; look at delimiter and quotes, or say on_error="

@@ -26,8 +26,8 @@ def test_a_row_of_too_many_fields(put, failing):
 
     assert got == [(1, 2), (3, 4)]
     assert (error.path, error.line) == (str(path), 4)
-    assert str(error).startswith(f"{path}:4: CSV parse error: ")
-    assert "Expected 2 columns, got 3: 5,6,7; look at delimiter and quotes, or say on_error=" in str(error)
+    told = "CSV parse error: Expected 2 columns, got 3: 5,6,7; look at delimiter and quotes, or say on_error="
+    assert str(error) == f"{path}:4: {told}"
     assert "read_csv, composed at" in error.__notes__[0]
 
 
@@ -86,6 +86,50 @@ def test_a_value_that_does_not_fit_later(put, failing):
     assert got == [(1,), (2,), (3,)]
     assert error.line == 5
     assert "unless schema= does" in str(error)
+
+
+@pytest.mark.parametrize("size", [4, 4 << 20])
+def test_what_is_wrong_with_a_value_names_its_line_and_column_once(size, put, failing):
+    """The line is the file's, and the column goes by its name; pyarrow's own numbers of both are not shown."""
+    path = put("a.csv", "x,y,z\n" + "1,2,3\n" * 500 + "4,In CSV column #1: Row #7: 5,6\n")
+    source = files.read_csv(path, columns=["z", "y"], schema={"z": "int64", "y": "int64"}, block_size=size)
+
+    _, error = failing(source, files.FileReadError)
+
+    wrong = "invalid value 'In CSV column #1: Row #7: 5'"
+    assert str(error).startswith(f"{path}:502: the column 'y': CSV conversion error to int64: {wrong}; ")
+    assert error.__cause__ is None
+
+
+def test_what_is_wrong_with_an_object_names_its_line_once(put, failing):
+    """Also where lines of JSON become a table."""
+    path = put("a.jsonl", '{"x": 1}\n' * 500 + '{"x": "1"}\n')
+
+    _, error = failing(files.read_jsonl(path, as_="rows", schema={"x": "int64"}), files.FileReadError)
+
+    assert str(error).startswith(f"{path}:501: JSON parse error: Column(/x) changed from number to string; ")
+
+    _, error = failing(files.read_jsonl(path, as_="rows"), files.FileReadError)
+
+    assert "do not go together: JSON parse error: Column(/x) changed from number to string; say schema=" in str(error)
+
+
+def test_a_long_value_is_told_in_part(put, failing):
+    """Nobody reads a megabyte in a message."""
+    _, error = failing(
+        files.read_csv(put("a.csv", f"x\n1\n{'9a' * 100_000}\n"), schema={"x": "int64"}), files.FileReadError
+    )
+
+    assert "invalid value '9a9a9a" in str(error)
+    assert len(error.problem) < 500
+
+
+def test_a_table_of_objects_gets_no_advice_for_csv(put, failing):
+    """Two objects in a line are wrong, and no option of CSV's helps."""
+    _, error = failing(files.read_jsonl(put("a.jsonl", '{"x": 1}{"x": 2}\n'), as_="rows"), files.FileReadError)
+
+    assert "the row does not end where the line does" in str(error)
+    assert "ParseOptions" not in str(error)
 
 
 @pytest.mark.parametrize("reader", [files.read_text, files.read_jsonl])
