@@ -151,10 +151,10 @@ def _advice(text: str, *, csv: bool) -> str:
             "; the first block of the first file says which types columns have, unless schema= does: name the type "
             "there, or say on_error="
         )
-    if csv and "quote" in text:
-        return "; values with line breaks need ParseOptions(newlines_in_values=True)"
     if "Expected" in text and "columns" in text:
         return "; look at delimiter and quotes, or say on_error="
+    if csv and "quote" in text:
+        return "; values with line breaks need ParseOptions(newlines_in_values=True)"
     if "unexpected field" in text:
         return "; name it in schema=, or choose columns="
     return ""
