@@ -70,8 +70,9 @@ class Movement(Waiter):
 
     @override
     def settled(self, tracker: Tracker) -> bool:
+        # What has ended moves no more, though what is above it may go on for others.
         return any(
-            seat.ending is not ending or tracker.frontier(seat.output) != frontier
+            seat.ending is not ending or (ending is Ending.RUNNING and tracker.frontier(seat.output) != frontier)
             for seat, ending, frontier in self._known
         )
 

@@ -4,6 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.engine.progress import Progress
 from timely import BEGINNING
 
 
@@ -21,6 +22,27 @@ async def test_a_frontier_is_watched_until_the_end(autojump_clock):
     assert seen[0] == [BEGINNING]
     assert seen[-1] == []
     assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]] == [[3], [5], [9]]
+
+
+async def test_watching_waits_while_one_of_several_sinks_goes_on(autojump_clock, monkeypatch):
+    """A sink that has had enough moves no more, whatever is above it."""
+    moved, waits = Progress.moved, []
+
+    async def counted(self, *given):
+        waits.append(given)
+        assert len(waits) < 50
+        await moved(self, *given)
+
+    monkeypatch.setattr(Progress, "moved", counted)
+
+    async def wait(_):
+        await trio.sleep(1)
+
+    slow = ps.pipe(ps.map_async(wait, 1), ps.drain())
+    pipeline = ps.pipe(ps.values(range(5), time=int), ps.tee(ps.first(), slow, lag=10))
+    async with pipeline.open(limit=1) as running:
+        seen = [list(frontier) async for frontier in running.progress.watch()]
+    assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]][-1] == [4]
 
 
 @pytest.mark.parametrize("how", ["fail", "abort"])
