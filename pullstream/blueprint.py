@@ -196,9 +196,11 @@ class Pipeline(Blueprint, Generic[R_co]):
         With `journal`, the path of a file, the run can be killed at any moment, and the next one with that journal goes
         on after the last time that all sinks had completed: sources are read again, and what is done is dropped. A sink
         may be given anew a time that it had not quite completed, so its effects replace what they were before. A run
-        that has come to its end does nothing again, and gives its result again. What has no times is all at one, and
-        begins anew until all of it is done. Times, and what modules keep beyond them, are pickled (the file is trusted
-        as the program is). One run at a time has a journal.
+        that has come to its end does nothing again, and gives its result again, unless the files that it read have
+        changed, which is refused. Nobody looks at what sinks have done: an output file that somebody deletes is not
+        written again, unless the journal goes with it. What has no times is all at one, and begins anew until all of it
+        is done. Times, and what modules keep beyond them, are pickled (the file is trusted as the program is). One run
+        at a time has a journal.
 
         >>> import trio, pullstream as ps
         >>> async def main():

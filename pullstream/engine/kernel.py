@@ -126,6 +126,16 @@ class Kernel(ABC, Generic[T]):
     def identity(self) -> object:
         """In a source: what tells the outside from what it was when a journal was begun, by `==`; it is pickled."""
 
+    async def unchanged(self) -> bool:
+        """In a source that an earlier run has come to the end of: whether it can tell that what was read is the same.
+
+        Called with a journal, before the run begins; the source is not read then.
+
+        Raises:
+            JournalError: it is not.
+        """
+        return self.identity() is not None
+
     def restore(self) -> None:
         """Take up what `memory` holds, before the run begins; called with a journal, where the module uses its memory.
 

@@ -28,6 +28,8 @@ from pullstream.errors import Abandoned, PullstreamError
 from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Summary, Target, TimelyError, Tracker
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pullstream.engine.shared import Run
     from pullstream.journal.memory import Memory
 
@@ -62,6 +64,11 @@ class Mirroring(Protocol):
 
 class Keeping(Protocol):
     """Who keeps the journal of a run."""
+
+    @property
+    def path(self) -> "Path":
+        """Where it is."""
+        ...
 
     def done(self, seat: Seat, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's output was complete before."""

@@ -38,6 +38,10 @@ class Finishing(Protocol):
         """What tells one state of the outside from another."""
         ...
 
+    async def unchanged(self) -> bool:
+        """Whether it can tell that what an earlier run read of it is the same."""
+        ...
+
     def finish(self) -> None:
         """Come to the end by itself."""
 

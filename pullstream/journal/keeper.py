@@ -12,14 +12,14 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Pipeline
 from pullstream.engine.lane import Lane
-from pullstream.engine.seat import Carries, Seat
+from pullstream.engine.seat import Carries, Ending, Seat
 from pullstream.engine.shared import Run
 from pullstream.engine.standstill import LOOKS_ON
 from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.fingerprint import difference, fingerprint
 from pullstream.journal.memory import Changes, Memory, pickled
-from pullstream.journal.store import Entry, Record, Store, unpickled
+from pullstream.journal.store import Entry, Record, Store, journal_path, unpickled
 from timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2
@@ -36,7 +36,7 @@ class Keeper:
     """The journal of one run."""
 
     def __init__(self, path: "str | PathLike[str]", pipeline: Pipeline[Any], run: Run) -> None:
-        self._path = path
+        self.path = journal_path(path)
         self._pipeline = pipeline
         self._run = run
         self._store: Store
@@ -46,8 +46,8 @@ class Keeper:
         self._written: dict[Seat, Frontiers] = {}
         """The same, as it is in the journal."""
         self._results: dict[Seat, bytes] = {}
-        self._for_now: set[Seat] = set()
-        """Sinks whose end is that of what there is now: a later run may have more for them."""
+        self._for_now: dict[Seat, list[Seat]] = {}
+        """Sinks, and the sources above them whose end is that of what there is now: a later run may have more."""
         self._finished: dict[Seat, tuple[bool, bytes | None]] = {}
         self._saved: dict[str, dict[int, dict[bytes, bytes]]] = {}
         self._memories: dict[Seat, Memory] = {}
@@ -72,17 +72,20 @@ class Keeper:
             JournalError: it is in use, damaged, or that of another pipeline or of other sources.
         """
         with trio.CancelScope(shield=True):
-            self._store = await in_thread(Store, self._path)
-            try:
+            self._store = await in_thread(Store, self.path)
+        try:
+            with trio.CancelScope(shield=True):
                 entries = await in_thread(self._read)
                 self._check_modules()
                 about = self._check_sources()
                 if about:
                     await in_thread(self._store.write, Record({}, {}, {}, about))
                 self._go_on(entries)
-            except BaseException:
-                self._store.close()
-                raise
+            if self._resumed:
+                await self._end_sources()
+        except BaseException:
+            self._store.close()
+            raise
 
     def _read(self) -> dict[int, Entry]:
         store = self._store
@@ -99,10 +102,10 @@ class Keeper:
         if recorded is None:
             self._store.write(Record({}, {}, {}, {"pipeline": pickled(now, "it says what the pipeline is")}))
             return
-        different = difference(unpickled(recorded, self._store.path), now)
+        different = difference(unpickled(recorded, self.path), now)
         if different:
             raise JournalError(
-                f"the journal {self._store.path} belongs to another pipeline: {different}. Run the one it belongs to, "
+                f"the journal {self.path} belongs to another pipeline: {different}. Run the one it belongs to, "
                 f"or begin anew with another journal"
             )
 
@@ -114,10 +117,10 @@ class Keeper:
             name = f"source {source.seat.node}"
             recorded = self._store.about(name)
             if recorded is not None:
-                before = unpickled(recorded, self._store.path)
+                before = unpickled(recorded, self.path)
                 if before != identity:
                     raise JournalError(
-                        f"the journal {self._store.path} was written over another state of {source.seat}: it was "
+                        f"the journal {self.path} was written over another state of {source.seat}: it was "
                         f"{_short(before)}, and is {_short(identity)}. What was completed then may not be what would "
                         f"come of it now: begin anew with another journal, or put back what it read"
                     )
@@ -147,36 +150,44 @@ class Keeper:
         progress = self._run.progress
         for seat in progress.sinks:
             entry = entries.get(seat.node)
-            self._frontiers[seat] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self._store.path)
+            self._frontiers[seat] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self.path)
             if entry is not None and entry.result is not None:
                 self._results[seat] = entry.result
-                self._finished[seat] = unpickled(entry.result, self._store.path)
+                self._finished[seat] = unpickled(entry.result, self.path)
         self._written = dict(self._frontiers)
         if entries:
             self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
         for source in self._run.sources:
             if source.for_now:
-                self._for_now.update(progress.reach.sinks_below(source.seat))
+                for sink in progress.reach.sinks_below(source.seat):
+                    self._for_now.setdefault(sink, []).append(source.seat)
         self._cut = Cut(progress.reach, dict(self._frontiers))
         progress.keeper = self
         self._resumed = bool(entries)
-        if self.was_finished:
-            _LOG.warning(
-                "%s is the journal of a run that came to its end: nothing is read, and its result is given again. What "
-                "has come since is for a run with another journal",
-                self._store.path,
-            )
-        elif entries:
-            _LOG.info("going on with the journal %s", self._store.path)
         if entries:
             for stamp in progress.stamps:
                 if isinstance(stamp, Lane):
                     stamp.drops = self._drops(cast("Lane[Any]", stamp))
-            for source in list(self._run.sources):
-                if self._cut.over(source.seat):
-                    source.finish()
         for kernel in self._run.remembering:
             kernel.restore()
+
+    async def _end_sources(self) -> None:
+        """Have those sources end that nobody wants more of, if what they have been read for is still the same."""
+        sure = True
+        for source in sorted(self._run.sources, key=lambda source: source.seat.node):
+            if self._cut.over(source.seat):
+                sure = await source.unchanged() and sure
+                source.finish()
+        if not self.was_finished:
+            _LOG.info("going on with the journal %s", self.path)
+        elif sure:
+            _LOG.info("%s is the journal of a run that came to its end: its result is given again", self.path)
+        else:
+            _LOG.warning(
+                "%s is the journal of a run that came to its end: nothing is read, and its result is given again. What "
+                "has come since is for a run with another journal",
+                self.path,
+            )
 
     def _drops(self, lane: "Lane[Any]") -> Callable[[Hashable], bool] | None:
         """Which times an edge does not let pass, because they are done."""
@@ -214,7 +225,7 @@ class Keeper:
         return memory
 
     def _unpickled(self, table: str, seat: Seat) -> dict[Any, Any]:
-        path = self._store.path
+        path = self.path
         saved = self._saved[table].pop(seat.node, {})
         return {unpickled(key, path): unpickled(value, path) for key, value in saved.items()}
 
@@ -231,15 +242,15 @@ class Keeper:
         result = self._finished[seat][1]
         if result is None:
             raise JournalError(
-                f"{seat}, came to its end in an earlier run with the journal {self._store.path}, and there is nothing "
+                f"{seat}, came to its end in an earlier run with the journal {self.path}, and there is nothing "
                 f"left to do; but its result could not be kept, because it cannot be pickled. To do it all again, "
                 f"begin anew with another journal"
             )
-        return unpickled(result, self._store.path)
+        return unpickled(result, self.path)
 
     def finishes(self, seat: Seat, result: object, *, exhausted: bool) -> None:
         """A sink has come to its end, and all it did is done."""
-        if seat in self._for_now:
+        if any(source.ending is Ending.COMPLETE for source in self._for_now.get(seat, ())):
             return
         try:
             kept = pickled(result, "it is the result")
@@ -284,8 +295,9 @@ class Keeper:
 
     def _look(self) -> dict[Seat, Frontiers]:
         for seat in self._run.progress.sinks:
-            now: Antichain[Any] = Antichain() if seat in self._results else seat.frontier
-            if not now.elements and seat in self._for_now:
+            ended = seat in self._results
+            now: Antichain[Any] = Antichain() if ended else seat.frontier
+            if not now.elements and not ended and seat in self._for_now:
                 continue
             self._frontiers[seat] = merged(self._frontiers[seat], now)
         return dict(self._frontiers)
@@ -323,9 +335,13 @@ class Keeper:
     def stop(self) -> None:
         """Sources are about to end in the middle of a time, which will look complete: record nothing from now on."""
         if not self._over:
-            # There is no way to tell later what was complete and what was cut short.
-            self._last = self._record(self._look())
             self._over = True
+            self._recorded.set()
+            try:
+                # There is no way to tell later what was complete and what was cut short.
+                self._last = self._record(self._look())
+            except Exception as exc:  # noqa: BLE001 - raised at the end, which sources are about to come to
+                self.trouble = exc
 
     async def end(self) -> None:
         """The run is over: record what it has completed, and let go of the journal."""

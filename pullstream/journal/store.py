@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from pullstream.errors import JournalError
+from pullstream.errors import CompositionError, JournalError
 from pullstream.journal.memory import Changes
 
 APPLICATION: Final = 0x70737472
@@ -24,6 +24,8 @@ create table sinks (node integer primary key, frontiers blob not null, result bl
 create table memory (node integer, key blob, value blob not null, primary key (node, key));
 create table ledger (node integer, key blob, value blob not null, primary key (node, key));
 """
+
+_ANOTHER: Final = "Give a journal a path of its own"
 
 
 @attrs.define
@@ -51,24 +53,26 @@ class Record:
 class Store:
     """An open journal. It is used by one thread at a time, whichever; nobody else can open it meanwhile."""
 
-    def __init__(self, path: "str | PathLike[str]") -> None:
-        self.path = Path(path)
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._database = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        if not self.path.parent.is_dir():
-            raise JournalError(f"the journal {self.path} cannot be made: there is no directory {self.path.parent}")
         try:
-            database = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as exc:
-            raise JournalError(f"the journal {self.path} cannot be opened: {exc}") from exc
-        try:
-            self._prepare(database)
-        except BaseException as exc:
-            database.close()
-            if isinstance(exc, sqlite3.Error):
-                raise self._trouble(exc) from exc
-            raise
+            if not self.path.parent.is_dir():
+                raise JournalError(f"the journal {self.path} cannot be made: there is no directory {self.path.parent}")
+            if self.path.is_dir():
+                raise JournalError(f"the journal {self.path} is a folder: give the path of a file in it")
+            # Some names that are not absolute (:memory:, file:) mean something else to SQLite.
+            path = self.path.absolute()
+            database = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            try:
+                self._prepare(database)
+            except BaseException:
+                database.close()
+                raise
+        except (sqlite3.Error, OSError, ValueError) as exc:
+            raise self._trouble(exc) from None
         return database
 
     def _prepare(self, database: sqlite3.Connection) -> None:
@@ -76,7 +80,7 @@ class Store:
         (kind,) = database.execute("pragma application_id").fetchone()
         (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
         if kind != APPLICATION and (tables or kind):
-            raise JournalError(f"{self.path} is no journal: it is a SQLite database of something else")
+            raise JournalError(f"{self.path} is no journal: it is a SQLite database of something else. {_ANOTHER}")
         # Written to at once, so that a lock is taken, and kept, before anything else happens.
         database.execute("pragma journal_mode = wal")
         database.execute("pragma synchronous = full")
@@ -95,17 +99,21 @@ class Store:
                 f"the version of pullstream that began it, or begin anew with another journal"
             )
 
-    def _trouble(self, exc: sqlite3.Error) -> JournalError:
-        if exc.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+    def _trouble(self, exc: Exception) -> JournalError:
+        code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             return JournalError(
                 f"the journal {self.path} is in use: another run goes on with it. Two runs with one journal would do "
                 f"everything twice; wait for it to end, or give each a journal of its own"
             )
-        if exc.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
-            return JournalError(f"{self.path} is no journal: it is a file of another kind ({exc})")
-        if exc.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
+        if code == sqlite3.SQLITE_NOTADB:
+            return JournalError(f"{self.path} is no journal: it is a file of another kind ({exc}). {_ANOTHER}")
+        if code == sqlite3.SQLITE_CORRUPT:
             return JournalError(f"the journal {self.path} is damaged ({exc}): begin anew without it, or restore a copy")
-        return JournalError(f"the journal {self.path} cannot be used: {exc}")
+        return JournalError(
+            f"the journal {self.path} cannot be used ({exc}): give the path of a file that can be written to, in a "
+            f"folder that can"
+        )
 
     # ---- reading
 
@@ -169,6 +177,18 @@ class Store:
         """Let go of the file."""
         with suppress(sqlite3.Error):
             self._database.close()
+
+
+def journal_path(given: "str | PathLike[str]") -> Path:
+    """The path of a journal.
+
+    Raises:
+        CompositionError: it is none.
+    """
+    try:
+        return Path(given)
+    except TypeError:
+        raise CompositionError(f"journal= is the path of a file, and got {given!r}") from None
 
 
 def unpickled(data: bytes, path: Path) -> Any:

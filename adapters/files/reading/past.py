@@ -45,6 +45,8 @@ class Past:
 
     journal: bool = False
     files: Mapping[str, tuple[int, Identity]] = attrs.field(factory=dict[str, Any])
+    ended: bool = False
+    """Whether a run came to the end of the last file."""
     schema: bytes | None = None
     place: Place | None = None
     done: Callable[[Hashable], bool] = lambda _: False
@@ -70,6 +72,20 @@ class Past:
             before = self.identities.get(file.path, file.identity) if self.files else file.identity
             if before != file.identity:
                 _refuse(file.path, "has changed since it was read")
+
+    def check_over(self, there: Sequence[File]) -> None:
+        """Refuse files that are others than those that a run came to the end of, which may have had enough of some."""
+        before, now = self.identities, {file.path: file.identity for file in there}
+        for path in {**before, **now}:
+            if path not in before and not self.ended:
+                continue
+            if before.get(path) != now.get(path):
+                what = "is new" if path not in before else "is gone" if path not in now else "has changed"
+                raise JournalError(
+                    f"{path} {what} since a run with this journal came to its end: its result would be another one "
+                    f"now. Begin anew with another journal (and with follow=True, if files keep coming), or put the "
+                    f"files back as they were (a file is known by its size and the time it was written)"
+                )
 
     def by_path(self, dated: Sequence[tuple[Hashable, File]], time: PathTime) -> list[tuple[Hashable, File]]:
         """The files whose times are not done, of those that have one time each."""

@@ -1,7 +1,7 @@
 """What a run reads of files, in its threads: which file is next, what is in it, and at which times."""
 
 from collections.abc import Generator, Hashable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import pairwise
 from threading import Lock
 from typing import Any, Final
@@ -10,7 +10,7 @@ import attrs
 
 from adapters.arrow import Shape
 from adapters.files.reading.ahead import Ahead
-from adapters.files.reading.errors import FileChangedError, FileReadError
+from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
 from adapters.files.reading.past import Past, Place, Turn
 from adapters.files.reading.pieces import AT_A_TIME, Agreed, Bad, Format, Piece, Start, Table
 from adapters.files.reading.places import File, Places
@@ -23,6 +23,9 @@ from timely import less_equal
 
 SCHEMA: Final = ("schema",)
 """The key at which a journal has the columns that files have agreed on."""
+
+END: Final = ("end",)
+"""The key at which a journal has whether a run came to the end of the last file."""
 
 MOST_TIMELESS: Final = 10_000
 """So much may be bad before the first value that has a time."""
@@ -136,6 +139,8 @@ class Reading:
                 raise
             if self._timeless:
                 yield [self._pending()]
+            if self._past.journal:
+                yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
 
     def _begun(self, turn: Turn) -> list[Found]:
         found: list[Found] = []
@@ -307,3 +312,13 @@ class Reading:
     def _pending(self) -> Stretch:
         marks, self._timeless = self._timeless, []
         return (self._last[0] if self._last else 0), marks
+
+
+def check_over(plan: Plan, past: Past) -> None:
+    """Refuse files that are others than those that an earlier run came to the end of; in a thread."""
+    there: list[File] = []
+    for path in plan.paths if past.files else ():
+        # A place that is gone is as one where there is nothing any more.
+        with suppress(NoFilesError), closing(Places([path], plan.filesystem, plan.storage_options)) as places:
+            there += places.look(follow=True)
+    past.check_over(there)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Any, ClassVar, Final
 
@@ -9,7 +10,18 @@ import trio
 from typing_extensions import TypeVar, override
 
 from adapters.files.reading.past import Past
-from adapters.files.reading.reading import SCHEMA, Decided, Floor, Found, Plan, Reached, Reading, Wait
+from adapters.files.reading.reading import (
+    END,
+    SCHEMA,
+    Decided,
+    Floor,
+    Found,
+    Plan,
+    Reached,
+    Reading,
+    Wait,
+    check_over,
+)
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.seat import Carries
 from pullstream.errors import JournalError
@@ -48,8 +60,16 @@ class FilesSource(Kernel[Any]):
         memory = self.memory
         if not memory.saves:
             return Past()
-        files = {key: value for key, value in memory.ledger.items() if key != SCHEMA}
-        return Past(True, files, memory.ledger.get(SCHEMA), memory.get(PLACE), self.seat.done)  # noqa: FBT003
+        ledger = memory.ledger
+        files = {key: value for key, value in ledger.items() if isinstance(key, str)}
+        return Past(True, files, END in ledger, ledger.get(SCHEMA), memory.get(PLACE), self.seat.done)  # noqa: FBT003
+
+    @override
+    async def unchanged(self) -> bool:
+        # What is followed may be taken away, and whatever comes was not asked for.
+        if not self._plan.follow:
+            await self._thread(partial(check_over, self._plan, self._past()))
+        return not self._plan.follow
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:

@@ -1,5 +1,8 @@
 """Sources whose end is the end for now: the next run with the journal goes on, as if it had never stopped."""
 
+import pytest
+import trio
+
 import pullstream as ps
 
 
@@ -15,7 +18,8 @@ def numbers(first, end, *, for_now):
         async def produce(self, limit):
             self.seat.advance(self.next)
             if self.next == end:
-                await self.seat.until_fulfilled(end - 1)
+                with trio.fail_after(5):
+                    await self.seat.until_fulfilled(end - 1)
                 return ps.DONE
             self.next += 1
             return ps.Batch(self.next - 1, [self.next - 1])
@@ -39,3 +43,13 @@ def test_what_ended_for_now_goes_on(tmp_path):
 def test_what_ended_for_good_does_not(tmp_path):
     """Another source that ended is not read again: there is nothing left to do."""
     assert outcomes(tmp_path / "journal", for_now=False) == ([0, 1, 3], [0, 1, 3], [0, 1, 3])
+
+
+@pytest.mark.parametrize("sink", [ps.first(), ps.pipe(ps.take(1), ps.reduce(max, 0))])
+def test_a_sink_that_has_had_enough_has_ended_for_good(sink, tmp_path):
+    """Who waits for the journal does not wait for it, and its result is given again."""
+
+    def run(first, end):
+        return ps.run(ps.pipe(numbers(first, end, for_now=True), ps.tee(sink, ps.collect())), journal=tmp_path / "j")
+
+    assert [run(0, 3), run(3, 5), run(5, 5)] == [(0, list(range(end))) for end in (3, 5, 5)]

@@ -14,6 +14,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from pullstream.journal.keeper import Keeper
 
 OVER = (
     " is the journal of a run that came to its end: nothing is read, and its result is given again. What has come "
@@ -330,14 +331,36 @@ ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.d
     [
         (lambda path: path.write_bytes(b"something else, and long enough to be looked at" * 100), "no journal"),
         (lambda path: sqlite3.connect(path).execute("create table t (a)").connection.close(), "something else"),
-        (lambda path: path.mkdir(), "cannot be opened"),
+        (lambda path: path.mkdir(), "is a folder: give"),
+        (
+            lambda path: path.symlink_to(path / "gone" / "journal"),
+            "cannot be used .*a file that can be written to",
+        ),
     ],
 )
 def test_what_is_no_journal_is_refused(path, make, message):
     """A file of another kind is left as it is, and said to be one."""
     make(path)
-    with pytest.raises(ps.JournalError, match=message):
+    with pytest.raises(ps.JournalError, match=message) as caught:
         ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("given", [5, b"journal", True])
+def test_what_is_no_path_is_refused(given):
+    """It is said before anything is opened."""
+    with pytest.raises(ps.CompositionError, match="journal= is the path of a file, and got"):
+        ps.run(ps.pipe(numbers(), ps.drain()), journal=given)
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:here"])
+def test_no_name_means_another_thing(name, tmp_path, monkeypatch):
+    """A journal is a file of the name that was given, whatever SQLite calls by it."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with pytest.raises(Stop):
+            ps.run(storing({}, ps.map(stopping_at(5))), journal=name)
+    assert (tmp_path / name).stat().st_size > 0
 
 
 def test_a_damaged_journal_is_refused(path):
@@ -429,6 +452,59 @@ def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
     with pytest.raises((Stop, BaseExceptionGroup)):
         ps.run(pipeline(8), journal=path, limit=1, beside=beside)
     assert ps.run(pipeline(None), journal=path) == list(range(10))
+
+
+async def nothing(self):
+    """A keeper that has not come to record anything yet."""
+
+
+def test_what_finishing_could_not_record_is_not_passed_over(path, monkeypatch):
+    """A run that is finished ends also then, with the failure, and the next one has everything."""
+    make, keep = Keeper._record, Keeper.record
+
+    def in_vain(self, frontiers):
+        make(self, frontiers)
+        monkeypatch.setattr(Keeper, "_record", make)
+        monkeypatch.setattr(Keeper, "record", keep)
+        raise ps.JournalError("in vain")
+
+    pipeline = ps.pipe(ps.interval(0.01), ps.take(10), ps.epochs(2), ps.collect())
+
+    async def main():
+        async with pipeline.open(journal=path) as running:
+            await trio.sleep(0.075)
+            await running.finish()
+
+    monkeypatch.setattr(Keeper, "_record", in_vain)
+    monkeypatch.setattr(Keeper, "record", nothing)
+    with pytest.raises(ps.JournalError, match="in vain"):
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert ps.run(pipeline, journal=path) == list(range(10))
+
+
+def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypatch):
+    """Nothing is recorded from then on: a source that waits for it would wait for ever."""
+
+    @ps.source
+    class Once(ps.Kernel[int]):
+        given = False
+
+        async def produce(self, limit):
+            if self.given:
+                self.seat.advance(1)
+                with trio.move_on_after(5, shield=True):
+                    await self.seat.until_fulfilled(0)
+            self.given = True
+            return ps.Batch(0, [0])
+
+    async def main():
+        async with ps.pipe(Once(), ps.drain()).open(journal=path) as running:
+            await trio.testing.wait_all_tasks_blocked()
+            await running.finish()
+
+    monkeypatch.setattr(Keeper, "record", nothing)
+    with pytest.raises(ps.JournalError, match="was not recorded: the run is being ended"):
+        trio.run(main)
 
 
 def test_results_are_in_the_order_of_times(path):

@@ -204,6 +204,88 @@ def test_a_file_that_has_changed_is_refused(put, folder, journal):
         ps.run(kept({}, make()), journal=journal)
 
 
+def new(put):
+    return put("in/4", "x\n")
+
+
+def other(put):
+    return put("in/1", "xy\n")
+
+
+def gone(put):
+    return put("in/2", "").unlink()
+
+
+def all_gone(put):
+    for day in (1, 2, 3):
+        put(f"in/{day}", "").unlink()
+
+
+CHANGES = {new: "in/4 is new", other: "in/1 has changed", gone: "in/2 is gone", all_gone: "in/1 is gone"}
+
+
+@pytest.mark.parametrize("given", ["in", "in/*", "names"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_run_that_came_to_its_end_is_not_that_of_other_files(given, change, put, folder, caplog):
+    """While nothing has changed its result is given again, quietly; afterwards it is refused, and says what to do."""
+    caplog.set_level("INFO", logger="pullstream")
+    for day in (1, 2, 3):
+        put(f"in/{day}", f"{day}\n")
+    paths = [folder / "in" / str(day) for day in (1, 2, 3)] if given == "names" else folder / given
+    pipeline, journal = ps.pipe(files.read_text(paths), ps.collect()), folder / "journal"
+
+    for _ in range(2):
+        assert ps.run(pipeline, journal=journal) == ["1", "2", "3"]
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    change(put)
+    if given == "names" and change is new:
+        assert ps.run(pipeline, journal=journal) == ["1", "2", "3"]
+        return
+    with pytest.raises(ps.JournalError, match=rf"{CHANGES[change]} since .* another journal \(and with follow=True"):
+        ps.run(pipeline, journal=journal)
+
+
+def test_a_run_that_had_enough_is_not_changed_by_what_it_did_not_read(put, folder, journal):
+    """Files behind those that were read may come, change and go; those that were read may not."""
+    for name in "abc":
+        put(f"in/{name}", f"{name}\n")
+    pipeline = ps.pipe(files.read_text(folder / "in"), ps.first())
+
+    assert ps.run(pipeline, journal=journal) == "a"
+    put("in/b", "other\n")
+    put("in/c", "").unlink()
+    put("in/d", "d\n")
+    assert ps.run(pipeline, journal=journal) == "a"
+    put("in/a", "other\n")
+    with pytest.raises(ps.JournalError, match="in/a has changed since"):
+        ps.run(pipeline, journal=journal)
+
+
+def test_a_source_that_one_of_two_sinks_has_had_enough_of_is_read_on(put, folder, journal):
+    """New files are for the other sink; when that has come to its end, too, they are refused."""
+    for day in (1, 2, 3):
+        put(f"in/{day}", f"{day}\n")
+    out = {}
+
+    def pipeline(stop=None):
+        def keep(time, values):
+            if time == stop:
+                raise Killed
+            out[time] = list(values)
+
+        source = files.read_text(folder / "in", time=files.name_time("[0-9]$", int))
+        return ps.pipe(source, ps.tee(ps.first(), ps.at_completion(keep)))
+
+    with pytest.raises(Killed):
+        ps.run(pipeline(3), journal=journal)
+    put("in/4", "4\n")
+    assert ps.run(pipeline(), journal=journal) == ("1", None)
+    assert out == {day: [str(day)] for day in (1, 2, 3, 4)}
+    put("in/5", "5\n")
+    with pytest.raises(ps.JournalError, match="in/5 is new since"):
+        ps.run(pipeline(), journal=journal)
+
+
 def test_a_new_file_of_a_time_that_is_done_is_refused(put, folder, journal):
     """It would be left out silently."""
     for day in (1, 2, 3):
