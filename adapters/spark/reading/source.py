@@ -81,6 +81,9 @@ def from_dataframe(
     say otherwise. Who connects without this run's token is refused, and logged (`logging`). What is sent is not
     encrypted.
 
+    **With a journal**, columns (their names), `time` and the other options must be those of the run before. What is in
+    the DataFrame is not compared: it must give the same rows at every time that was completed, whose rows are dropped.
+
     Raises:
         CompositionError: when composing; the time does not exist or cannot be one, or options contradict each other.
         CannotListen: at the first ask; the host or port cannot be had.

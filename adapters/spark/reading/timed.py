@@ -35,11 +35,11 @@ class TimedFrame:
     """Whether its batches are not in the order of time."""
 
     def __repr__(self) -> str:
-        return f"DataFrame[{', '.join(self.names)}]"
+        # A journal tells one pipeline from another by what they look like: at another time there are other rows.
+        return f"DataFrame[{', '.join(self.names)}]{'' if self.time is None else f', time={self.time}'}"
 
     def __reduce__(self) -> NoReturn:
-        time = "" if self.time is None else f", time={self.time}"
-        raise TypeError(f"from_dataframe({self!r}{time}) cannot be pickled: a DataFrame lives in its driver")
+        raise TypeError(f"from_dataframe({self!r}) cannot be pickled: a DataFrame lives in its driver")
 
     def sorted(self) -> "TimedFrame":
         """The same in the order of time."""

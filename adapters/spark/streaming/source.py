@@ -41,7 +41,8 @@ def from_streaming(
     again must come to the same, as a file does that is named after its time.
 
     With a journal, `ps.run(..., journal=PATH)`, what is complete is recorded before Spark commits it, and so is what
-    modules keep from one micro-batch to the next.
+    modules keep from one micro-batch to the next. Journal and checkpoint belong together, and begin together: one
+    without the other, or with an old copy of it, is refused.
 
     `trigger` is None (the next micro-batch begins when there is something for it), `"availableNow"` (what is there
     now, and then the stream ends), or an interval in Spark's words, `"10 seconds"`. `as_`, what a row is: see
@@ -54,6 +55,7 @@ def from_streaming(
 
     Raises:
         CompositionError: when composing; `df` is no stream, or of Spark Connect, or something else cannot be run.
+        JournalError: at an ask; the journal and the checkpoint do not belong together.
         SparkStreamError: at an ask; the query failed, with Spark's message, or somebody else has stopped it.
         StalledError: what a micro-batch leads to cannot complete before the next one has come (sliding windows).
 
@@ -80,6 +82,7 @@ class StreamSource(Beside[Any]):
 
     def __init__(self, spec: StreamingFrame, status: StreamStatus | None) -> None:
         self._spec = spec
+        self._first = True
         self._status = status or StreamStatus()
         self._values: Sequence[Any] = ()
         self._given = 0
@@ -220,11 +223,11 @@ class StreamSource(Beside[Any]):
         if batch and (self._status.committed is None or self._status.committed < batch - 1):
             # Spark begins a micro-batch when the one before is committed.
             self._status.committed = batch - 1
-        if self.memory.ledger.setdefault("query", query) != query:
+        first, self._first = self._first, False
+        if first and (trouble := self._mismatch(batch, query)) is not None:
             self._ending = JournalError(
-                f"{self.seat}, has another checkpoint than the run that the journal is of: its micro-batches are "
-                f"others, though they have the same numbers. Begin anew with another journal, or give the checkpoint "
-                f"that belongs to it"
+                f"{self.seat}: {trouble}. They belong together: bring back the one that is missing or old, or delete "
+                f"both and begin anew"
             )
         elif self.seat.done(batch):
             # Killed after it was in the journal, and before Spark had committed it.
@@ -235,6 +238,33 @@ class StreamSource(Beside[Any]):
             self.seat.advance(batch)
             self._waits_to_begin = True
         self.changed()
+
+    def _mismatch(self, batch: int, query: str) -> str | None:
+        """What is wrong between the journal, if there is one, and the checkpoint, whose first micro-batch this is now.
+
+        Each is committed when it is in the journal, and before the next one begins: so the journal knows all that come
+        before, perhaps this one, and none after it.
+        """
+        keeper, done = self.run.progress.keeper, self.seat.done
+        if keeper is None:
+            return None
+        journal, checkpoint = f"the journal {keeper.path}", f"the checkpoint {self._spec.checkpoint}"
+        if self.memory.ledger.setdefault("query", query) != query:
+            return (
+                f"{checkpoint} is another one, or was begun anew, since {journal} was written: its micro-batches are "
+                f"others, though they have the same numbers"
+            )
+        if batch and not done(batch - 1):
+            return (
+                f"{checkpoint} has committed micro-batch {batch - 1}, which {journal} does not know: what it led to "
+                f"would be missing in states and results"
+            )
+        if done(batch + 1):
+            return (
+                f"{checkpoint} begins with micro-batch {batch}, and {journal} knows later ones: what Spark puts into "
+                f"those now would be dropped"
+            )
+        return None
 
     def _answered(self) -> None:
         self._handed_on()

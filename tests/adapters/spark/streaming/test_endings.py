@@ -1,5 +1,6 @@
 """`from_streaming`: failures on either side, aborts, stops, and going on after each."""
 
+import shutil
 import signal
 import threading
 import time
@@ -328,26 +329,55 @@ class TestJournals:
         seen = []
         pipeline = ps.pipe(landing.source(), ps.tap(seen.append), ps.drain())
         ps.run(pipeline, journal=tmp_path / "journal")
-        for number in (1, 2):
-            (landing.checkpoint / "commits" / str(number)).unlink()
-            (landing.checkpoint / "commits" / f".{number}.crc").unlink()
-        (landing.checkpoint / "offsets" / "2").unlink()
-        (landing.checkpoint / "offsets" / ".2.crc").unlink()
+        (landing.checkpoint / "commits" / "2").unlink()
+        (landing.checkpoint / "commits" / ".2.crc").unlink()
         seen.clear()
         ps.run(pipeline, journal=tmp_path / "journal")
         assert seen == []
         assert landing.commits == [0, 1, 2]
 
-    def test_another_checkpoint_is_refused(self, landing, tmp_path):
-        """Its micro-batches have the same numbers, and are others."""
-        landing.arrive(2, 2)
-        source = landing.source()
-        ps.run(ps.pipe(source, ps.drain()), journal=tmp_path / "journal")
-        landing.checkpoint.rename(tmp_path / "moved")
-        landing.arrive(2)
-        with pytest.raises(ps.JournalError, match="another checkpoint than the run that the journal is of"):
-            ps.run(ps.pipe(source, ps.drain()), journal=tmp_path / "journal")
-        assert landing.commits == []
+    def test_a_journal_and_a_checkpoint_belong_together(self, landing, tmp_path):
+        """One without the other, or an old one, is refused and named, and nothing is committed; both go on."""
+        journal, checkpoint = tmp_path / "journal", landing.checkpoint
+        pipeline = ps.pipe(landing.source(), ps.scan(lambda count, _: count + 1, 0), ps.collect())
+        for step, rows in (("old", [1]), ("kept", [1, 1])):
+            landing.arrive(*rows)
+            ps.run(pipeline, journal=journal)
+            shutil.copytree(checkpoint, tmp_path / step / "checkpoint")
+            shutil.copy(journal, tmp_path / step)
+        landing.arrive(1)
+
+        def put_back(journal_of, checkpoint_of):
+            journal.unlink(missing_ok=True)
+            shutil.rmtree(checkpoint)
+            if journal_of is not None:
+                shutil.copy(tmp_path / journal_of / "journal", journal)
+            if checkpoint_of is not None:
+                shutil.copytree(tmp_path / checkpoint_of / "checkpoint", checkpoint)
+
+        for journal_of, checkpoint_of, why in (
+            (None, "kept", "has committed micro-batch 2, which the journal"),
+            ("old", "kept", "has committed micro-batch 2, which the journal"),
+            ("kept", None, "is another one, or was begun anew, since the journal"),
+            ("kept", "old", "begins with micro-batch 1, and the journal"),
+        ):
+            put_back(journal_of, checkpoint_of)
+            before = landing.commits
+            with pytest.raises(ps.JournalError, match=why) as caught:
+                ps.run(pipeline, journal=journal)
+            assert f" {journal} " in str(caught.value)
+            assert f" {checkpoint} " in str(caught.value)
+            assert landing.commits == before
+        put_back("kept", "kept")
+        assert ps.run(pipeline, journal=journal) == [1, 2, 3, 4]
+
+    def test_a_sink_that_has_had_enough_holds_no_commit_up(self, landing, tmp_path):
+        """Its result is in the journal, and the other sinks go on, in this run and in the next."""
+        pipeline = ps.pipe(landing.source(), ps.map(lambda row: row.number), ps.tee(ps.first(), ps.collect()))
+        for files in (2, 3):
+            landing.arrive(*[1] * (files - landing.files))
+            assert ps.run(pipeline, journal=tmp_path / "journal") == (0, list(range(files)))
+            assert landing.commits == list(range(files))
 
     def test_finishing_leaves_what_is_not_in_the_journal(self, landing, tmp_path):
         """A run that is finished records nothing more, so nothing more is committed; the next run has it again."""
