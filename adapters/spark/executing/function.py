@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from adapters.arrow import As, shape_argument
+from adapters.arrow import As, Schema, shape_argument
 from adapters.spark.errors import SparkMissing
 from adapters.spark.executing.partition import Plan
 from adapters.spark.executing.shipping import pickled, shipped
@@ -30,7 +30,7 @@ class OnExecutors:
     """A function of a DataFrame, made by `on_executors`; for `DataFrame.transform`."""
 
     modules: tuple[Module, ...]
-    schema: "str | StructType"
+    schema: "str | StructType | Schema"
     time: "str | Column | None"
     by: "tuple[str | Column, ...]"
     as_: As
@@ -72,15 +72,16 @@ class OnExecutors:
 
 def on_executors(
     *transformers: Transformer[Any, Any],
-    schema: "str | StructType",
+    schema: "str | StructType | Schema",
     time: "str | Column | None" = None,
     by: "str | Column | Sequence[str | Column]" = (),
     as_: As = "rows",
 ) -> OnExecutors:
     """Run transformers inside Spark's Python workers, a run for every partition; a function of a DataFrame.
 
-    `df.transform(on_executors(...))` is another DataFrame, with the columns of `schema`. It is lazy, and as good as any
-    for Spark and for `from_dataframe`. Rows go through as Spark reads them, and no faster than Spark takes the results.
+    `df.transform(on_executors(...))` is another DataFrame, with the columns of `schema`: DDL, a StructType or a
+    pyarrow.Schema. It is lazy, and as good as any for Spark and for `from_dataframe`. Rows go through as Spark reads
+    them, and no faster than Spark takes the results.
 
     What the transformers get is said by `as_`: named tuples, `"tuples"`, `"dicts"` or Arrow record `"batches"`, as in
     `from_dataframe`. What they give becomes rows: tuples and lists by position, named tuples and dicts by name (a

@@ -18,7 +18,7 @@ import attrs
 import trio
 
 from adapters.arrow import As, Packing, RecordBatch
-from adapters.spark.executing.packing import Portion, RowError
+from adapters.spark.executing.portion import Portion, RowError
 from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.context import Context

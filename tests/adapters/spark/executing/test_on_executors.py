@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import trio
 
@@ -47,12 +48,17 @@ class TestResults:
         finally:
             session.conf.set("spark.sql.session.timeZone", before)
 
-    def test_transformers_make_other_rows(self, frame):
+    @pytest.mark.parametrize(
+        "schema",
+        ["id long, half double", pa.schema([("id", pa.int64()), ("half", pa.float64())])],
+        ids=["DDL", "Arrow"],
+    )
+    def test_transformers_make_other_rows(self, frame, schema):
         """As Spark would have made them; the result is a frame like any other."""
         halves = spark.on_executors(
             ps.filter(lambda row: row.x is not None),
             ps.flat_map(lambda row: [(row.id, row.x / 2), (-row.id, row.x)]),
-            schema="id long, half double",
+            schema=schema,
         )
         some = frame.filter("x IS NOT NULL")
         own = some.selectExpr("id", "x / 2 AS half").union(some.selectExpr("-id", "x"))

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
-from adapters.spark.executing.packing import Portion
 from adapters.spark.executing.partition import ROWS
+from adapters.spark.executing.portion import Portion
 from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
