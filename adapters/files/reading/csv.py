@@ -21,7 +21,7 @@ from adapters.files.reading.options import (
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, arrow_types, missing_columns, unique
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
-from adapters.files.reading.tables import Sieve, uncounted
+from adapters.files.reading.tables import MOST, Sieve, uncounted
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
@@ -166,7 +166,7 @@ class _Options:
         parse = self._lenient if lenient else self._parse
 
         # In one piece, in which a row may be as long as it likes; blocks are parsed side by side.
-        read = self._csv.ReadOptions(column_names=names, block_size=len(data) + 1, use_threads=False)
+        read = self._csv.ReadOptions(column_names=names, block_size=min(len(data) + 1, MOST), use_threads=False)
         return self._csv.read_csv(
             pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=options
         )

@@ -31,7 +31,7 @@ from adapters.files.reading.pieces import (
 )
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
-from adapters.files.reading.tables import Sieve, uncounted
+from adapters.files.reading.tables import MOST, Sieve, uncounted
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
@@ -216,7 +216,7 @@ def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
     arrow_json = import_module("pyarrow.json")
     parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
     # In one piece, in which a line may be as long as it likes; blocks are parsed side by side.
-    read = arrow_json.ReadOptions(block_size=max(len(data) + 1, 64), use_threads=False)
+    read = arrow_json.ReadOptions(block_size=min(max(len(data) + 1, 64), MOST), use_threads=False)
     return arrow_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 
 

@@ -76,7 +76,7 @@ class Past:
     def check_over(self, there: Sequence[File]) -> None:
         """Refuse files that are others than those that a run came to the end of, which may have had enough of some."""
         before, now = self.identities, {file.path: file.identity for file in there}
-        for path in {**before, **now}:
+        for path in dict.fromkeys([*self.order, *now]):
             if path not in before and not self.ended:
                 continue
             if before.get(path) != now.get(path):

@@ -3,10 +3,11 @@
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Final
 
 from adapters.arrow import pyarrow
+from adapters.files.reading.ahead import aside
 from adapters.files.reading.blocks import Block, count_lines, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of
@@ -15,6 +16,9 @@ from adapters.files.reading.streams import Stream
 
 WIDTH: Final = 2
 """How many blocks are parsed at once."""
+
+MOST: Final = 2**31 - 1
+"""So many bytes at most does pyarrow parse in one piece."""
 
 _COUNTED = re.compile(r"^((?:CSV parse error|In CSV column #(\d+)): )Row #\d+: | in row \d+$")
 """Where pyarrow numbers a row, in what it was given of the file, and a column."""
@@ -47,27 +51,28 @@ class Sieve:
 
     def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
         """The tables of blocks, and what is bad in them, in order; the next blocks are parsed meanwhile."""
+        rest = iter(blocks)
+        reading: Future[Block | None] = aside(next, rest, None)
         parsed: deque[tuple[Block, Future[Any]]] = deque()
-        ahead = 0
-        failure: Exception | None = None
-        with ThreadPoolExecutor(WIDTH, "pullstream files") as pool:
-            rest = iter(blocks)
-            while True:
-                try:
-                    block = next(rest, None)
-                except Exception as exc:  # noqa: BLE001 - raised behind what comes before it (R8)
-                    block, failure = None, exc
-                if block is None:
-                    break
-                parsed.append((block, pool.submit(self._whole, block)))
-                if len(parsed) > ahead:
+        over = False
+        try:
+            while parsed or not over:
+                if not over and len(parsed) <= WIDTH and reading.done():
+                    block = None if reading.exception() else reading.result()
+                    if block is None:
+                        over = True
+                    else:
+                        parsed.append((block, aside(self._whole, block)))
+                        reading = aside(next, rest, None)
+                elif parsed and (over or len(parsed) > WIDTH or parsed[0][1].done()):
                     yield from self._of_block(*parsed.popleft(), stream)
-                    # What is in the first is waited for by somebody.
-                    ahead = WIDTH
-            while parsed:
-                yield from self._of_block(*parsed.popleft(), stream)
-        if failure is not None:
-            raise failure
+                else:
+                    # What is parsed does not wait for what is read, which may take any time.
+                    wait([reading, *(future for _, future in parsed)], return_when=FIRST_COMPLETED)
+            # What could not be read is told of behind what comes before it (R8).
+            reading.result()
+        finally:
+            wait([reading, *(future for _, future in parsed)])
 
     def _of_block(self, block: Block, parsed: "Future[Any]", stream: Stream) -> Iterator[Piece]:
         table, start = parsed.result(), block.start(stream)

@@ -2,6 +2,8 @@
 
 import gc
 import gzip
+import subprocess
+import sys
 import threading
 
 import fsspec
@@ -126,6 +128,52 @@ async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder
     assert opened(folder) == [str(path)]
     fs.gate.set()
     await until(lambda: opened(folder) == [])
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+async def test_what_has_been_read_does_not_wait_for_a_read_that_hangs(kind, put, held, until):
+    """Of tables, too, whose blocks are parsed side by side, all comes that is in what was read."""
+    row = {"csv": "1\n", "jsonl": '{"x":1}\n'}[kind]
+    path = put("a", "x\n" * (kind == "csv") + row * 1000)
+    # The file's mark, and three blocks.
+    fs = held(fsspec.filesystem("file"), free=4)
+    make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
+    got = []
+    source = make(path, as_="tuples", filesystem=fs, block_size=100)
+    async with ps.pipe(source, ps.drain(got.append)).open() as running:
+        await until(lambda: len(got) >= 300 // len(row))
+        assert fs.waiting.is_set()
+        fs.gate.set()
+        await running.result()
+    assert len(got) == 1000
+
+
+AT_EXIT = """
+import threading, time
+import pullstream as ps
+from adapters import files
+
+begun = threading.Event()
+
+def later(row):
+    begun.set()
+    while threading.main_thread().is_alive():
+        time.sleep(0.01)
+    time.sleep(0.02)
+
+rows = ps.pipe(files.read_csv({path!r}, as_="tuples", block_size=10), ps.tap(later))
+threading.Thread(target=lambda: print(len(ps.run(ps.pipe(rows, ps.take(40), ps.collect()))))).start()
+begun.wait()
+"""
+
+
+def test_a_thread_may_read_when_the_program_has_come_to_its_end(put):
+    """The interpreter waits for it, and it goes on reading."""
+    path = put("a.csv", "x\n" + "1\n" * 100)
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT.format(path=str(path))], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("40\n", "")
 
 
 async def test_other_work_goes_on_while_a_thread_reads(put, held, until):

@@ -286,3 +286,13 @@ def test_nothing_is_read_before_it_is_asked_for(put, opened, folder):
     path.write_text("b\n")
 
     assert ps.run(ps.pipe(source, ps.collect())) == ["b"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_block_of_more_than_pyarrow_parses_in_one_piece(kind, put, read, monkeypatch):
+    """It is parsed in several; nothing is refused."""
+    monkeypatch.setattr(f"adapters.files.reading.{kind}.MOST", 64)
+    lines = {"csv": ["x", *map(str, range(100))], "jsonl": [json.dumps({"x": x}) for x in range(100)]}[kind]
+    make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
+
+    assert read(make(put("a", "\n".join(lines)), as_="tuples")) == [(x,) for x in range(100)]
