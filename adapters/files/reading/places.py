@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import has_magic
-from importlib import import_module
 from typing import Any, TypeAlias
 from zipfile import is_zipfile
 
 import attrs
 
 from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
+from adapters.files.urls import fsspec, url_argument
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
 
@@ -119,7 +119,7 @@ class Places:
         try:
             if path.startswith("zip://"):
                 _check_archive(path, rest, options)
-            fs, key = import_module("fsspec.core").url_to_fs(path, **{**own, **options})
+            fs, key = fsspec().core.url_to_fs(path, **{**own, **options})
         except FileNotFoundError:
             raise NoFilesError(path, "does not exist") from None
         if chained:
@@ -151,7 +151,7 @@ class Places:
 
 def _check_archive(path: str, archive: str, options: Mapping[str, Any]) -> None:
     """Refuse what is no archive; fsspec, which finds out too, would leave it open."""
-    with import_module("fsspec").open(archive or options["fo"], "rb") as file:
+    with fsspec().open(archive or options["fo"], "rb") as file:
         if not is_zipfile(file):
             raise FileReadError(path, "cannot be opened: the file is no zip archive")
 
@@ -188,26 +188,10 @@ def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
             raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is no path")
         texts.append(os.fspath(path))
         if filesystem is None:
-            _checked_protocols(module, texts[-1])
+            url_argument(module, texts[-1])
     if not texts:
         raise CompositionError(f"{module}() at {Site.here()} got an empty list of paths")
     return tuple(texts)
-
-
-def _checked_protocols(module: str, path: str) -> None:
-    for part in path.split("::"):
-        protocol = part.partition("://")[0] if "://" in part else part if "::" in path and "/" not in part else ""
-        if not protocol:
-            continue
-        try:
-            import_module("fsspec").get_filesystem_class(protocol)
-        except ImportError as exc:
-            raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from exc
-        except ValueError as exc:
-            raise CompositionError(
-                f"{module}({path!r}) at {Site.here()}: fsspec knows no {protocol}://; its file systems are listed by "
-                f"fsspec.available_protocols()"
-            ) from exc
 
 
 def is_local(fs: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from typing_extensions import Unpack
 
+from adapters.files.urls import url_argument
 from adapters.files.writing.formats import Format
 from adapters.files.writing.keys import Key, key_argument
 from adapters.files.writing.target import Target, is_url
@@ -36,6 +37,8 @@ def writer(
             f"{module}() at {Site.here()} takes no {min(unknown)}=; it takes {', '.join(sorted(_KNOWN | set(own)))}"
         )
     place = Target.of(module, target)
+    if place.is_url:
+        url_argument(module, place.template)
     key_argument(module, options.get("key"), wanted="key" in place.fields, rows=rows)
     count_argument(module, "open_files", options.get("open_files", 64), least=1)
     if place.grows and not format.grows:

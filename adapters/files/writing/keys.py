@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
-from adapters.arrow import pyarrow
+from adapters.arrow import SchemaError, pyarrow
 from pullstream import CompositionError
 from pullstream.blueprint import Site, sync_argument
 
@@ -37,11 +37,24 @@ def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mappi
 
 def _pairs(values: Sequence[Any], column: str) -> Iterable[tuple[Hashable, Any]]:
     first = values[0]
-    if isinstance(first, Mapping):
-        return zip(map(itemgetter(column), values), values, strict=True)
-    if hasattr(first, "_fields"):
-        return zip(map(attrgetter(column), values), values, strict=True)
-    return ((key, part) for batch in values for key, part in _split(batch, column))
+    if not isinstance(first, Mapping) and not hasattr(first, "_fields"):
+        return ((key, part) for batch in values for key, part in _split(batch, column))
+    found = itemgetter(column) if isinstance(first, Mapping) else attrgetter(column)
+    try:
+        return list(zip(map(found, values), values, strict=True))
+    except (KeyError, AttributeError, TypeError):
+        for value in values:
+            # A dict gives its keys, as any mapping does.
+            _check(getattr(value, "_fields", value), column)
+        raise
+
+
+def _check(columns: Iterable[Any], column: str) -> None:
+    """Refuse a value that does not have the column, by those that it has."""
+    names = list(columns)
+    if column not in names:
+        has = f"it has {', '.join(map(repr, names))}" if names else "it has none"
+        raise SchemaError(f"a value has no column {column!r}, which key= names; {has}")
 
 
 def _split(batch: Any, column: str) -> Iterable[tuple[Hashable, Any]]:
@@ -49,6 +62,7 @@ def _split(batch: Any, column: str) -> Iterable[tuple[Hashable, Any]]:
     pa = pyarrow()
     if not isinstance(batch, (pa.RecordBatch, pa.Table)):
         raise TypeError(f"{batch!r} ({type(batch).__name__}) has no column {column!r}: give key= a function")
+    _check(batch.schema.names, column)
     keys = batch.column(column)
     found = pa.compute.unique(keys)
     if len(found) == 1:

@@ -3,23 +3,18 @@
 import errno
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
 
+from adapters.files.urls import fsspec
 from adapters.files.writing.errors import FileTargetError
 from adapters.files.writing.place import Place
 from adapters.files.writing.target import Target
-from pullstream import PullstreamError
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
 """Object stores: an object is there when all of it has been put, and a renaming would be a copy."""
-
-
-class FsspecMissing(PullstreamError, ImportError):
-    """fsspec is not installed."""
 
 
 class Store(ABC):
@@ -55,10 +50,16 @@ class Local(Store):
     def check(self, target: str) -> None:
         path = Path(target)
         if path.is_dir():
-            raise FileTargetError(f"{self._module}: {target} is a folder, so no file can appear there")
+            raise FileTargetError(
+                f"{self._module}: {target} is a folder, so no file can appear there: name one in it, or move it away"
+            )
+        if path.exists() and not path.is_file():
+            raise FileTargetError(
+                f"{self._module}: {target} is a device or a pipe, and a file would take its place: write to a file"
+            )
         above = next((folder for folder in path.parents if folder.exists()), None)
         if above is not None and not above.is_dir():
-            raise FileTargetError(f"{self._module}: {above} is a file, so {target} cannot be in it")
+            raise FileTargetError(f"{self._module}: {above} is a file, so {target} cannot be in it: move it away")
 
     @override
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
@@ -100,11 +101,7 @@ class Remote(Store):
 
     @override
     def open(self, folder: str) -> None:
-        try:
-            fsspec = import_module("fsspec.core")
-        except ModuleNotFoundError as exc:
-            raise FsspecMissing("fsspec is not installed: `pip install 'pullstream[files]'`", name="fsspec") from exc
-        self._fs, root = fsspec.url_to_fs(self._target.root, **self._options)
+        self._fs, root = fsspec().core.url_to_fs(self._target.root, **self._options)
         protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else set(self._fs.protocol)
         if not protocols & _PUT_IS_ATOMIC:
             self._beside = f"{root.rstrip('/')}/.{folder}"
@@ -115,7 +112,9 @@ class Remote(Store):
         for path, target in made:
             place = self._fs._strip_protocol(target)  # noqa: SLF001 - the name by which fsspec's file systems share it
             if self._kind(place) == "directory":
-                raise FileTargetError(f"{self._target.module}: {target} is a folder, so no file can appear there")
+                raise FileTargetError(
+                    f"{self._target.module}: {target} is a folder, so no file can appear there: name one in it"
+                )
             self._fs.makedirs(self._fs._parent(place), exist_ok=True)  # noqa: SLF001 - as above
             if self._beside is None:
                 self._fs.put_file(str(path), place)

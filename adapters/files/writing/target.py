@@ -40,6 +40,17 @@ def _fields(template: str) -> set[str]:
     return fields
 
 
+def _leads_back(template: str) -> bool:
+    """Whether there is a `..` where times and keys are to be kept apart."""
+    parts = list(Formatter().parse(template))
+    first = next((number for number, (_, name, _, _) in enumerate(parts) if name is not None), None)
+    if first is None:
+        return False
+    above = "".join(literal for literal, _, _, _ in parts[: first + 1]).count("/")
+    filled = "".join(literal + ("" if name is None else "x") for literal, name, _, _ in parts)
+    return ".." in filled.split("/")[above:]
+
+
 def is_url(text: str) -> bool:
     """Whether a target is fsspec's business."""
     return "://" in text or "::" in text
@@ -58,8 +69,10 @@ class Target:
         """Refuse, when composing, what cannot name files."""
         where = f"{module}() at {Site.here()}"
         text: Any = template.__fspath__() if hasattr(template, "__fspath__") else template
-        if not isinstance(text, str) or not text or text.endswith("/"):
-            raise CompositionError(f"{where} got the target {text!r}; it looks like 'out/{{time}}.jsonl'")
+        if not isinstance(text, str) or not text or text.endswith("/") or "\0" in text:
+            raise CompositionError(
+                f"{where} got the target {text!r}, which names no file; it looks like 'out/{{time}}.jsonl'"
+            )
         text = text.removeprefix("file://").removeprefix("local://")
         try:
             fields = _fields(text)
@@ -67,6 +80,11 @@ class Target:
             raise CompositionError(f"{where}, target {text!r}: {exc}; write {{{{ for a brace itself") from None
         if extra := ", ".join(f"{{{name}}}" for name in sorted(fields - _FIELDS)):
             raise CompositionError(f"{where}, target {text!r}: cannot fill in {extra}; there are {{time}} and {{key}}")
+        if _leads_back(text):
+            raise CompositionError(
+                f"{where}, target {text!r}: .. behind a field leads out of the folder that the field names; give a "
+                f"target without it"
+            )
         return cls(module, text, frozenset(fields))
 
     @property
@@ -98,10 +116,10 @@ class Target:
             return _Filled().vformat(self.template, (), values)
         except (ValueError, LookupError, AttributeError, TypeError) as exc:
             shown = " and ".join(f"the {name} {value!r}" for name, value in values.items() if name in self.fields)
-            why = f" ({type(exc).__name__}: {exc})" if str(exc) else ""
+            why = f"{type(exc).__name__}: {exc}; look at what the fields say" if str(exc) else ""
             raise FileTargetError(
-                f"{self.module}: {shown} cannot be part of a file's name in {self.template!r}{why}; give values whose "
-                f"text has no separators, and is not empty",
+                f"{self.module}: {shown} cannot be part of a file's name in {self.template!r}: "
+                f"{why or 'give values whose text has no separators, and is not empty'}",
             ) from None
 
 
@@ -121,7 +139,10 @@ class Names:
         path = self._target.place({"time": time, "key": key})
         mine = (None if self._target.grows else time, key)
         if len(os.fsencode(path.rpartition("/")[2])) > 255:
-            raise FileTargetError(f"{self._target.module}: a file system takes no name as long as that of {path!r}")
+            raise FileTargetError(
+                f"{self._target.module}: a file system takes no name as long as that of {path!r}: give a target, times "
+                f"and keys whose names are shorter"
+            )
         other = self._taken.setdefault(path, mine)
         if other != mine:
             number = 0 if other[0] != mine[0] else 1

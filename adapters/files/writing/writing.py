@@ -14,6 +14,7 @@ from adapters.files.writing.keys import Key, by_key
 from adapters.files.writing.manifest import Entry, Manifest, plain
 from adapters.files.writing.part import Part
 from adapters.files.writing.place import Place
+from adapters.files.writing.refusals import explained
 from adapters.files.writing.store import Local, Remote, Store
 from adapters.files.writing.target import Names, Target
 from adapters.files.writing.workshop import Workshop
@@ -50,6 +51,8 @@ class Writing:
         local = Local(place, plan.target.module, durable=plan.durable)
         self._store: Store = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
         self._grown = Grown(place, plan.format, self._workshop, local, durable=plan.durable)
+        self._what = f"{plan.target.module} cannot write to {plan.target.template!r}"
+        self._listing = f"{plan.target.module} cannot write its manifest, {plan.manifest!r}"
         path = plan.manifest
         self._manifest = None if path is None else Manifest(place, Path(path), durable=plan.durable)
         self._parts: dict[Hashable, dict[Hashable, Part]] = {}
@@ -63,9 +66,10 @@ class Writing:
 
     def open(self, kept: Mapping[Any, Any]) -> None:
         """Be the only one who writes there, and go on from what an earlier run has kept, if it has."""
-        self._workshop.open()
-        self._store.open(self._workshop.folder.name.lstrip("."))
-        self._grown.resume({target: length for target, length in kept.items() if isinstance(length, Length)})
+        with explained(self._what):
+            self._workshop.open()
+            self._store.open(self._workshop.folder.name.lstrip("."))
+            self._grown.resume({target: length for target, length in kept.items() if isinstance(length, Length)})
         made: list[tuple[int, list[Entry]]] = [value for value in kept.values() if not isinstance(value, Length)]
         for what, value in kept.items():
             # No other time, and no other key, takes a file that is there already.
@@ -78,7 +82,8 @@ class Writing:
         self._made = len(made)
         self._show(entries)
         if self._manifest is not None:
-            self._manifest.open(entries)
+            with explained(self._listing):
+                self._manifest.open(entries)
 
     def _show(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -112,7 +117,8 @@ class Writing:
 
     def _part(self, time: Hashable, key: Hashable) -> Part:
         target = self._names.of(time, key)
-        self._store.check(target)
+        with explained(self._what):
+            self._store.check(target)
         temporaries = (self._workshop.part(), self._workshop.part())
         head = not self.grows
         return Part(self._place, self._plan.format, target, key, temporaries, head=head)
@@ -125,14 +131,15 @@ class Writing:
     def work(self) -> None:
         """Encode what is full, and put on the disk what is too much."""
         full, self._full = self._full, {}
-        for part in full:
-            part.advance(self._may_begin)
-            if part.costly:
-                self._begun.add(part)
-            if part.raw.full:
-                part.raw.spill()
-        if self._loose > LOOSE or self._held > MEMORY:
-            self._relieve()
+        with explained(self._what):
+            for part in full:
+                part.advance(self._may_begin)
+                if part.costly:
+                    self._begun.add(part)
+                if part.raw.full:
+                    part.raw.spill()
+            if self._loose > LOOSE or self._held > MEMORY:
+                self._relieve()
         self._count()
 
     def _may_begin(self) -> bool:
@@ -161,16 +168,18 @@ class Writing:
     def complete(self, time: Hashable) -> Mapping[Any, Any]:
         """Make a time's files appear; what is to be kept of them."""
         parts = list(self._parts[time].values())
-        for part in parts:
-            part.finish(durable=self._plan.durable and not self._plan.target.is_url)
-        entries = [self._entry(time, part) for part in parts]
-        if self.grows:
-            for part, entry in zip(parts, entries, strict=True):
-                entry["offset"] = self._grown.append(part)
-        else:
-            self._store.publish([(part.path, part.target) for part in parts])
+        with explained(self._what):
+            for part in parts:
+                part.finish(durable=self._plan.durable and not self._plan.target.is_url)
+            entries = [self._entry(time, part) for part in parts]
+            if self.grows:
+                for part, entry in zip(parts, entries, strict=True):
+                    entry["offset"] = self._grown.append(part)
+            else:
+                self._store.publish([(part.path, part.target) for part in parts])
         if self._manifest is not None:
-            self._manifest.add(entries)
+            with explained(self._listing):
+                self._manifest.add(entries)
         self._show(entries)
         del self._parts[time]
         for part in parts:

@@ -2,8 +2,11 @@
 
 import datetime as dt
 import errno
+import os
+import pickle
 from typing import NamedTuple
 
+import fsspec
 import pyarrow as pa
 import pytest
 
@@ -104,6 +107,127 @@ def test_a_key_that_raises(tmp_path):
     with pytest.raises(ZeroDivisionError):
         written(["a"], files.write_text(tmp_path / "{key}", key=lambda _: 1 // 0))
     assert content(tmp_path) == {}
+
+
+class Sale(NamedTuple):
+    """A row."""
+
+    shop: str
+    n: int
+
+
+@pytest.mark.parametrize("value", [{"shop": "a", "n": 1}, Sale("a", 1), pa.record_batch({"shop": ["a"], "n": [1]})])
+def test_a_key_that_is_no_column(value, tmp_path):
+    """What there is, is said, whatever the rows are; and there is no file."""
+    with pytest.raises(files.SchemaError, match="^a value has no column 'till', which key= names; it has 'shop', 'n'"):
+        written([value], files.write_jsonl(tmp_path / "{key}.jsonl", key="till"))
+    assert content(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "told"),
+    [
+        ("file/{time}.txt", FileExistsError, "File exists, so {}; give another target, or move away"),
+        ("file/in/{time}.txt", FileExistsError, "File exists, so {}; give another target, or move away"),
+        ("x" * 300 + "/{time}.txt", OSError, "File name too long, so {}; give a target, times and keys whose names"),
+        ("{key}/{time}.txt", OSError, "File name too long, so {}; give a target, times and keys whose names"),
+    ],
+)
+def test_what_the_file_system_refuses_is_told_with_the_target(target, kind, told, tmp_path, monkeypatch):
+    """It stays the exception that it is, and says the module, the target and what to do."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("taken")
+    key = (lambda text: text * 300) if "key" in target else None
+    with pytest.raises(kind) as caught:
+        written(["a"], files.write_text(target, key=key))
+    assert caught.value.strerror.startswith(told.format(f"write_text cannot write to {target!r}"))
+    assert caught.value.strerror in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_file_system_that_refuses_later(tmp_path, monkeypatch):
+    """When values have come, and when their time is complete, as well as at first."""
+    for step in ("append", "rename"):
+
+        def refuse(*_, **__):
+            raise PermissionError(errno.EACCES, "Permission denied", "there")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Place, step, refuse)
+            target = str(tmp_path / "{time}.txt")
+            with pytest.raises(PermissionError) as caught:
+                written(["a"], files.write_text(target))
+        told = f"Permission denied, so write_text cannot write to {target!r}; write where this user may, or change"
+        assert str(caught.value).startswith(f"[Errno {errno.EACCES}] {told}")
+        assert str(caught.value).endswith(": 'there'")
+
+
+@pytest.mark.parametrize("manifest", ["folder", "file/manifest"])
+def test_a_manifest_that_cannot_be_written(manifest, tmp_path, monkeypatch):
+    """Is told of, and not the target."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("taken")
+    with pytest.raises(OSError, match=rf", so write_text cannot write its manifest, '{manifest}'; give another target"):
+        written(["a"], files.write_text("{time}", manifest=manifest))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes that have names are Unix's")
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    """A pipe, or a device as /dev/null, would be gone for all others."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(files.FileTargetError, match="pipe is a device or a pipe, and a file would take its place"):
+        written(["a"], files.write_text(tmp_path / "pipe"))
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("out/", "got the target 'out/', which names no file"),
+        ("a\0{time}", "which names no file"),
+        ("{time}/../all.txt", "behind a field leads out of the folder that the field names"),
+        ("{{{time}}}/a{key}/..", "behind a field leads out of the folder that the field names"),
+        ("nosuch://{time}", "fsspec knows no nosuch://"),
+    ],
+)
+def test_targets_that_mean_nothing(target, told):
+    """Refused when composing, with what to do."""
+    with pytest.raises(ps.CompositionError) as caught:
+        files.write_text(target, key=len if "key" in target else None)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("target", ["../{time}.txt", "{{x}}/../{time}", "out/{time}../a..", "out/{time}..{key}"])
+def test_dots_that_lead_nowhere_else(target, tmp_path, monkeypatch):
+    """In front of the fields, and in names, they are what the user wants."""
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    (path,) = written(["a"], files.write_text(target, key=len if "key" in target else None))
+    assert path.read_text() == "a\n"
+
+
+def test_a_package_that_a_url_needs(monkeypatch):
+    """What has to be installed is said when composing."""
+
+    def missing(protocol):
+        raise ImportError(f"Install {protocol}fs to access {protocol.upper()}")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
+    with pytest.raises(ps.CompositionError, match="Install s3fs to access S3"):
+        files.write_text("s3://bucket/{time}")
+
+
+def test_a_bucket_that_is_not_there(monkeypatch):
+    """What file systems raise that have no numbers for it says the same."""
+
+    def refuse(*_, **__):
+        raise FileNotFoundError("The specified bucket does not exist")
+
+    monkeypatch.setattr(fsspec.get_filesystem_class("memory"), "put_file", refuse)
+    told = "^The specified bucket does not exist, so write_text cannot write to 'memory://b/{time}'; the disk"
+    with pytest.raises(FileNotFoundError, match=told):
+        written(["a"], files.write_text("memory://b/{time}"))
 
 
 def test_many_keys(tmp_path, monkeypatch):

@@ -224,13 +224,6 @@ def test_file_urls_are_local_paths(tmp_path):
     assert path == tmp_path / "0.txt"
 
 
-def test_a_protocol_that_is_not_there(store):
-    """fsspec's own error, which says what to install."""
-    with pytest.raises((ImportError, ValueError), match="nonsense"):
-        written(["a"], files.write_text("nonsense://x/{time}"))
-    assert list(store.iterdir()) == []
-
-
 def test_fsspec_is_not_loaded_for_local_files(tmp_path):
     """Nor is pyarrow, for text."""
     program = f"""

@@ -1,0 +1,42 @@
+"""fsspec, and the URLs that it knows."""
+
+from importlib import import_module
+from typing import Any
+
+from pullstream.blueprint import Site
+from pullstream.errors import CompositionError, PullstreamError
+
+
+class FsspecMissing(PullstreamError, ImportError):
+    """fsspec is not installed."""
+
+
+def fsspec() -> Any:
+    """The package.
+
+    Raises:
+        FsspecMissing: it is not there.
+    """
+    try:
+        return import_module("fsspec")
+    except ModuleNotFoundError as exc:
+        raise FsspecMissing("fsspec is not installed: `pip install 'pullstream[files]'`", name="fsspec") from exc
+
+
+def url_argument(module: str, path: str) -> None:
+    """Refuse, when composing, a URL whose file system is unknown, or lacks a package; paths are no URLs."""
+    for part in path.split("::"):
+        protocol = part.partition("://")[0] if "://" in part else part if "::" in path and "/" not in part else ""
+        if not protocol:
+            continue
+        try:
+            fsspec().get_filesystem_class(protocol)
+        except FsspecMissing:
+            raise
+        except ImportError as exc:
+            raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from exc
+        except ValueError as exc:
+            raise CompositionError(
+                f"{module}({path!r}) at {Site.here()}: fsspec knows no {protocol}://; its file systems are listed by "
+                f"fsspec.available_protocols()"
+            ) from exc
