@@ -79,8 +79,9 @@ def quantile(q: float, of: Callable[[A], Any] | None = None) -> Fold[A, Any]:
     >>> ps.run(ps.pipe(ps.values([10, 0, 5, 1]), ps.reduce_by_time(ps.agg.quantile(0.5)), ps.collect()))
     [3.0]
     """
-    if isinstance(q, bool) or not 0 <= q <= 1:
-        raise CompositionError(f"quantile() at {Site.here()} needs a q from 0 to 1, and got {q!r}")
+    given: Any = q
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise CompositionError(f"quantile() at {Site.here()} needs a q from 0 to 1, and got {q!r}: quantile(0.5, of)")
     return Fold(list, partial(_keep, _of("quantile", of)), partial(_quantile, q), _all_kept)
 
 

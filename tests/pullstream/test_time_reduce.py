@@ -132,6 +132,7 @@ def test_bad_arguments_are_refused_when_composing():
         (ps.aggregate, "at least one"),
         (lambda: ps.aggregate(n=len), r"aggregate\(n=\.\.\.\)"),
         (lambda: ps.agg.quantile(2), "from 0 to 1"),
+        (lambda: ps.agg.quantile(len, 0.5), r"got <built-in function len>: quantile\(0.5, of\)"),  # type: ignore[arg-type]
         (lambda: ps.agg.top(0), "at least 1"),
         (lambda: ps.agg.sum(later), "async"),
     ):
