@@ -51,6 +51,8 @@ class Keeper:
         self._finished: dict[Seat, tuple[bool, bytes | None]] = {}
         self._saved: dict[str, dict[int, dict[bytes, bytes]]] = {}
         self._memories: dict[Seat, Memory] = {}
+        self._about: dict[str, bytes] = {}
+        """What the journal does not say yet of what it belongs to: nobody's, as long as nothing is completed in it."""
         self._lock = trio.Lock()
         self._urgent = trio.Event()
         self._recorded = trio.Event()
@@ -77,9 +79,7 @@ class Keeper:
             with trio.CancelScope(shield=True):
                 entries = await in_thread(self._read)
                 self._check_modules()
-                about = self._check_sources()
-                if about:
-                    await in_thread(self._store.write, Record({}, {}, {}, about))
+                self._check_sources()
                 self._go_on(entries)
             if self._resumed:
                 await self._end_sources()
@@ -100,7 +100,7 @@ class Keeper:
         now = fingerprint(self._pipeline)
         recorded = self._store.about("pipeline")
         if recorded is None:
-            self._store.write(Record({}, {}, {}, {"pipeline": pickled(now, "it says what the pipeline is")}))
+            self._about["pipeline"] = pickled(now, "it says what the pipeline is")
             return
         different = difference(unpickled(recorded, self.path), now)
         if different:
@@ -109,9 +109,7 @@ class Keeper:
                 f"or begin anew with another journal"
             )
 
-    def _check_sources(self) -> dict[str, bytes]:
-        """What is to be recorded of sources that were not asked before."""
-        about: dict[str, bytes] = {}
+    def _check_sources(self) -> None:
         for source in sorted(self._run.sources, key=lambda source: source.seat.node):
             identity = source.identity()
             name = f"source {source.seat.node}"
@@ -125,8 +123,7 @@ class Keeper:
                         f"come of it now: begin anew with another journal, or put back what it read"
                     )
             elif identity is not None:
-                about[name] = pickled(identity, f"it tells what {source.seat} reads")
-        return about
+                self._about[name] = pickled(identity, f"it tells what {source.seat} reads")
 
     def _check_modules(self) -> None:
         seats = self._run.progress.seats
@@ -284,6 +281,7 @@ class Keeper:
                 if record:
                     with trio.CancelScope(shield=True):
                         await in_thread(self._store.write, record)
+                    self._about = {}
                     self.records += 1
             except Exception as exc:
                 # What memories gave away for it is in no journal: nothing after it may be recorded.
@@ -320,7 +318,7 @@ class Keeper:
             decided = kept.ledger.take()
             if decided:
                 ledger[seat.node] = decided
-        return Record(sinks, memory, ledger)
+        return Record(sinks, memory, ledger, self._about)
 
     async def until_recorded(self, seat: Seat, time: Hashable) -> None:
         """Wait until the journal says that everything that comes of a time at a module's output is complete."""
@@ -368,8 +366,11 @@ class Keeper:
 
 
 async def in_thread(function: Callable[..., R], *given: Any) -> R:
-    """Have something done that waits for the disk."""
-    return await trio.to_thread.run_sync(function, *given)
+    """Have something done that waits for the disk.
+
+    Not by one of the threads that trio allows by default: where calls hang in all of them, a run must still end.
+    """
+    return await trio.to_thread.run_sync(function, *given, limiter=trio.CapacityLimiter(1))
 
 
 def _rows(seat: Seat) -> Sequence[Any]:

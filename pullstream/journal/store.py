@@ -81,6 +81,12 @@ class Store:
         (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
         if kind != APPLICATION and (tables or kind):
             raise JournalError(f"{self.path} is no journal: it is a SQLite database of something else. {_ANOTHER}")
+        (version,) = database.execute("pragma user_version").fetchone()
+        if tables and version != FORMAT:
+            raise JournalError(
+                f"the journal {self.path} is written in format {version}, and this is format {FORMAT}: finish it with "
+                f"the version of pullstream that began it, or begin anew with another journal"
+            )
         # Written to at once, so that a lock is taken, and kept, before anything else happens.
         database.execute("pragma journal_mode = wal")
         database.execute("pragma synchronous = full")
@@ -92,12 +98,6 @@ class Store:
                 database.execute(table)
         database.execute("insert or replace into about values ('opened', cast(julianday() as text))")
         database.execute("commit")
-        (version,) = database.execute("pragma user_version").fetchone()
-        if version != FORMAT:
-            raise JournalError(
-                f"the journal {self.path} is written in format {version}, and this is format {FORMAT}: finish it with "
-                f"the version of pullstream that began it, or begin anew with another journal"
-            )
 
     def _trouble(self, exc: Exception) -> JournalError:
         code = getattr(exc, "sqlite_errorcode", 0) & 0xFF

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import sleep
 
 import pytest
 import trio
+import trio.lowlevel
 import trio.testing
 
 import pullstream as ps
@@ -281,6 +283,64 @@ def test_changed_sources_are_refused(path):
     sizes["a.csv"] = 4
     with pytest.raises(ps.JournalError, match=r"another state of File.*was {'a.csv': 3}, and is {'a.csv': 4}"):
         ps.run(ps.pipe(File(), ps.drain()), journal=path)
+
+
+def test_a_journal_without_anything_complete_is_anybodys(path):
+    """A run that was refused, or failed before its first time was complete, may be mended and begun again with it."""
+    sizes = {"a.csv": 3}
+
+    @ps.source
+    class File(ps.Kernel[int]):
+        def identity(self):
+            return dict(sizes)
+
+        async def produce(self, limit):
+            return ps.DONE
+
+    with pytest.raises(ps.JournalError, match="has no place in a run with a journal"):
+        ps.run(ps.pipe(File(), ps.epochs(seconds=1), ps.drain()), journal=path)
+    with pytest.raises(Stop):
+        ps.run(ps.pipe(ps.concat(numbers(), File()), ps.map(stopping_at(0)), ps.drain()), journal=path)
+    sizes["a.csv"] = 4
+    ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+    with pytest.raises(ps.JournalError, match="belongs to another pipeline"):
+        ps.run(ps.pipe(File(), ps.drain()), journal=path)
+
+
+def test_a_journal_of_another_format_is_refused(path):
+    """What a later version wrote is left as it is, and said to be of that."""
+    ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+    with sqlite3.connect(path) as database:
+        database.execute("drop table about")
+        database.execute("pragma user_version = 2")
+    database.close()
+    with pytest.raises(ps.JournalError, match="is written in format 2, and this is format 1"):
+        ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
+
+
+def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
+    """A run ends, and records it, also where calls hang in all threads that trio has by default."""
+    hanging = threading.Event()
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            limiter = trio.to_thread.current_default_thread_limiter()
+            wait = partial(trio.to_thread.run_sync, hanging.wait, abandon_on_cancel=True)
+            for _ in range(int(limiter.total_tokens)):
+                nursery.start_soon(wait)
+            while limiter.available_tokens:
+                await trio.lowlevel.checkpoint()
+            async with ps.pipe(numbers(), ps.drain()).open(journal=path) as running:
+                await running.result()
+            ended = not hanging.is_set()
+            hanging.set()
+            return ended
+
+    # A run that waits for a thread cannot be cancelled: it is let go of from outside.
+    letting_go = threading.Timer(5, hanging.set)
+    letting_go.start()
+    assert trio.run(main)
+    letting_go.cancel()
 
 
 def test_two_runs_at_once_are_refused(path):
