@@ -1,6 +1,6 @@
 """In whose name a DataFrame, or what is said about it, is refused."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -10,9 +10,20 @@ from pullstream.errors import CompositionError
 _SPEAKER: ContextVar[str | None] = ContextVar("the module that the user called", default=None)
 
 
-def refused(module: str, what: str) -> CompositionError:
-    """The error of `module` or, where that is a part of another, of the one that the user called."""
-    return CompositionError(f"{_SPEAKER.get() or module}() at {Site.here()} {what}")
+def refused(module: str, what: str, site: Site | None = None) -> CompositionError:
+    """The error of `module` or, where that is a part of another, of the one that the user called.
+
+    `site` is where it was composed, if that is not now.
+    """
+    return CompositionError(f"{_SPEAKER.get() or module}() at {site or Site.here()} {what}")
+
+
+def distinct(module: str, names: Sequence[str], site: Site | None = None) -> None:
+    """Refuse columns of which several have one name; `site` as in `refused`."""
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        what = f"needs every column to have a name of its own, and has several named {', '.join(doubled)}"
+        raise refused(module, what, site)
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from adapters.arrow import pyarrow
 from adapters.spark.errors import SparkMissing
 from adapters.spark.failures import first_line
+from adapters.spark.refusals import distinct, refused
 from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -26,7 +26,6 @@ def spark_schema(module: str, schema: object, site: Site | None = None) -> "Stru
         from pyspark.sql.types import StructType  # noqa: PLC0415
     except ImportError as exc:
         raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
-    here = f"{module}() at {site or Site.here()}"
     try:
         if isinstance(schema, str):
             made = StructType.fromDDL(schema)
@@ -35,17 +34,15 @@ def spark_schema(module: str, schema: object, site: Site | None = None) -> "Stru
         else:
             made = schema
     except PySparkException as exc:
-        raise CompositionError(f"{here} cannot read the schema {schema!r}: {first_line(exc)}") from None
+        raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
     if not isinstance(made, StructType) or not made.fields:
-        raise CompositionError(
-            f"{here} needs its columns as a schema, 'id BIGINT, name STRING', a StructType or a pyarrow.Schema, and "
-            f"got {schema!r}"
+        raise refused(
+            module,
+            f"needs its columns as a schema, 'id BIGINT, name STRING', a StructType or a pyarrow.Schema, and got "
+            f"{schema!r}",
+            site,
         )
-    doubled = sorted({name for name in made.names if made.names.count(name) > 1})
-    if doubled:
-        raise CompositionError(
-            f"{here} needs every column to have a name of its own, and has several named {', '.join(doubled)}"
-        )
+    distinct(module, made.names, site)
     return made
 
 

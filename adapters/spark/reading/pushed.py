@@ -208,10 +208,14 @@ class PushedSource(Beside[Any]):
         if before == time:
             return
         if not less_equal(before, time):
-            why = f"since={before!r}" if before == self._since else f"it was at {before!r} before"
+            row = f"{self.seat}, partition {partition.number} went back in time: a row is at {time!r}, and"
+            if before == self._since:
+                raise CapabilityError(
+                    f"{row} since={before!r}, which is to be the least time: say an earlier one, or none"
+                )
             raise CapabilityError(
-                f"{self.seat}, partition {partition.number} went back in time: a row is at {time!r}, and {why}. Sort "
-                f"within partitions (df.sortWithinPartitions), or allow for disorder with lateness= instead of clock="
+                f"{row} it was at {before!r} before. Sort within partitions (df.sortWithinPartitions), or allow for "
+                f"disorder with lateness= instead of clock="
             )
         self.seat.hold(time)
         self.seat.drop(before)

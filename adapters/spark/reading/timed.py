@@ -8,7 +8,7 @@ import attrs
 from adapters.spark.errors import SparkMissing
 from adapters.spark.failures import first_line, unlogged
 from adapters.spark.reading.query import STOPPED, is_connect, stands
-from adapters.spark.refusals import refused
+from adapters.spark.refusals import distinct, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -109,9 +109,7 @@ def _check_frame(df: Any) -> None:
         raise refusal(f"got a DataFrame, and {STOPPED}")
     if df.isStreaming:
         raise refusal("reads a DataFrame that has an end, and got a streaming one")
-    doubled = sorted({name for name in df.columns if df.columns.count(name) > 1})
-    if doubled:
-        raise refusal(f"needs every column to have a name of its own, but has several named {', '.join(doubled)}")
+    distinct("from_dataframe", df.columns)
     months = [field.name for field in df.schema if "interval year" in field.dataType.simpleString()]
     months += [field.name for field in df.schema if "interval month" in field.dataType.simpleString()]
     if months:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import attrs
 
 from adapters.arrow import As, shape_argument
-from adapters.spark.reading.query import is_connect
+from adapters.spark.reading.query import STOPPED, is_connect, stands
 from adapters.spark.reading.timed import check_packages
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
+from adapters.spark.refusals import distinct, refused
+from adapters.spark.streaming.status import StreamStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from pullstream.errors import CompositionError
 
 AVAILABLE_NOW = "availableNow"
 
@@ -34,6 +36,7 @@ class StreamingFrame:
     as_: As
     output_mode: str
     query_name: str | None
+    status: StreamStatus | None
 
     def __repr__(self) -> str:
         return f"DataFrame[{', '.join(self.frame.columns)}]"
@@ -62,7 +65,14 @@ def triggered(writer: "DataStreamWriter", trigger: str | None) -> "DataStreamWri
 
 
 def streaming(
-    df: Any, *, checkpoint: object, trigger: object, as_: As, output_mode: str, query_name: object
+    df: Any,
+    *,
+    checkpoint: object,
+    trigger: object,
+    as_: As,
+    output_mode: str,
+    query_name: object,
+    status: object,
 ) -> StreamingFrame:
     """Check what `from_streaming` was given; nothing is started.
 
@@ -82,10 +92,12 @@ def streaming(
         raise _refusal(f"got output_mode={output_mode!r}: it is {', '.join(map(repr, _OUTPUT_MODES))}")
     if query_name is not None and not isinstance(query_name, str):
         raise _refusal(f"got query_name={query_name!r}, and needs a string")
+    if status is not None and not isinstance(status, StreamStatus):
+        raise _refusal(f"got status={status!r}, and needs a StreamStatus()")
     if trigger is not None:
         _check_trigger(df, trigger)
     place = os.fspath(cast("str", checkpoint))
-    return StreamingFrame(df, place, cast("str | None", trigger), as_, output_mode, query_name)
+    return StreamingFrame(df, place, cast("str | None", trigger), as_, output_mode, query_name, status)
 
 
 def _check_frame(df: Any) -> None:
@@ -98,11 +110,11 @@ def _check_frame(df: Any) -> None:
             "got a DataFrame of Spark Connect: there a micro-batch is handed to a process beside the server, and not "
             "to this one. Use a classic session, such as spark.session() gives"
         )
+    if not stands(df.sparkSession):
+        raise _refusal(f"got a DataFrame, and {STOPPED}")
     if not df.isStreaming:
         raise _refusal("got a DataFrame that has an end, and is no stream: from_dataframe reads it")
-    doubled = sorted({name for name in df.columns if df.columns.count(name) > 1})
-    if doubled:
-        raise _refusal(f"needs every column to have a name of its own, but has several named {', '.join(doubled)}")
+    distinct("from_streaming", df.columns)
 
 
 def _check_trigger(df: "DataFrame", trigger: object) -> None:
@@ -122,5 +134,5 @@ def _check_trigger(df: "DataFrame", trigger: object) -> None:
     )
 
 
-def _refusal(what: str) -> CompositionError:
-    return CompositionError(f"from_streaming() at {Site.here()} {what}")
+def _refusal(what: str) -> "CompositionError":
+    return refused("from_streaming", what)

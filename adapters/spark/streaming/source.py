@@ -66,9 +66,15 @@ def from_streaming(
     ```
     """
     checked = streaming(
-        df, checkpoint=checkpoint, trigger=trigger, as_=as_, output_mode=output_mode, query_name=query_name
+        df,
+        checkpoint=checkpoint,
+        trigger=trigger,
+        as_=as_,
+        output_mode=output_mode,
+        query_name=query_name,
+        status=status,
     )
-    return Source((Module("from_streaming", StreamSource, (checked, status)),))
+    return Source((Module("from_streaming", StreamSource, (checked,)),))
 
 
 class StreamSource(Beside[Any]):
@@ -80,10 +86,10 @@ class StreamSource(Beside[Any]):
 
     for_now: bool = True
 
-    def __init__(self, spec: StreamingFrame, status: StreamStatus | None) -> None:
+    def __init__(self, spec: StreamingFrame) -> None:
         self._spec = spec
         self._first = True
-        self._status = status or StreamStatus()
+        self._status = spec.status or StreamStatus()
         self._values: Sequence[Any] = ()
         self._given = 0
         self._ahead: Sequence[Any] | None = None
@@ -220,9 +226,8 @@ class StreamSource(Beside[Any]):
     def _begin(self, batch: int, query: str) -> None:
         self._batch, self._over, self._committing = batch, False, None
         self._status.batch, self._status.rows = batch, 0
-        if batch and (self._status.committed is None or self._status.committed < batch - 1):
-            # Spark begins a micro-batch when the one before is committed.
-            self._status.committed = batch - 1
+        # Spark begins a micro-batch when the one before is committed.
+        self._status.committed = batch - 1 if batch else None
         first, self._first = self._first, False
         if first and (trouble := self._mismatch(batch, query)) is not None:
             self._ending = JournalError(

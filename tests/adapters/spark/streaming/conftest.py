@@ -51,7 +51,7 @@ class Landing:
     def source(self, df=None, *, trigger="availableNow", **options):
         """What is under test."""
         df = self.frame() if df is None else df
-        return spark.from_streaming(df, checkpoint=self.checkpoint, trigger=trigger, **options)
+        return spark.from_streaming(df, **{"checkpoint": self.checkpoint, "trigger": trigger, **options})
 
     @property
     def commits(self):

@@ -205,6 +205,37 @@ class TestStatus:
         assert "committed up to 2" in told
         assert "watermark 1970" in told
 
+    def test_a_status_is_no_part_of_the_pipeline(self, landing, tmp_path):
+        """The next run may have the same, or none, and go on with the journal; it begins with what is committed now."""
+        status = spark.StreamStatus()
+
+        def rows(status):
+            source = landing.source(landing.frame(), status=status)
+            return ps.run(ps.pipe(source, ps.map(lambda row: row.number), ps.collect()), journal=tmp_path / "journal")
+
+        landing.arrive(1)
+        assert rows(status) == [0]
+        landing.arrive(2)
+        assert rows(status) == [0, 1, 2]
+        assert status.committed == 1
+        landing.arrive(1)
+        assert rows(None) == [0, 1, 2, 3]
+        status.committed = 7
+        assert (
+            len(ps.run(ps.pipe(landing.source(checkpoint=tmp_path / "new", status=status), ps.take(1), ps.collect())))
+            == 1
+        )
+        assert status.committed is None
+
+    def test_a_frame_of_a_session_that_was_stopped(self, landing, monkeypatch):
+        """It is refused when composing, and not with Java's words at the first ask."""
+        frame = landing.frame()
+        monkeypatch.setattr(landing.session.sparkContext, "_jsc", None)
+        with pytest.raises(
+            ps.CompositionError, match=r"from_streaming\(\) at .* its session was stopped: take another"
+        ):
+            spark.from_streaming(frame, checkpoint=landing.checkpoint)
+
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -217,6 +248,7 @@ class TestRefusals:
             ({"as_": "lists"}, "got as_='lists'"),
             ({"output_mode": "overwrite"}, "got output_mode='overwrite'"),
             ({"query_name": 3}, "got query_name=3"),
+            ({"status": True}, "got status=True, and needs a StreamStatus"),
         ],
     )
     def test_bad_arguments_are_refused_when_composing(self, landing, options, message):
