@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import trio
 
+from adapters.spark.errors import CannotListen
 from adapters.spark.reading.pushed import addresses
 from adapters.spark.threads import in_thread
 from adapters.spark.writing import wire
@@ -54,7 +55,7 @@ class Desk:
         self.offers: dict[str, Offer] = {}
         self._context = session.sparkContext
         self._bind, self._host = addresses(session, None)
-        self._port = int(self._context.getConf().get(PORT) or 0)
+        self._port = _port(self._context)
         self._secret = wire.new_token()
         self._introduced: WeakSet[SparkSession] = WeakSet()
         self._started = threading.Event()
@@ -114,7 +115,7 @@ class Desk:
             if self._started.is_set():
                 raise
         finally:
-            for offer in self.offers.values():
+            for offer in list(self.offers.values()):
                 offer.over.set()
             if _desks.get(self._context) is self:
                 del _desks[self._context]
@@ -122,7 +123,14 @@ class Desk:
             self._started.set()
 
     async def _serve(self) -> None:
-        listeners = await trio.open_tcp_listeners(self._port, host=self._bind)
+        try:
+            listeners = await trio.open_tcp_listeners(self._port, host=self._bind)
+        except OSError as exc:
+            raise CannotListen(
+                f"the driver cannot listen at {self._bind}:{self._port}, where Spark's processes are to fetch sources "
+                f"({exc}): the setting {PORT} is a port that is free (left out, the system finds one), and "
+                f"spark.driver.bindAddress an address of this machine"
+            ) from exc
         self._port = listeners[0].socket.getsockname()[1]
         self._token = trio.lowlevel.current_trio_token()
         with trio.CancelScope() as self._scope:
@@ -189,6 +197,13 @@ class Desk:
             return await in_thread(active)
 
         return alive
+
+
+def _port(context: "SparkContext") -> int:
+    told = str(context.getConf().get(PORT) or 0)
+    if not told.isdecimal() or int(told) >= 65536:
+        raise CannotListen(f"the setting {PORT} is the number of a port, below 65536, and is {told!r}")
+    return int(told)
 
 
 async def _hung_up(stream: trio.SocketStream) -> None:

@@ -106,6 +106,9 @@ def _offer(session: "SparkSession", offer: Offer) -> "RegisteredSource":
     if before is not None and before.in_use:
         raise CompositionError(f"{before.shown} is being read by Spark; close() it first, or take another name")
     desk.offers[offer.name] = offer
+    if before is not None:
+        # Nobody finds it any more: who waits for it would wait for ever.
+        desk.call(before.withdraw)
     return RegisteredSource(desk, offer)
 
 

@@ -7,7 +7,7 @@ import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import trio
 
@@ -262,11 +262,23 @@ class _Task:
                         if not values:
                             break
                         batches.extend(self._packing.batches(values))
-                    await wire.send_frame(self._stream, b"B", packed(batches.popleft()))
+                    await self._say(b"B", packed(batches.popleft()))
             self._finished()
-            await wire.send_frame(self._stream, b"E")
+            await self._say(b"E")
 
         return body
+
+    async def _say(self, kind: bytes, content: bytes | memoryview = b"") -> None:
+        try:
+            await wire.send_frame(self._stream, kind, content)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            # The task has gone, which `listen` has not heard yet: no failure of the source's.
+            await self._abandoned()
+
+    async def _abandoned(self) -> NoReturn:
+        """Nobody wants more: wait for the abort of the run, which this is in the midst of."""
+        self._nursery.cancel_scope.cancel()
+        await trio.sleep_forever()
 
     async def _wanted(self) -> None:
         await self._asked.wait()
@@ -283,8 +295,7 @@ class _Task:
             if not waiting.cancelled_caught:
                 return await gather.values(held)
             if not await self._alive():
-                self._nursery.cancel_scope.cancel()
-                await trio.lowlevel.checkpoint()
+                await self._abandoned()
 
 
 class _Gather:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from adapters import arrow
 from adapters.arrow import RecordBatch, SchemaError, pyarrow
+from adapters.spark.reading.query import is_connect, stands
+from adapters.spark.refusals import refused
+from adapters.spark.session import session as active
 from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,14 +43,24 @@ def packed(batch: RecordBatch) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def active_session(module: str, session: "SparkSession | None") -> "SparkSession":
-    """The session that was given, or else the active one, or a new local one; a classic one."""
-    from adapters.spark.session import session as found  # noqa: PLC0415 - only wanted here
+def active_session(module: str, session: "SparkSession | None", site: Site | None = None) -> "SparkSession":
+    """The session that was given, or else the active one, or a new local one; a classic one.
 
-    chosen = found() if session is None else session
-    if type(chosen).__module__.startswith("pyspark.sql.connect"):
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs a classic session: through Spark Connect the executors are another "
-            f"program's, and do not find the way here; write the rows to files, and read those"
+    `site` is where the module was composed, if that is not now.
+
+    Raises:
+        CompositionError: it is none, is of Spark Connect, or was stopped.
+    """
+    chosen = active() if session is None else session
+    if is_connect(chosen):
+        raise refused(
+            module,
+            "needs a classic session: through Spark Connect the executors are another program's, and do not find the "
+            "way here; write the rows to files, and read those",
+            site,
         )
+    if not hasattr(chosen, "sparkContext"):
+        raise refused(module, f"needs a Spark session, such as spark.session() gives, and got {chosen!r}", site)
+    if not stands(chosen):
+        raise refused(module, "got a session that was stopped: take another, as spark.session()", site)
     return chosen

@@ -90,6 +90,10 @@ class PullSource(DataSource):
         super().__init__(options)
         self._source = options.get("path")
         self._rows = options.get("maxRowsPerBatch")
+        if self._rows is not None and not (self._rows.isdecimal() and int(self._rows)):
+            raise PullSourceError(
+                f"maxRowsPerBatch is how many rows a micro-batch holds, 1 or more, not {self._rows!r}"
+            )
 
     @classmethod
     def name(cls) -> str:

@@ -74,6 +74,8 @@ def write_table(
         raise CompositionError(f"write_table() at {site} writes {', '.join(_FORMATS)}, and not {format!r}")
     if format == "delta" and importlib.util.find_spec("delta") is None:
         raise CompositionError(f"write_table() at {site} needs the package delta-spark for format='delta'")
+    if not isinstance(target, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"write_table() at {site} needs a folder, or the name of a table, and got {target!r}")
     text = os.fspath(target)
     is_table = isinstance(target, str) and _TABLE.fullmatch(text) is not None
     if not text or (is_table is False and isinstance(target, str) and "/" not in text):
@@ -120,7 +122,7 @@ class _Writing:
             async with trio.open_nursery() as nursery:
                 try:
                     # Not before the first value is wanted; starting Spark may take seconds.
-                    partitions = await trio.to_thread.run_sync(self._begin)
+                    partitions = await in_thread(self._begin)
                     nursery.start_soon(self._write, partitions, nursery)
                     await self._take(upstream, ctx, partitions)
                 except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
@@ -133,7 +135,7 @@ class _Writing:
         return self._written
 
     def _begin(self) -> Partitions:
-        return Partitions(active_session("write_table", self._plan.session), self._plan)
+        return Partitions(active_session("write_table", self._plan.session, self._plan.site), self._plan)
 
     def _fail(self, exc: BaseException, nursery: trio.Nursery) -> None:
         if without_cancelled(exc) is None:
@@ -183,6 +185,8 @@ class _Writing:
 
 async def _stoppably(work: Callable[[Any], None], cancel: Callable[[], None], argument: Any) -> None:
     """Do something in a thread; a cancellation stops it there, and waits until it has stopped."""
+    # One that comes before the thread has begun would wait for its end for ever.
+    await trio.lowlevel.checkpoint_if_cancelled()
     finished = threading.Event()
 
     def working() -> None:

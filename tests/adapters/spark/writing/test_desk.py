@@ -185,6 +185,23 @@ class TestReading:
         with pytest.raises(remote.PullSourceError, match="its reader went away before the end"):
             list(task())
 
+    @pytest.mark.parametrize("attempt", range(5))
+    def test_a_task_that_dies_while_it_is_sent_to_is_no_failure_of_the_source(self, offer, address, attempt):
+        """A connection that breaks is an end like any other, whoever finds it first, sending or listening."""
+        seen = [0]
+        handle = offer(ps.pipe(ps.count(), ps.tap(lambda n: seen.__setitem__(0, n))))
+        line = remote.Line(address, op="read", name="x", stage=-1)
+        for _ in range(1000):
+            line.send(b"A")
+        # Until the buffers of a connection that nobody reads from are full.
+        before = -1
+        while before != seen[0] or not before:
+            before = seen[0]
+            time.sleep(0.1 + attempt / 1000)
+        line._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        line.close()
+        assert handle.wait(5)
+
     def test_a_failure_arrives_after_what_came_before(self, offer, task):
         """With its type, its message and the module it came from; and again, for a task that is tried again."""
 
@@ -287,6 +304,18 @@ class TestAccess:
         from tests.adapters.spark.listening import listening
 
         assert listening(desk._port) == {"127.0.0.1"}
+
+    @pytest.mark.parametrize(
+        ("port", "message"),
+        [("http", "is the number of a port.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*a port that is")],
+    )
+    def test_a_port_that_cannot_be_had_is_said(self, context, desk, port, message):
+        """By the name of the setting, which is all that the user knows of it."""
+        port = str(desk._port) if port == "taken" else port
+        context.getConf = lambda: {"spark.pullstream.port": port}
+        with pytest.raises(spark.CannotListen, match=message) as caught:
+            Desk(context)
+        assert "spark.pullstream.port" in str(caught.value)
 
     def test_closing_leaves_nothing(self, context):
         """No thread, no socket; and a context that is stopped closes it, too."""
@@ -439,6 +468,22 @@ class TestRefusals:
         with pytest.raises(ps.CompositionError, match=message):
             spark.register_source(name, ps.values([1]), NUMBERS, offsets=offsets, session=context)
 
+    @pytest.mark.parametrize("rows", ["0", "-1", "many"])
+    def test_a_micro_batch_of_no_rows(self, rows):
+        """It would be waited for for ever."""
+        with pytest.raises(remote.PullSourceError, match=f"maxRowsPerBatch is .* 1 or more, not '{rows}'"):
+            remote.PullSource({"path": "x", "maxRowsPerBatch": rows})
+
+    def test_a_session_that_is_none_or_over(self, context):
+        """It is refused by the module that was given it."""
+        with pytest.raises(ps.CompositionError, match=r"to_dataframe\(\) at .* needs a Spark session, .*and got 3"):
+            spark.to_dataframe(ps.values([1]), NUMBERS, session=3)
+        context._jsc = None
+        with pytest.raises(
+            ps.CompositionError, match=r"register_source\(\) at .* got a session that was stopped: take"
+        ):
+            spark.register_source("x", ps.values([1]), NUMBERS, session=context)
+
     def test_connect_is_refused(self):
         """Where the executors are another program's, the message says what to do instead."""
         remote_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
@@ -459,3 +504,14 @@ class TestRefusals:
         assert handle.wait(5)
         spark.register_source("x", ps.values([7]), NUMBERS, session=context)
         assert rows(task()) == [7]
+
+    def test_what_was_replaced_is_waited_for_no_more(self, desk, offer, monkeypatch, context):
+        """Nobody can read it any more: its handle is at its end, also when the desk is not there any more."""
+        from adapters.spark.writing import frame
+
+        monkeypatch.setattr(frame, "desk_for", lambda session: desk)
+        handle = offer(ps.count())
+        spark.register_source("x", ps.values([7]), NUMBERS, session=context)
+        assert handle.wait(5)
+        desk.close()
+        handle.close()

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import trio
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.writing.table import _stoppably
 
 pytestmark = pytest.mark.spark
 
@@ -123,6 +125,8 @@ class TestRefusals:
             ("x/", {"format": "csv"}, "writes parquet, orc, delta, and not 'csv'"),
             ("x/", {"format": "delta"}, "needs the package delta-spark"),
             ("x/", {"time": ""}, "needs the name of a column"),
+            (3, {}, "needs a folder, or the name of a table, and got 3"),
+            ("x/", {"session": 3}, "needs a Spark session, .* and got 3"),
         ],
     )
     def test_what_cannot_be_is_refused_when_composing(self, target, options, message):
@@ -189,6 +193,23 @@ class TestEndings:
         left = set(names(tmp_path)) if tmp_path.exists() else set()
         assert all(name.startswith("time=") for name in left)
         assert seconds_until_idle() < 5
+
+    def test_an_abort_before_spark_is_asked_to_write(self):
+        """What has not been begun is not waited for."""
+        done = []
+
+        async def main():
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await _stoppably(done.append, lambda: None, 1)
+            return scope.cancelled_caught
+
+        ended = []
+        thread = threading.Thread(target=lambda: ended.append(trio.run(main)), daemon=True)
+        thread.start()
+        thread.join(5)
+        assert ended == [True]
+        assert done == []
 
     def test_what_a_killed_run_left_is_put_right(self, session, tmp_path):
         """A partition that was taken out of its place comes back, and what was half-written goes."""
