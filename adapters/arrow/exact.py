@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, compress
 from numbers import Integral, Number
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from adapters.arrow.package import Array, DataType, pyarrow
 from adapters.arrow.rows import blocks
@@ -19,6 +19,19 @@ _Check: TypeAlias = Callable[[Sequence[Any], Array | None], None]
 
 _WHOLE: Final[frozenset[type]] = frozenset({int, type(None)})
 _LISTS: Final[frozenset[type]] = frozenset({list, tuple, set, frozenset, type(None)})
+
+_FAMILIES: Final = (
+    "integer", "floating", "decimal", "timestamp", "duration", "time", "date", "string large_string string_view",
+)  # fmt: skip
+"""Types among which pyarrow's own cast loses nothing, or says so, as it does between these:"""
+
+_ALIKE: Final = frozenset({
+    ("integer", "floating"), ("integer", "decimal"), ("floating", "integer"), ("floating", "decimal"),
+    ("date", "timestamp"),
+})  # fmt: skip
+
+_BYTES: Final = "binary large_binary fixed_size_binary binary_view"
+_LIKE_LISTS: Final = "list large_list fixed_size_list list_view large_list_view"
 
 
 def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> Array:
@@ -37,11 +50,10 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
         column: Array = values
         return column if kind is None or column.type == kind else _cast(column, kind)
     array = pa.array(values, kind)
-    # Of what it finds itself, pyarrow takes other values than those of the type only here.
-    if kind is not None or pa.types.is_floating(array.type) or pa.types.is_date(array.type):
-        check = _check_of(array.type)
-        if check is not None:
-            check(values, array)
+    # Where pyarrow itself finds that values are whole, they are.
+    check = None if kind is None and pa.types.is_integer(array.type) else _check_of(array.type)
+    if check is not None:
+        check(values, array)
     return array
 
 
@@ -71,36 +83,63 @@ def _check_of(kind: DataType) -> _Check | None:
     """What refuses values of which a column of a type would lose something; None where pyarrow does."""
     types = pyarrow().types
     if types.is_integer(kind):
-        return partial(_whole, None)
+        return _whole
     if types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
-        return partial(_whole, kind if kind.unit in {"s", "ms"} else None)
+        return partial(_times, kind)
     if types.is_date(kind):
         return _days
+    if _is(kind, _BYTES):
+        return _bytes
     if types.is_floating(kind):
         return _floats if kind.bit_width == 64 else partial(_small_floats, kind)
-    if types.is_dictionary(kind):
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return _check_of(kind.value_type)
     if types.is_struct(kind):
         return partial(_structs, {field.name: _check_of(field.type) for field in kind})
     if types.is_map(kind):
         checks = _check_of(kind.key_type), _check_of(kind.item_type)
         return partial(_maps, checks) if any(checks) else None
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        check = _check_of(kind.value_type)
-        return check and partial(_lists, check, kind.value_type)
+    if _is(kind, _LIKE_LISTS):
+        return partial(_lists, _check_of(kind.value_type), kind.value_type)
     return None
 
 
-def _whole(coarse: DataType | None, values: Sequence[Any], _: Array | None) -> None:
-    """Numbers without fractions, or times; if these are `coarse`, as the type has them."""
+def _is(kind: DataType, names: str) -> bool:
+    """Whether it is one of the types that pyarrow calls so."""
+    types = pyarrow().types
+    return any(getattr(types, f"is_{name}")(kind) for name in names.split())
+
+
+def _whole(values: Sequence[Any], _: Array | None) -> None:
+    """Numbers without fractions."""
     if _WHOLE.issuperset(seen := _types(values)):
         return
     _no_truth(seen)
     broken = {kind for kind in seen if issubclass(kind, Number) and not issubclass(kind, Integral)}
     if broken and any(type(value) in broken and value != value // 1 for value in values):
         raise ValueError("it is not whole")
-    if coarse is not None:
-        pyarrow().array([value for value in values if not isinstance(value, (Number, type(None)))]).cast(coarse)
+
+
+def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
+    """Times, as fine as the type has them, or how many of its units they are."""
+    _whole(values, None)
+    if pyarrow().types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
+        raise ValueError("the type has no time zone")
+    # The times of pandas.
+    finer = {seen for seen in _types(values) if hasattr(seen, "nanosecond") or hasattr(seen, "nanoseconds")}
+    if kind.unit != "ns" and finer and any(type(value) in finer and _nanoseconds(value) for value in values):
+        raise ValueError("it has nanoseconds")
+    if kind.unit in {"s", "ms"}:
+        pyarrow().array([value for value in values if not isinstance(value, (Number, type(None)))]).cast(kind)
+
+
+def _nanoseconds(value: Any) -> int:
+    return getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)
+
+
+def _bytes(values: Sequence[Any], _: Array | None) -> None:
+    if any(issubclass(kind, str) for kind in _types(values)):
+        raise TypeError("text is no bytes")
 
 
 def _days(values: Sequence[Any], _: Array | None) -> None:
@@ -139,7 +178,13 @@ def _no_truth(seen: set[type[Any]]) -> None:
 
 
 def _structs(checks: Mapping[str, _Check | None], values: Sequence[Any], _: Array | None) -> None:
-    for block in blocks([value for value in values if value is not None]):
+    # Pairs in a list are a dict to pyarrow.
+    rows: list[Any] = [
+        dict(cast("Any", value)) if type(value) is list else value for value in values if value is not None
+    ]
+    for block in blocks(rows):
+        if block.names is not None and isinstance(block.values[0], tuple) and list(block.names) != list(checks):
+            raise ValueError(f"a tuple in a row goes by position, and its names are not those of the type: {[*checks]}")
         for name, column in zip(block.names or checks, block.columns, strict=False):
             if name not in checks:
                 raise ValueError(f"the type has no {name!r}")
@@ -148,17 +193,24 @@ def _structs(checks: Mapping[str, _Check | None], values: Sequence[Any], _: Arra
 
 
 def _maps(checks: tuple[_Check | None, _Check | None], values: Sequence[Any], _: Array | None) -> None:
-    items: list[tuple[Any, Any]] = []
+    items: list[Any] = []
     for value in values:
         if value is not None:
             items.extend(value.items() if hasattr(value, "items") else value)
+    if not all(isinstance(item, (tuple, list)) for item in items):
+        raise TypeError("what is in it are no pairs")
     for place, check in enumerate(checks):
         if check is not None:
             check([item[place] for item in items], None)
 
 
-def _lists(check: _Check, kind: DataType, values: Sequence[Any], _: Array | None) -> None:
-    if not _LISTS.issuperset(map(type, values)):
+def _lists(check: _Check | None, kind: DataType, values: Sequence[Any], _: Array | None) -> None:
+    seen = _types(values)
+    if any(issubclass(kind, (str, bytes, bytearray)) for kind in seen):
+        raise TypeError("text is no list")
+    if check is None:
+        return
+    if not _LISTS.issuperset(seen):
         values = [() if value is None or _is_like(value, kind) else list(value) for value in values]
     check(list(chain.from_iterable(filter(None, values))), None)
 
@@ -170,17 +222,18 @@ def _is_like(value: Any, kind: DataType) -> bool:
 
 
 def _cast(column: Array, kind: DataType) -> Array:
-    """A column of another type, where pyarrow's own `cast` would not tell what is lost."""
-    types = pyarrow().types
-    numbers = types.is_primitive(column.type) and types.is_primitive(kind)
-    if numbers and types.is_boolean(column.type) != types.is_boolean(kind):
-        raise ValueError("a truth value is no number")
+    """A column of another type, in which its values are what they were; what is not alike goes value by value."""
+    before, after = _family(column.type), _family(kind)
+    if after is None or (before != after and (before, after) not in _ALIKE):
+        return exact_array(column.to_pylist(), kind)
     made = column.cast(kind)
-    if types.is_floating(column.type):
-        if types.is_decimal(kind) and not made.cast(column.type).equals(column):
+    if before == "floating":
+        if after == "decimal" and not made.cast(column.type).equals(column):
             raise ValueError("it has more digits")
-        if types.is_floating(kind) and not _infinite(made).equals(_infinite(column)):
+        if after == "floating" and not _infinite(made).equals(_infinite(column)):
             raise ValueError("it is too large")
-    if types.is_timestamp(column.type) and types.is_date(kind) and not made.cast(column.type).equals(column):
-        raise ValueError("a date has no time of day")
     return made
+
+
+def _family(kind: DataType) -> str | None:
+    return next((names for names in _FAMILIES if _is(kind, names)), None)

@@ -49,8 +49,8 @@ class Packing:
         self._names: list[str] = schema.names
         self._wanted = [place for place, name in enumerate(self._names) if name not in optional]
         # How a named tuple calls columns whose names are no names in Python.
-        called = row_names(self._names)
-        self._places = {name: at for names in (called, self._names) for at, name in enumerate(names)}
+        self._called = list(row_names(self._names))
+        self._places = {name: at for names in (self._called, self._names) for at, name in enumerate(names)}
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
         """The rows of all, in their order, in as few batches as may be.
@@ -89,7 +89,8 @@ class Packing:
             if len(block.columns) == len(self._names):
                 return block.columns
             places = self._by_position(block, before)
-        elif list(block.names) == self._names:
+        # First by these: Spark's own names, `_1` and `_2`, are `_0` and `_1` in a named tuple.
+        elif list(block.names) in (self._names, self._called):
             return block.columns
         else:
             places = self._by_name(block, before)

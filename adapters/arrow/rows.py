@@ -51,8 +51,8 @@ def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Seq
 
 def _of_dicts(rows: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Block:
     names = list(rows[0])
-    if set(map(len, rows)) == {len(names)}:
-        # The same keys in all, as usual: twice as fast as looking.
+    if set(map(len, rows)) == {len(names)} and not hasattr(rows[0], "__missing__"):
+        # The same keys in all, as usual: twice as fast as looking. A defaultdict would make up what is missing.
         try:
             return Block(rows, names, [list(map(itemgetter(name), rows)) for name in names], len(rows))
         except KeyError:

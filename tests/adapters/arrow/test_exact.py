@@ -3,8 +3,10 @@
 import datetime as dt
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -17,6 +19,17 @@ NOON = NIGHT.replace(hour=12)
 INTS, FLOATS = pa.list_(pa.int8()), pa.list_(pa.float64())
 STRUCT = pa.struct([("n", pa.int8()), ("x", pa.float64())])
 MAP = pa.map_(pa.string(), pa.float64())
+EAST = dt.timezone(dt.timedelta(hours=1))
+
+
+class Turned(NamedTuple):
+    x: object
+    n: object
+
+
+class Straight(NamedTuple):
+    n: object
+    x: object
 
 
 @pytest.mark.parametrize(
@@ -56,6 +69,18 @@ MAP = pa.map_(pa.string(), pa.float64())
         ({"a": True}, MAP),
         ([("a", True)], MAP),
         (1.5, pa.dictionary(pa.int8(), pa.int64())),
+        (1.5, pa.run_end_encoded(pa.int32(), pa.int64())),
+        ([1.5], pa.list_view(pa.int8())),
+        ("tea", pa.list_(pa.string())),
+        (b"tea", pa.list_(pa.int8())),
+        ("tea", pa.binary()),
+        (Turned(1, 2), STRUCT),
+        ([Turned(1, 2)], pa.list_(STRUCT)),
+        ([("n", 1.5)], STRUCT),
+        ([{"key": "a", "value": 1.5}], MAP),
+        (dt.time(1, tzinfo=EAST), pa.time64("us")),
+        (pd.Timestamp(5, unit="ns"), pa.timestamp("us")),
+        (pd.Timedelta(5, unit="ns"), pa.duration("us")),
     ],
     ids=str,
 )
@@ -77,7 +102,8 @@ def test_what_would_be_lost_is_refused(value, kind):
         ([5000, AT.time()], pa.time64("us"), [dt.time(0, 0, 0, 5000), AT.time()]),
         ([[1, 2], (3,), None, [], np.array([4], np.int8)], INTS, [[1, 2], [3], None, [], [4]]),
         ([{"n": 1}, None, {}], STRUCT, [{"n": 1, "x": None}, None, {"n": None, "x": None}]),
-        ([(2, 0.5), None], STRUCT, [{"n": 2, "x": 0.5}, None]),
+        ([(2, 0.5), None, Straight(3, 4)], STRUCT, [{"n": 2, "x": 0.5}, None, {"n": 3, "x": 4.0}]),
+        ([[("n", 1), ("x", 0.5)]], STRUCT, [{"n": 1, "x": 0.5}]),
         ([{"a": 1}, None, [("b", 0.5)]], MAP, [[("a", 1.0)], None, [("b", 0.5)]]),
         (["x", None], pa.dictionary(pa.int8(), pa.string()), ["x", None]),
     ],
@@ -90,11 +116,12 @@ def test_what_fits_is_kept(values, kind, kept):
     assert array.to_pylist() == kept
 
 
-@pytest.mark.parametrize("values", [[1.5, True], [dt.date(2020, 1, 1), NOON]], ids=str)
+@pytest.mark.parametrize("values", [[1.5, True], [dt.date(2020, 1, 1), NOON], [b"a", "b"]], ids=str)
 def test_a_type_that_is_found_loses_nothing_either(values):
-    """A column takes its type by the first, and the others as they are or not at all."""
-    with pytest.raises(ValueError, match="truth value|time of day"):
-        exact_array(values)
+    """A column takes its type by the first, and the others as they are or not at all; inside of others, too."""
+    for found in (values, [values], [{"n": value} for value in values], [{"n": [values]}]):
+        with pytest.raises((ValueError, TypeError), match=r"truth value|time of day|no bytes"):
+            exact_array(found)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +134,21 @@ def test_a_type_that_is_found_loses_nothing_either(values):
         ([NOON], pa.date32()),
         ([FINE], pa.timestamp("ms")),
         ([1.5], pa.int64()),
+        (["007"], pa.int64()),
+        ([1], pa.string()),
+        ([Decimal("0.1")], pa.float64()),
+        ([NOON], pa.time64("us")),
+        ([NOON], pa.int64()),
+        ([[1e300]], pa.list_(pa.float32())),
+        ([[True]], INTS),
+        ([{"n": 1, "more": 2}], STRUCT),
+        ([{"x": NOON}], pa.struct([("x", pa.date32())])),
     ],
     ids=str,
 )
 def test_a_column_is_cast_without_loss(values, kind):
     """An Arrow column is refused where its values would be."""
-    with pytest.raises(ValueError, match=r"\w"):
+    with pytest.raises((ValueError, TypeError), match=r"\w"):
         exact_array(pa.array(values), kind)
 
 
@@ -124,6 +160,12 @@ def test_a_column_is_cast_without_loss(values, kind):
         ([NIGHT, None], pa.date32(), [dt.date(2020, 1, 2), None]),
         ([2.0], pa.int8(), [2]),
         ([None], pa.bool_(), [None]),
+        ([dt.date(2020, 1, 2)], pa.timestamp("us"), [NIGHT.replace(tzinfo=None)]),
+        ([NIGHT.replace(tzinfo=EAST), None], pa.date32(), [dt.date(2020, 1, 2), None]),
+        (["tea"], pa.large_string(), ["tea"]),
+        (["tea"], pa.dictionary(pa.int8(), pa.string()), ["tea"]),
+        ([{"n": 1}, None], STRUCT, [{"n": 1, "x": None}, None]),
+        ([[1, None], None], pa.large_list(pa.float64()), [[1.0, None], None]),
     ],
     ids=str,
 )

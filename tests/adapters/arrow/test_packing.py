@@ -1,13 +1,13 @@
 """Values to Arrow batches of a schema: what a row may be, what is filled in, and what is refused in which words."""
 
 import datetime as dt
-from collections import namedtuple
+from collections import Counter, defaultdict, namedtuple
 from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
 
-from adapters.arrow import Packing, SchemaError
+from adapters.arrow import Packing, SchemaError, Shape
 
 SCHEMA = pa.schema([("k", pa.string()), ("day", pa.date32()), ("n", pa.int64()), ("x", pa.float64())])
 DAY = dt.date(2013, 1, 1)
@@ -88,6 +88,22 @@ def test_names_that_python_does_not_know_come_back():
     assert rows([row(1, 2)], schema, {}) == [(1, 2)]
 
 
+def test_names_that_one_column_has_and_another_gets():
+    """Spark's `_1` and `_2` are `_0` and `_1` in a named tuple."""
+    schema = pa.schema([("_1", pa.int64()), ("_2", pa.int64())])
+    (row,) = Shape("rows").of(pa.record_batch({"_1": [1], "_2": [2]}))
+    assert rows([row, {"_2": 4, "_1": 3}], schema, {}) == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("kind", [dict, Counter, lambda row: defaultdict(int, row)], ids=["dict", "Counter", "default"])
+def test_a_dict_has_what_it_has(kind):
+    """One that makes up what it lacks, too, is asked for nothing, and stays as it is."""
+    values = [kind({"n": 1}), kind({"x": 2})]
+    schema = pa.schema([("n", pa.int64()), ("x", pa.int64())])
+    assert rows(values, schema, {}) == [(1, None), (None, 2)]
+    assert values == [{"n": 1}, {"x": 2}]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -147,7 +163,7 @@ def test_values_are_counted_through_all_batches():
     (batch,) = packing.batches([([1, 2], {}), ([3], {})])
     assert len(batch) == 3
     with pytest.raises(SchemaError, match=r"value 7: ") as caught:
-        list(packing.batches([([pa.record_batch({"n": ["1", "x" * 500]})], {})]))
+        list(packing.batches([([pa.record_batch({"n": [None, "x" * 500]})], {})]))
     assert len(str(caught.value)) < 500
     with pytest.raises(SchemaError, match=r"value 9, \(1, 2\) \(tuple\), is no row"):
         list(packing.batches([([4, 5], {}), ([6, (1, 2)], {})]))
