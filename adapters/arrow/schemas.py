@@ -21,14 +21,17 @@ def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") ->
     if schema is None:
         return None
     pa = pyarrow()
-    if isinstance(schema, pa.Schema):
-        return schema
     why = ""
+    made: Schema = schema
     if isinstance(schema, Mapping):
         try:
-            return pa.schema(schema)
+            made = pa.schema(schema)
         except (TypeError, ValueError) as exc:
             why = f": {exc}"
+    if isinstance(made, pa.Schema):
+        if len(set(made.names)) == len(made.names):
+            return made
+        why = ", in which a column comes twice"
     raise CompositionError(
         f"{module}() at {Site.here()} got schema={schema!r}{why}; it is a mapping of columns to Arrow types or their "
         f"names, as {{'item': 'string', 'sold': 'int64', 'price': pa.decimal128(9, 2)}}, or a pyarrow.Schema"

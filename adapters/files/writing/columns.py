@@ -61,7 +61,12 @@ class Columns:
 
     def _found(self, block: Block) -> RecordBatch:
         pa = pyarrow()
-        names = self._by_position(block) if block.names is None else block.names
+        names: Sequence[Any] = self._by_position(block) if block.names is None else block.names
+        for name in names:
+            if not isinstance(name, str):
+                place, row = next((place, row) for place, row in enumerate(block.values) if name in row)
+                what = f"the value {self._rows + place + 1}, {shown(row)}, is no row"
+                raise self._refusal(f"{what}: it has a column {shown(name)}, and names are text; {_ADVICE}")
         arrays: list[Any] = []
         for name, column in zip(names, block.columns, strict=True):
             try:

@@ -1,7 +1,9 @@
 """Values by their key."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from adapters.arrow import SchemaError, pyarrow
@@ -31,22 +33,38 @@ def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mappi
     groups: dict[Hashable, list[Any]] = {}
     pairs = ((key(value), value) for value in values) if callable(key) else _pairs(values, key)
     for found, value in pairs:
-        groups.setdefault(found, []).append(value)
+        try:
+            groups.setdefault(found, []).append(value)
+        except TypeError:
+            told = f"{found!r} ({type(found).__name__}) is no key: have a function as key= make text or a number of it"
+            raise TypeError(told) from None
     return groups
 
 
-def _pairs(values: Sequence[Any], column: str) -> Iterable[tuple[Hashable, Any]]:
-    first = values[0]
-    if not isinstance(first, Mapping) and not hasattr(first, "_fields"):
-        return ((key, part) for batch in values for key, part in _split(batch, column))
-    found = itemgetter(column) if isinstance(first, Mapping) else attrgetter(column)
-    try:
-        return list(zip(map(found, values), values, strict=True))
-    except (KeyError, AttributeError, TypeError):
-        for value in values:
-            # A dict gives its keys, as any mapping does.
-            _check(getattr(value, "_fields", value), column)
-        raise
+def _pairs(values: Sequence[Any], column: str) -> Iterator[tuple[Hashable, Any]]:
+    kind: Any
+    for kind, same in groupby(values, type):
+        rows = list(same)
+        if issubclass(kind, Mapping):
+            yield from zip(_of_dicts(rows, column), rows, strict=True)
+        elif hasattr(kind, "_fields"):
+            names: tuple[str, ...] = kind._fields
+            _check(names, column)
+            # Not by attributes: any tuple has a `count` and an `index`.
+            yield from zip(map(itemgetter(names.index(column)), rows), rows, strict=True)
+        else:
+            for batch in rows:
+                yield from _split(batch, column)
+
+
+def _of_dicts(rows: Sequence[Mapping[str, Any]], column: str) -> Sequence[Hashable]:
+    # A defaultdict would make up what it lacks.
+    with suppress(KeyError):
+        if not hasattr(rows[0], "__missing__"):
+            return list(map(itemgetter(column), rows))
+    for row in rows:
+        _check(row, column)
+    return [row[column] for row in rows]
 
 
 def _check(columns: Iterable[Any], column: str) -> None:
@@ -64,10 +82,15 @@ def _split(batch: Any, column: str) -> Iterable[tuple[Hashable, Any]]:
         raise TypeError(f"{batch!r} ({type(batch).__name__}) has no column {column!r}: give key= a function")
     _check(batch.schema.names, column)
     keys = batch.column(column)
-    found = pa.compute.unique(keys)
+    if isinstance(batch, pa.Table):
+        keys = keys.combine_chunks()
+    if pa.types.is_dictionary(keys.type):
+        keys = keys.dictionary_decode()
+    # By codes, not by comparing: to itself, too, NaN is not equal, and 0.0 is to -0.0.
+    coded = keys.dictionary_encode("encode")
+    found: list[Any] = coded.dictionary.to_pylist()
     if len(found) == 1:
-        yield found[0].as_py(), batch
+        yield found[0], batch
         return
-    for key in found:
-        mask = pa.compute.equal(keys, key) if key.is_valid else pa.compute.is_null(keys)
-        yield key.as_py(), batch.filter(mask)
+    for code, key in enumerate(found):
+        yield key, batch.filter(pa.compute.equal(coded.indices, code))

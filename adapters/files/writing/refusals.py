@@ -38,9 +38,11 @@ def explained(what: str) -> Generator[None]:
         yield
     except OSError as exc:
         number = exc.errno or next((number for kind, number in _NUMBERS if isinstance(exc, kind)), None)
-        advice = f"; {_ADVICE[number]}" if number in _ADVICE else ""
+        # TLS and name servers have numbers of their own for what goes wrong, which mean something else.
+        ours = number is not None and isinstance(exc, type(OSError(number, "")))
+        advice = f"; {_ADVICE[number]}" if ours and number in _ADVICE else ""
         if exc.errno is None:
-            exc.args = (f"{exc}, so {what}{advice}",)
+            exc.args = (f"{str(exc) or type(exc).__name__}, so {what}{advice}",)
         else:
             exc.strerror = f"{exc.strerror}, so {what}{advice}"
             exc.args = (exc.errno, exc.strerror)

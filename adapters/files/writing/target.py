@@ -28,6 +28,8 @@ class _Filled(Formatter):
         # A separator that the template itself gives, "{time:%Y/%m}", is meant.
         if text in {"", ".", ".."} or "\0" in text or ("/" not in format_spec and ("/" in text or os.sep in text)):
             raise ValueError
+        # Not all that Python calls text is text.
+        os.fsencode(text)
         return text
 
 
@@ -138,7 +140,8 @@ class Names:
         """The place of a time's, and a key's, file."""
         path = self._target.place({"time": time, "key": key})
         mine = (None if self._target.grows else time, key)
-        if len(os.fsencode(path.rpartition("/")[2])) > 255:
+        # Stores of objects have other limits, and say so themselves.
+        if not self._target.is_url and len(os.fsencode(path.rpartition("/")[2])) > 255:
             raise FileTargetError(
                 f"{self._target.module}: a file system takes no name as long as that of {path!r}: give a target, times "
                 f"and keys whose names are shorter"

@@ -277,6 +277,10 @@ def test_advice_is_of_use(value, given, row_group, tmp_path):
     ("values", "message"),
     [
         ([7], "the value 1, 7 (int), is no row: rows are dicts, named tuples, tuples, or Arrow record batches; make"),
+        (
+            [{"a": 1}, {5: 2}],
+            "the value 2, {5: 2} (dict), is no row: it has a column 5 (int), and names are text",
+        ),
         ([(1,), (1, 2)], "the value 2, (1, 2) (tuple), is no row: it has 2 columns, where the file has 1"),
         ([([],), ([1],), (["x"],)], "the column 'f0' does not take ['x'] (list), value 3"),
         ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and does not take True (bool), value 2"),
@@ -354,6 +358,7 @@ def test_jsonl_of_batches(tmp_path):
         lambda: files.write_parquet("{time}", schema={"n": int}),
         lambda: files.write_parquet("{time}", schema={"n": "integer"}),
         lambda: files.write_csv("{time}", schema=["n"]),
+        lambda: files.write_csv("{time}", schema=pa.schema([("n", "int8"), ("n", "int8")])),
         lambda: files.write_csv("{time}", schema={"n": pa.list_(pa.int8())}),
         lambda: files.write_csv("{time}", schema={"n": "binary"}),
         lambda: files.write_parquet("{time}", schema={"n": pa.month_day_nano_interval()}),

@@ -4,6 +4,9 @@ import datetime as dt
 import errno
 import os
 import pickle
+import socket
+import ssl
+from collections import defaultdict
 from typing import NamedTuple
 
 import fsspec
@@ -14,6 +17,7 @@ import pullstream as ps
 from adapters import files
 from adapters.files.writing import writing
 from adapters.files.writing.place import Place
+from adapters.files.writing.refusals import explained
 from adapters.files.writing.target import Target
 
 from .kit import content, written
@@ -122,6 +126,84 @@ def test_a_key_that_is_no_column(value, tmp_path):
     with pytest.raises(files.SchemaError, match="^a value has no column 'till', which key= names; it has 'shop', 'n'"):
         written([value], files.write_jsonl(tmp_path / "{key}.jsonl", key="till"))
     assert content(tmp_path) == {}
+
+
+def test_a_method_is_no_column(tmp_path):
+    """A named tuple has a `count` and an `index` that are no columns."""
+    with pytest.raises(files.SchemaError, match="a value has no column 'count'"):
+        written([Sale("a", 1)], files.write_jsonl(tmp_path / "{key}.jsonl", key="count"))
+
+
+def test_a_row_that_would_make_up_its_key(tmp_path):
+    """A defaultdict is not asked for what it lacks, and stays as it is."""
+    row = defaultdict(int, n=1)
+    with pytest.raises(files.SchemaError, match="a value has no column 'shop'"):
+        written([row], files.write_jsonl(tmp_path / "{key}.jsonl", key="shop"))
+    assert row == {"n": 1}
+
+
+def test_keys_of_rows_of_several_kinds(tmp_path):
+    """Each kind of row has its column in its own way, whichever comes first."""
+    kinds = [{"shop": "a", "n": 1}, pa.record_batch({"shop": ["b", "a"], "n": [2, 3]}), Sale("a", 4)]
+    for turn in range(3):
+        values = kinds[turn:] + kinds[:turn]
+        written(values, files.write_csv(tmp_path / "{key}.csv", key="shop", header=False))
+        lines = {name: text.split() for name, text in content(tmp_path).items()}
+        assert {name: sorted(some) for name, some in lines.items()} == {
+            "a.csv": [b'"a",1', b'"a",3', b'"a",4'],
+            "b.csv": [b'"b",2'],
+        }
+
+
+@pytest.mark.parametrize("make", [pa.record_batch, pa.table])
+def test_every_row_of_a_batch_goes_to_one_file(make, tmp_path):
+    """Also where a key is not equal to itself, or equal to another."""
+    values = [make({"k": [float("nan"), 1.0, float("nan"), 0.0, -0.0, None], "n": [1, 2, 3, 4, 5, 6]})]
+    written(values, files.write_csv(tmp_path / "{key}.csv", key="k", header=False))
+    assert content(tmp_path) == {
+        "nan.csv": b"nan,1\nnan,3\n",
+        "1.0.csv": b"1,2\n",
+        "0.0.csv": b"0,4\n-0,5\n",
+        "None.csv": b",6\n",
+    }
+
+
+def test_keys_that_are_a_dictionary(tmp_path):
+    """One that says a word twice, or has no row, makes no other files."""
+    keys = pa.DictionaryArray.from_arrays([0, 1, 2, None], ["a", "b", "a", "c"])
+    written([pa.record_batch({"k": keys})], files.write_csv(tmp_path / "{key}.csv", key="k", header=False))
+    assert content(tmp_path) == {"a.csv": b'"a"\n"a"\n', "b.csv": b'"b"\n', "None.csv": b"\n"}
+
+
+def test_what_cannot_be_a_key(tmp_path):
+    """A list cannot; the error says what can."""
+    with pytest.raises(TypeError, match=r"\[1\] \(list\) is no key: have a function as key= make text or a number"):
+        written([{"k": [1]}], files.write_jsonl(tmp_path / "{key}.jsonl", key="k"))
+
+
+def test_a_key_that_is_no_whole_text(tmp_path):
+    """Half a character is no name."""
+    with pytest.raises(files.FileTargetError, match="write_text: the time 0 and .*cannot be part of a file's name"):
+        written(["\ud800"], files.write_text(tmp_path / "{time}{key}", key=str))
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (TimeoutError(), "TimeoutError, so it does not"),
+        (OSError(errno.ENOSPC, "No space"), "[Errno 28] No space, so it does not; make room there"),
+        (ssl.SSLError(1, "certificate verify failed"), "certificate verify failed, so it does not"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "unknown, so it does not"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_advice_is_for_what_happened(error, told):
+    """What says nothing is told by its name; and a number of another list of errors gets no advice from this one."""
+    with pytest.raises(OSError, match="so it does not") as caught, explained("it does not"):
+        raise error
+    assert caught.value is error
+    assert told in str(error)
+    assert ("; " in told) == ("; " in str(error))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,12 @@ from adapters import files
 from .kit import left_behind, written
 
 
+def test_names_in_a_store_may_be_long():
+    """They are the store's business: S3 takes more than file systems do."""
+    name = "x" * 300
+    assert written([name], files.write_text("memory://long/{time}{key}", key=str)) == [f"memory://long/0{name}"]
+
+
 class FaultyFile(MemoryFile):
     """A file whose writing, flushing and closing count as operations."""
 
