@@ -1,5 +1,6 @@
 """fsspec, and the URLs that it knows."""
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -26,7 +27,9 @@ def fsspec() -> Any:
 def url_argument(module: str, path: str) -> None:
     """Refuse, when composing, a URL whose file system is unknown, or lacks a package; paths are no URLs."""
     for part in path.split("::"):
-        protocol = part.partition("://")[0] if "://" in part else part if "::" in path and "/" not in part else ""
+        # In a chain a word alone is a file system, as in `simplecache::s3://...`, and all else is a path.
+        word = "::" in path and (part in fsspec().available_protocols() or re.fullmatch("[a-z]+", part) is not None)
+        protocol = part.partition("://")[0] if "://" in part else part if word else ""
         if not protocol:
             continue
         try:

@@ -21,7 +21,7 @@ from adapters.files.reading.options import (
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, arrow_types, missing_columns, unique
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
-from adapters.files.reading.tables import MOST, Sieve, uncounted
+from adapters.files.reading.tables import MOST, WIDTH, Sieve, uncounted
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
@@ -53,9 +53,10 @@ class Csv(Format):
             names, head = self._head(file, head, parts, quote)
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
-            sieve = Sieve(
-                file, partial(self._parse, names, parts, agreed), raw.stop.look, quote, parts.strict, names=names
-            )
+            parse = partial(self._parse, names, parts, agreed)
+            # A function of the user's sees one row after the other, as they are in the file.
+            width = WIDTH if self.parse.invalid_row_handler is None else 0
+            sieve = Sieve(file, parse, raw.stop.look, quote, parts.strict, names=names, width=width)
             body = self._skipped(chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
@@ -139,8 +140,7 @@ class _Options:
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
         parsing = {name: getattr(format.parse, name) for name in _PARSING}
-        handler = format.parse.invalid_row_handler or _left_out
-        self._lenient = self._csv.ParseOptions(**parsing, invalid_row_handler=handler)
+        self._lenient = self._csv.ParseOptions(**parsing, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
         """The columns that a header names or, of a file without one, f0, f1, ..."""
@@ -165,8 +165,10 @@ class _Options:
         pa = pyarrow()
         parse = self._lenient if lenient else self._parse
 
-        # In one piece, in which a row may be as long as it likes; blocks are parsed side by side.
-        read = self._csv.ReadOptions(column_names=names, block_size=min(len(data) + 1, MOST), use_threads=False)
+        # In one piece, in which a row may be as long as it likes; blocks are parsed side by side. The user's function
+        # is told no number of a row, which would be one in the block, where pyarrow may use threads.
+        threads = parse.invalid_row_handler is not None
+        read = self._csv.ReadOptions(column_names=names, block_size=min(len(data) + 1, MOST), use_threads=threads)
         return self._csv.read_csv(
             pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=options
         )

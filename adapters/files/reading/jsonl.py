@@ -154,9 +154,10 @@ class Tables(Format):
 
     def _settled(self, file: File, agreed: Agreed, found: Iterator[Block]) -> Iterator[Block]:
         for block in found:
-            if agreed.schema is None:
-                self._settle(file, block, agreed)
-            yield block
+            if not block.data.isspace():
+                if agreed.schema is None:
+                    self._settle(file, block, agreed)
+                yield block
 
     def _settle(self, file: File, block: Block, agreed: Agreed) -> None:
         """Have the first block say which columns there are, as far as nobody has."""
@@ -165,6 +166,8 @@ class Tables(Format):
         fields: dict[str, Any] = {}
         if self.columns is None or not set(self.columns) <= set(given):
             table = self._first(file, block, given)
+            if table is None:
+                return
             fields = {name: table.schema.field(name).type for name in self._in_order(block, table.schema.names)}
         types = {**fields, **given}
         names = list(types) if self.columns is None else self.columns
@@ -177,7 +180,7 @@ class Tables(Format):
         return sorted(names, key=order.index)
 
     def _first(self, file: File, block: Block, given: dict[str, Any]) -> Any:
-        """A table of those lines of the first block that can be read."""
+        """A table of those lines of the first block that can be read; None if there is none."""
         pa = pyarrow()
 
         def parse(data: bytes) -> Any:
@@ -189,7 +192,7 @@ class Tables(Format):
             # What is said is not asked for, and what is in nobody's way may be anything.
             good = [line for line in (self._wanted(line, given) for line in block.lines) if line is not None]
         try:
-            return parse(b"\n".join(good)) if good else pa.table({})
+            return parse(b"\n".join(good)) if good else None
         except pa.ArrowException as exc:
             told = f"has lines that do not go together: {uncounted(exc)}; say schema=, choose columns=, or as_='dicts'"
             raise FileReadError(file.path, told) from None
@@ -207,8 +210,10 @@ class Tables(Format):
         return json.dumps({name: members[name] for name in wanted if name in members and name not in given}).encode()
 
     def _parse(self, agreed: Agreed, data: bytes) -> Any:
-        table = _read_json(data, agreed.schema, "error" if self.columns is None else "ignore")
-        return table.select(agreed.schema.names)
+        # Without columns there was no object so far, and this is none.
+        schema = pyarrow().schema([]) if agreed.schema is None else agreed.schema
+        table = _read_json(data, schema, "error" if self.columns is None else "ignore")
+        return table.select(schema.names)
 
 
 def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:

@@ -24,7 +24,7 @@ class Options(TypedDict, total=False):
       Without it all is at 0, or, with `follow`, every file at a time of its own: 0, 1, 2, ...
     - `compression`: "infer" (the default: by the name, `.gz .bz2 .zst .lz4 .br .xz`), "gzip", ..., or None.
     - `block_size`: how many bytes are read and decoded at a time, 4 MiB unless said otherwise; in memory there is about
-      one such block, and what is made of it.
+      one such block, and what is made of it, or five where lines become tables, which are parsed side by side.
     - `follow`: when all has been read, look for new files every `every` seconds (of trio's clock; by default 1), until
       `running.finish()` or an abort. A file is read when two looks in a row find it the same; a name that begins with
       `.` or `_`, or ends as `.part` or `.tmp`, is no file yet. New files come in the order of their names. A file that

@@ -15,7 +15,7 @@ from adapters.files.reading.places import File
 from adapters.files.reading.streams import Stream
 
 WIDTH: Final = 2
-"""How many blocks are parsed at once."""
+"""How many blocks are parsed while one is handed on."""
 
 MOST: Final = 2**31 - 1
 """So many bytes at most does pyarrow parse in one piece."""
@@ -39,8 +39,10 @@ class Sieve:
         strict: bytes | None,
         *,
         names: Sequence[str] = (),
+        width: int = WIDTH,
     ) -> None:
         self._file = file
+        self._width = width
         self._names = names
         self._parse = parse
         self._look = look
@@ -57,14 +59,14 @@ class Sieve:
         over = False
         try:
             while parsed or not over:
-                if not over and len(parsed) <= WIDTH and reading.done():
+                if not over and len(parsed) <= self._width and reading.done():
                     block = None if reading.exception() else reading.result()
                     if block is None:
                         over = True
                     else:
                         parsed.append((block, aside(self._whole, block)))
                         reading = aside(next, rest, None)
-                elif parsed and (over or len(parsed) > WIDTH or parsed[0][1].done()):
+                elif parsed and (over or len(parsed) > self._width or parsed[0][1].done()):
                     yield from self._of_block(*parsed.popleft(), stream)
                 else:
                     # What is parsed does not wait for what is read, which may take any time.

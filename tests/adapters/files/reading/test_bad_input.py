@@ -124,6 +124,29 @@ def test_a_long_value_is_told_in_part(put, failing):
     assert len(error.problem) < 500
 
 
+@pytest.mark.parametrize("size", [40, 4 << 20])
+def test_a_function_for_bad_rows_sees_them_in_order_and_once(size, put, read):
+    """Though blocks are parsed side by side; it gets no number, which would be one in a block."""
+    seen = []
+
+    def handle(row):
+        seen.append((row.number, row.text))
+        return "skip"
+
+    path = put("a.csv", "x,y\n" + "".join(f"{n}\n" if n % 10 == 0 else "1,2\n" for n in range(1, 200)))
+    parse = pc.ParseOptions(invalid_row_handler=handle)
+    assert len(read(files.read_csv(path, parse_options=parse, block_size=size))) == 180
+    assert seen == [(None, str(n)) for n in range(10, 200, 10)]
+
+
+@pytest.mark.parametrize("front", ["\n" * 20, "nonsense\n[1]\n\n7\n"])
+def test_columns_are_said_by_the_first_objects(front, put, read):
+    """A block in which there are none says nothing, and what comes behind it is not lost."""
+    path = put("a.jsonl", front + '{"x": 1}\n{"x": 2}\n')
+    for size in (4, 4 << 20):
+        assert read(files.read_jsonl(path, as_="tuples", block_size=size, on_error="skip")) == [(1,), (2,)]
+
+
 def test_a_table_of_objects_gets_no_advice_for_csv(put, failing):
     """Two objects in a line are wrong, and no option of CSV's helps."""
     _, error = failing(files.read_jsonl(put("a.jsonl", '{"x": 1}{"x": 2}\n'), as_="rows"), files.FileReadError)
@@ -383,6 +406,16 @@ def test_what_the_file_system_refuses_is_no_matter_of_policy(put, failing):
             _, error = failing(reader(path, filesystem=broken, on_error="skip"), OSError)
             assert str(error) == "the disk is on fire"
             assert f"reading {path}" in error.__notes__
+
+
+def test_an_archive_that_is_in_this_folder(folder, read, monkeypatch):
+    """In a chain, what has a point in it is a path, though it has no folders."""
+    monkeypatch.chdir(folder)
+    with zipfile.ZipFile("good.zip", "w") as archive:
+        archive.writestr("a.txt", "one\n")
+    assert read(files.read_text("zip://*.txt::good.zip")) == ["one"]
+    with pytest.raises(ps.CompositionError, match="fsspec knows no nosuch://"):
+        files.read_text("zip://*.txt::nosuch")
 
 
 def test_archives_that_are_none(folder, put, failing, read):
