@@ -95,6 +95,8 @@ class Query:
                 self._started.set()
                 while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
                     self._report(query)
+                # Over is, for that, also one that is being stopped: its thread, and the body in it, go on for a moment.
+                query.awaitTermination()
                 self._report(query)
         except Exception as exc:  # noqa: BLE001 - Spark's and the bridge's are many, and all end the query
             raise stream_error(exc) from None

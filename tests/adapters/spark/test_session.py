@@ -56,6 +56,7 @@ except Exception as exc:
 log = session._jvm.org.apache.logging.log4j.LogManager.getLogger
 log("org.apache.spark.storage.ShuffleBlockFetcherIterator").error("Error occurred while fetching local blocks, null")
 log("org.apache.spark.storage.ShuffleBlockFetcherIterator").error("Error occurred while fetching local blocks")
+log("org.apache.spark.broadcast.TorrentBroadcast").error("Store broadcast broadcast_7 fail, remove all pieces of it")
 session.stop()
 """
 

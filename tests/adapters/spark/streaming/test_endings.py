@@ -4,12 +4,14 @@ import shutil
 import signal
 import threading
 import time
+from unittest import mock
 
 import pytest
 import trio
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.streaming.query import Query
 
 pytestmark = pytest.mark.spark
 
@@ -237,6 +239,31 @@ class TestStopping:
             ps.run(ps.pipe(landing.source(), ps.map(interrupt), ps.map_async(stay, 1), ps.drain()), limit=1)
         assert landing.commits == [0]
         assert rest() == {1: [2, 3]}
+
+    def test_a_query_that_is_being_stopped_is_waited_for(self):
+        """It says that it is over while its body still runs, whose connection must not be taken from it."""
+        over = threading.Event()
+
+        class Stopping:
+            id, isActive, _jsq = "", False, mock.Mock(**{"lastProgress.return_value": None})  # noqa: N815 - pyspark's
+
+            def awaitTermination(self, timeout=None):  # noqa: N802 - pyspark's
+                return timeout is not None or over.wait(5)
+
+            def stop(self):
+                over.wait(5)
+
+        spec = mock.Mock(**{"start.return_value": Stopping(), "ends": True})
+        query = Query(spec, print, spark.StreamStatus())
+        query._connection = connection = mock.Mock()
+        running = threading.Thread(target=query.run)
+        running.start()
+        running.join(0.1)
+        assert running.is_alive()
+        assert not connection.socket.shutdown.called
+        over.set()
+        running.join(5)
+        assert connection.socket.shutdown.called
 
 
 class TestGoingOn:
