@@ -1,32 +1,13 @@
-"""Work in threads of its own: pieces are made one ahead of those that are handed on."""
+"""Reading one piece ahead: the next is read and decoded while the last one is made values."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, wait
-from threading import Thread
-from typing import Any, Final, ParamSpec, Self, TypeVar, cast
+from typing import Final, Self, cast
 
+from adapters.files.aside import aside
 from adapters.files.reading.pieces import Piece
 
 _END: Final = object()
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-    """Call it in a thread of its own, which is no obstacle to the program's exit, wherever it hangs."""
-    future: Future[T] = Future()
-    Thread(target=_call, args=(future, function, args, kwargs), name="pullstream files", daemon=True).start()
-    return future
-
-
-def _call(future: "Future[Any]", function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    try:
-        future.set_result(function(*args, **kwargs))
-    except BaseException as exc:  # noqa: BLE001 - raised where the result is wanted
-        future.set_exception(exc)
-        # Else the exception, which has this frame, would be kept until the collector finds it.
-        del future
 
 
 class Ahead:

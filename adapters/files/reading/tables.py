@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Final
 
 from adapters.arrow import pyarrow
-from adapters.files.reading.ahead import aside
+from adapters.files.aside import aside
 from adapters.files.reading.blocks import Block, count_lines, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of

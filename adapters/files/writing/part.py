@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
+from adapters.files.writing.behind import Behind
 from adapters.files.writing.encoding import Encoder
 from adapters.files.writing.formats import Format
 from adapters.files.writing.place import Out, Place
@@ -35,19 +36,23 @@ class Part:
         """Whether an encoder with much in memory is at work."""
         return self._encoder is not None and self._format.costly
 
-    def advance(self, may_begin: Callable[[], bool]) -> None:
-        """Encode the units there are, if this has begun, or `may_begin`."""
+    def advance(self, may_begin: Callable[[], bool], behind: Behind) -> None:
+        """Encode the units there are, the last of them `behind`, if this has begun, or `may_begin`."""
         if self._encoder is not None or may_begin():
             for unit in self.raw.units(last=False):
-                self._begun().write(unit)
-            if not self.costly:
-                # There may be any number of these, so each keeps nothing.
-                self._out.hand_over()
+                behind.put(self._encode, self._begun(), unit)
 
-    def finish(self, *, durable: bool) -> None:
+    def _encode(self, encoder: Encoder, unit: Any) -> None:
+        encoder.write(unit)
+        if not self.costly:
+            # There may be any number of these, so each keeps nothing.
+            self._out.hand_over()
+
+    def finish(self, behind: Behind, *, durable: bool) -> None:
         """Encode all that is left, and have the file on the disk."""
         for unit in self.raw.units(last=True):
-            self._begun().write(unit)
+            behind.put(self._begun().write, unit)
+        behind.done()
         self._begun().finish()
         self._encoder = None
         self.size = self._out.size

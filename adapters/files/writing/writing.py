@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import trio
 
+from adapters.files.writing.behind import Behind
 from adapters.files.writing.formats import Format
 from adapters.files.writing.grown import Grown, Length
 from adapters.files.writing.keys import Key, by_key
@@ -56,6 +57,7 @@ class Writing:
         path = plan.manifest
         self._manifest = None if path is None else Manifest(place, Path(path), durable=plan.durable)
         self._parts: dict[Hashable, dict[Hashable, Part]] = {}
+        self._behind = Behind()
         self._full: dict[Part, None] = {}
         self._begun: set[Part] = set()
         self._held = 0
@@ -129,11 +131,11 @@ class Writing:
         return bool(self._full) or self._held > MEMORY or self._loose > LOOSE
 
     def work(self) -> None:
-        """Encode what is full, and put on the disk what is too much."""
+        """Encode what is full, the last of it behind, and put on the disk what is too much."""
         full, self._full = self._full, {}
         with explained(self._what):
             for part in full:
-                part.advance(self._may_begin)
+                part.advance(self._may_begin, self._behind)
                 if part.costly:
                     self._begun.add(part)
                 if part.raw.full:
@@ -170,7 +172,7 @@ class Writing:
         parts = list(self._parts[time].values())
         with explained(self._what):
             for part in parts:
-                part.finish(durable=self._plan.durable and not self._plan.target.is_url)
+                part.finish(self._behind, durable=self._plan.durable and not self._plan.target.is_url)
             entries = [self._entry(time, part) for part in parts]
             if self.grows:
                 for part, entry in zip(parts, entries, strict=True):
@@ -201,6 +203,7 @@ class Writing:
 
     def close(self) -> None:
         """Leave whole files only."""
+        self._behind.leave()
         for parts in self._parts.values():
             for part in parts.values():
                 part.discard()
