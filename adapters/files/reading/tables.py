@@ -104,7 +104,9 @@ class Sieve:
         if self._strict is not None:
             if table.num_rows != lines and table.num_rows != _count_rows(data):
                 raise ValueError("the row does not end where the line does; is a quote or a bracket left open?")
-            last = data[data.rfind(b"\n", 0, len(data) - 1) + 1 :].rstrip(b"\r\n") + b"\n"
+            # The last that is not empty: an open quote swallows the empty ones behind it, and they do not count.
+            last = data.rstrip()
+            last = last[last.rfind(b"\n") + 1 :] + b"\n"
             if self._strict and last.count(self._strict) % 2 and self._parse(last * 2).num_rows != 2:
                 raise ValueError("a quote is left open")
         return table

@@ -124,6 +124,14 @@ def test_a_long_value_is_told_in_part(put, failing):
     assert len(error.problem) < 500
 
 
+@pytest.mark.parametrize("size", [1, 12, 4 << 20])
+def test_an_open_quote_in_front_of_empty_lines(size, put, read):
+    """Is bad, wherever the file is cut into blocks; the lines behind it would be part of its value."""
+    path = put("a.csv", 'x,y\n1,"a""\n\n\n2,b\n')
+    found = read(files.read_csv(path, as_="tuples", block_size=size, on_error="result"))
+    assert parts(found) == [(b'1,"a""', 2), (2, "b")]
+
+
 @pytest.mark.parametrize("size", [40, 4 << 20])
 def test_a_function_for_bad_rows_sees_them_in_order_and_once(size, put, read):
     """Though blocks are parsed side by side; it gets no number, which would be one in a block."""
