@@ -20,7 +20,7 @@ class JobCancelled(PullstreamError):
 
 
 class SparkJobError(PullstreamError):
-    """Spark gave up on the job: an executor, a Python worker or the user's function failed.
+    """Spark gave up on the job: an executor, a Python worker or the user's function failed; or it could not start.
 
     The message is the innermost cause, as Spark tells it, without the Java frames. `details` is everything Spark had
     to say. Spark's own exception is the `__context__`; it is not shown with this one, because printing it calls into

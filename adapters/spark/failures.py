@@ -32,6 +32,16 @@ def stream_error(exc: BaseException) -> SparkStreamError:
     return SparkStreamError(f"the streaming query failed: {essence(_cause(exc) or details)}", details)
 
 
+def start_error(exc: BaseException, master: str) -> SparkJobError:
+    """The same of a session that could not be started."""
+    details = str(exc)
+    return SparkJobError(
+        f"session() could not start Spark with the master {master!r}: {essence(_cause(exc) or details)}\n"
+        f"Look at master= and config=, and begin the program anew: its Java keeps what it was started with",
+        details,
+    )
+
+
 @contextmanager
 def unlogged() -> Generator[None, None, None]:
     """Keep pyspark from logging, in this thread, the errors it raises: they are caught here, and told in our words."""

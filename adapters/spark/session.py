@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from adapters.spark.errors import SessionMismatch, SparkMissing
+from adapters.spark.failures import start_error
 from adapters.spark.java import java_home
 from pullstream.errors import CompositionError
 
@@ -72,6 +73,7 @@ def session(
         SessionMismatch: there is an active session whose master is not `master`, or whose settings are not `config`.
         SparkMissing: pyspark is not installed.
         JavaNotFound: there is no Java for it.
+        SparkJobError: it cannot be started, with that master or these settings.
 
     ```python
     from adapters import spark
@@ -145,7 +147,10 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
     for key, value in settings.items():
         builder = builder.config(key, value)
     with _environment(here=here), _signals_kept():
-        return builder.getOrCreate()
+        try:
+            return builder.getOrCreate()
+        except Exception as exc:  # noqa: BLE001 - told in our words, whatever it is
+            raise start_error(exc, master) from None
 
 
 def _is_here(master: str) -> bool:

@@ -102,6 +102,21 @@ class TestStart:
             "ERROR ShuffleBlockFetcherIterator: Error occurred while fetching local blocks"
         ]
 
+    def test_a_spark_that_cannot_start_is_told_in_its_own_words(self):
+        """Without Java's frames, with the master, and with what to look at."""
+        done = python(
+            "from adapters import spark\n"
+            "try:\n"
+            "    spark.session(config={'spark.executor.memory': '1m'})\n"
+            "except spark.SparkJobError as exc:\n"
+            "    print(exc)\n"
+        )
+        assert done.stdout.startswith(
+            "session() could not start Spark with the master 'local[*]': [INVALID_EXECUTOR_MEM"
+        )
+        assert "Look at master= and config=" in done.stdout
+        assert "\tat " not in done.stdout
+
     def test_nothing_is_loaded_before_it_is_used(self):
         """Importing the adapter costs no import of pyspark, pyarrow or pandas."""
         done = python(
