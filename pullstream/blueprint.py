@@ -6,7 +6,8 @@ drawn, fused and pickled, and opened any number of times. Nothing is acquired he
 
 import inspect
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from types import FrameType
+from os import PathLike
+from types import BuiltinFunctionType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
 import attrs
@@ -15,8 +16,6 @@ from typing_extensions import TypeVar, override
 from pullstream.errors import CompositionError, ReuseError
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from pullstream.checker.pipeline import Check
     from pullstream.run import Beside, Running
 
@@ -99,6 +98,10 @@ class OneShot(Generic[T]):
         value, self._value = self._value, None
         return value
 
+    def same(self, other: "OneShot[Any]") -> bool:
+        """Whether both are over one thing."""
+        return self is other or (self._value is not None and self._value is other._value)  # noqa: SLF001 - its own class
+
     def __repr__(self) -> str:
         return self._shown
 
@@ -132,6 +135,32 @@ class Blueprint:
 
     def _how_to_run(self) -> str:
         return f"{self!r} is a {self.kind}, and ps.run takes a pipeline, from a source to a sink"
+
+
+def refuse_sharing(blueprint: Blueprint) -> None:
+    """Refuse, before a run, that two modules of it take from one iterator: each would have what the other lacks."""
+    found: list[tuple[Module, OneShot[Any]]] = []
+
+    def look(module: Module, value: object) -> None:
+        if isinstance(value, Blueprint):
+            for inner in value.modules:
+                for given in (*inner.args, *(option for _, option in inner.options)):
+                    look(inner, given)
+        elif isinstance(value, OneShot):
+            shot = cast("OneShot[Any]", value)
+            for other, taken in found:
+                if taken.same(shot):
+                    raise ReuseError(
+                        f"{module}, composed at {module.site}, and {other}, composed at {other.site}, would take from "
+                        f"the same thing, which can be read only once: give each a collection, or read it in one "
+                        f"place and share that with tee() or fork()"
+                    )
+            found.append((module, shot))
+        elif isinstance(value, (list, tuple)):
+            for part in cast("list[object]", value):
+                look(module, part)
+
+    look(blueprint.modules[0], blueprint)
 
 
 @attrs.frozen(repr=False)
@@ -222,10 +251,14 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
     """What whoever gave `value`, which is no module, may have meant; with `source`, where a source was wanted."""
     if isinstance(value, Blueprint):
         return ""
+    if isinstance(value, (map, filter, zip)):
+        return f"; this is Python's own {type(value).__name__}: the module is ps.{type(value).__name__}"
     if callable(value):
-        return f"; a module is called, {getattr(value, '__name__', repr(value))}()"
+        return _advice_on_callable(value)
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
         return f"; give the parts one by one: {module}(*parts)"
+    if source and isinstance(value, (str, PathLike)):
+        return "; a file is read by read_text(path), read_csv(path) and others (from adapters import files)"
     if source and isinstance(value, AsyncIterable):
         return "; from_async_iterable(...) makes a source of it"
     if source and isinstance(value, Iterable):
@@ -233,12 +266,21 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
     return ""
 
 
+def _advice_on_callable(value: Callable[..., object]) -> str:
+    name = getattr(value, "__name__", repr(value))
+    module = f"a module is called, {name}()"
+    plain = f"a plain function goes into map({name}), or tap({name}) if it gives nothing back"
+    if _is_ours(getattr(value, "__module__", "")):
+        return f"; {module}"
+    return f"; {plain}" if isinstance(value, BuiltinFunctionType) or name == "<lambda>" else f"; {module}, and {plain}"
+
+
 def callable_argument(module: str, name: str, value: object) -> None:
     """Refuse, when composing, an argument that cannot be called."""
     if not callable(value):
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs a callable as its {name}, and got {value!r} ({type(value).__name__})",
-        )
+        got = f"{value!r} ({type(value).__name__})"
+        hint = f": for a column, operator.itemgetter({value!r}) or attrgetter" if isinstance(value, str) else ""
+        raise CompositionError(f"{module}() at {Site.here()} needs a callable as its {name}, and got {got}{hint}")
 
 
 def sync_argument(module: str, name: str, value: object, instead: str) -> None:

@@ -22,7 +22,7 @@ class CapabilityError(PullstreamError):
 
 
 class ReuseError(PullstreamError):
-    """An argument that can be used once (an iterator, a handle) was opened a second time."""
+    """An argument that can be used once (an iterator, a handle) was opened a second time, or in two places of a run."""
 
 
 class Ended(PullstreamError):

@@ -341,10 +341,7 @@ def pipe(*parts: Blueprint) -> Any:
 def _fits(part: object, number: int, count: int, site: Site) -> None:
     place = f"part {number + 1} of pipe() at {site}"
     if not isinstance(part, Blueprint):
-        hint = advice("pipe", part, source=number == 0)
-        if callable(part):
-            hint += f", and a plain function goes into map({getattr(part, '__name__', repr(part))})"
-        raise CompositionError(f"{place} is {part!r}, which is not a module{hint}")
+        raise CompositionError(f"{place} is {part!r}, which is not a module{advice('pipe', part, source=number == 0)}")
     if isinstance(part, Pipeline):
         raise CompositionError(f"{place} is a whole pipeline, {part!r}: it is run, and composes with nothing")
     if isinstance(part, Source) and number > 0:

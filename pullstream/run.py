@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Pipeline, Site, shown_callable
+from pullstream.blueprint import Pipeline, Site, advice, refuse_sharing, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.meter import Counters
@@ -52,6 +52,7 @@ class Running(Generic[R]):
     ) -> None:
         if beside is not None:
             _beside_argument(beside)
+        refuse_sharing(pipeline)
         self._pipeline = pipeline
         self._beside = beside
         self._checker = checker_for(check)
@@ -426,8 +427,10 @@ def run(
         JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
     """
     if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+        lacks = {"source": "; it has no sink: collect() gives all values as a list", "sink": "; it has no source"}
+        hint = lacks.get(getattr(pipeline, "kind", ""), advice("run", pipeline))
         raise CompositionError(
-            f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}"
+            f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}{hint}"
         )
     if inside_trio():
         raise PullstreamError(

@@ -52,7 +52,22 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.pipe(ps.pipe(SOURCE, SINK), SINK), r"part 1 .*is a whole pipeline"),
         (lambda: ps.pipe(SOURCE, ps.map, SINK), r"part 2 .*a module is called, map\(\)"),
         (lambda: ps.pipe(SOURCE, passed_on, SINK), r"part 2 .*a module is called, passed_on\(\)"),
-        (lambda: ps.pipe(SOURCE, len, SINK), r"plain function goes into map\(len\)"),
+        (
+            lambda: ps.pipe(SOURCE, len, SINK),
+            r"is <built-in function len>, .* module; a plain function goes into",
+        ),
+        (
+            lambda: ps.pipe(SOURCE, lambda n: n, SINK),
+            r"not a module; a plain function goes into map\(<lambda>\), or",
+        ),
+        (lambda: ps.pipe(SOURCE, not_a_generator), r"called, not_a_generator\(\), and a plain function goes into map"),
+        (lambda: ps.pipe(SOURCE, ps.collect), r"not a module; a module is called, collect\(\)$"),
+        (lambda: ps.pipe(SOURCE, map(str, [])), r"this is Python's own map: the module is ps.map$"),
+        (lambda: ps.pipe("a.csv", SINK), r"part 1 .*a file is read by read_text\(path\), read_csv"),
+        (lambda: ps.count_by_key("item"), r"got 'item' \(str\): for a column, operator.itemgetter\('item'\)"),
+        (lambda: ps.run(SOURCE), r"got values\(\[1, 2\]\); it has no sink: collect\(\)"),
+        (lambda: ps.run(SINK), r"it has no source$"),
+        (lambda: ps.run(ps.collect), r"a module is called, collect\(\)$"),
         (lambda: ps.pipe(SOURCE, None), r"part 2 .*is None, which is not a module$"),
         (lambda: ps.map(3), r"map\(\) .*needs a callable as its function, and got 3 \(int\)"),
         (lambda: ps.filter(None), r"filter\(\) .*needs a callable"),
@@ -91,6 +106,25 @@ def test_an_iterator_is_read_by_one_run():
     assert ps.run(pipeline) == [1, 2]
     with pytest.raises(ps.ReuseError, match=r"values\(.*test_pipe.py:\d+, was opened a second time.*compose it anew"):
         ps.run(pipeline)
+
+
+@pytest.mark.parametrize(
+    "both",
+    [
+        lambda source: ps.pipe(ps.zip(source(), source()), ps.collect()),
+        lambda source: ps.pipe(ps.join(source(), ps.pipe(source(), ps.map(str)), on=str), ps.collect()),
+        lambda source: ps.pipe(ps.concat(*[source()] * 2), ps.collect()),
+        lambda source: ps.pipe(ps.merge(source(), source().named("too")), ps.collect()),
+    ],
+)
+def test_an_iterator_is_read_in_one_place(both):
+    """Two modules of a run that take from one iterator are refused before anything is read."""
+    numbers = iter([1, 2, 3, 4])
+    with pytest.raises(
+        ps.ReuseError, match=r"values\(.*test_pipe.py:\d+, and values\(.* would take from the same thing"
+    ):
+        ps.run(both(lambda: ps.values(numbers)))
+    assert list(numbers) == [1, 2, 3, 4]
 
 
 def test_a_blueprint_is_run_any_number_of_times():
