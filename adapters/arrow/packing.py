@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias
 from adapters.arrow.exact import TROUBLE, exact_array, first_misfit
 from adapters.arrow.package import Array, DataType, RecordBatch, Schema, pyarrow
 from adapters.arrow.rows import KINDS, Block, blocks
-from adapters.arrow.shapes import row_names
 from pullstream.errors import PullstreamError
 
 Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
@@ -48,9 +47,7 @@ class Packing:
         self._rows = rows
         self._names: list[str] = schema.names
         self._wanted = [place for place, name in enumerate(self._names) if name not in optional]
-        # How a named tuple calls columns whose names are no names in Python.
-        self._called = list(row_names(self._names))
-        self._places = {name: at for names in (self._called, self._names) for at, name in enumerate(names)}
+        self._places = {name: at for at, name in enumerate(self._names)}
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
         """The rows of all, in their order, in as few batches as may be.
@@ -89,8 +86,7 @@ class Packing:
             if len(block.columns) == len(self._names):
                 return block.columns
             places = self._by_position(block, before)
-        # First by these: Spark's own names, `_1` and `_2`, are `_0` and `_1` in a named tuple.
-        elif list(block.names) in (self._names, self._called):
+        elif list(block.names) == self._names:
             return block.columns
         else:
             places = self._by_name(block, before)

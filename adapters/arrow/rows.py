@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from adapters.arrow.package import Array, RecordBatch, pyarrow
 
@@ -34,9 +34,14 @@ def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequen
     return [block for kind, same in groupby(values, type) for block in _of_kind(kind, list(same), given)]
 
 
+def tuple_names(kind: type) -> tuple[str, ...] | None:
+    """What the columns of such tuples are called, which an attribute may not be; None where they have no names."""
+    return getattr(kind, "_columns", getattr(kind, "_fields", None))
+
+
 def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Sequence[Block]:
     if issubclass(kind, (tuple, list)):
-        names: tuple[str, ...] | None = getattr(cast("Any", kind), "_fields", None)
+        names = tuple_names(cast("Any", kind))
         try:
             return [Block(values, names, list(zip(*values, strict=True)), len(values))]
         except ValueError:

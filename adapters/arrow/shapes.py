@@ -1,13 +1,16 @@
 """From Arrow batches to the values of a stream: named tuples, tuples, dicts, or the batches themselves."""
 
+import re
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
+from keyword import iskeyword
 from typing import Any, Literal, TypeAlias, cast
 
 from adapters.arrow.columns import converted, run_starts, values
 from adapters.arrow.package import Array, RecordBatch
+from adapters.arrow.rows import tuple_names
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError, PullstreamError
 
@@ -32,8 +35,10 @@ def shape_argument(module: str, as_: object) -> None:
 class Shape:
     """Makes what `as_` says of Arrow batches.
 
-    A row is a named tuple: `row.carrier`. A name that is no Python identifier, begins with an underscore or was there
-    before becomes `_` and the column's position. Nulls are None. A TIMESTAMP is an int, microseconds since 1970 in UTC
+    A row is a named tuple: `row.carrier`. Of a name that Python would not take the attribute is what is left of it:
+    `row.unit_price` of "unit price", `row.class_` of "class"; or, where nothing is, or another column is called so, `_`
+    and the column's position. `row._columns` and `row._asdict()` have the columns' own names, and whatever takes rows
+    by name goes by these. Nulls are None. A TIMESTAMP is an int, microseconds since 1970 in UTC
     (thirty times cheaper than a datetime; one without a zone counts as UTC), a DATE a datetime.date.
 
     `names` are the columns' names, if not those that the batches themselves say.
@@ -105,24 +110,39 @@ class Shape:
         return batch.rename_columns(list(cast("Sequence[str]", self._names))) if self._named else batch
 
 
-def row_names(names: Sequence[str]) -> tuple[str, ...]:
-    """What columns are called in a row."""
-    return cast("Any", _row(tuple(names)))._fields
-
-
 @lru_cache(maxsize=1024)
 def _row(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
     """The named tuple of some columns; a row of it can be pickled, though nobody could import its class."""
-    row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc] # noqa: PYI024
-    if row._fields != names:
-        return _row(row._fields)
+    row: Any = namedtuple("Row", _attributes(names), rename=True)  # type: ignore[misc] # noqa: PYI024
+    # The second of two columns of one name is called as its attribute is, or one of them would be lost.
+    columns = tuple(name if name not in names[:place] else row._fields[place] for place, name in enumerate(names))
+    if columns != names:
+        return _row(columns)
+    row._columns = columns  # noqa: SLF001 - the class is made here
+    row._asdict = _named
     row.__reduce__ = _reduced
     return row
 
 
+def _attributes(names: tuple[str, ...]) -> Iterator[str]:
+    """What Python can call columns; what it takes for no name, or has twice, goes by its position."""
+    for name in names:
+        made = re.sub(r"\W+", "_", name).strip("_")
+        made += "_" * iskeyword(made)
+        yield made if made == name or made not in names else ""
+
+
+def _names(row: Any) -> tuple[str, ...]:
+    return tuple_names(type(row)) or ()
+
+
+def _named(row: Any) -> dict[str, Any]:
+    return dict(zip(_names(row), row, strict=True))
+
+
 def _reduced(row: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    return _restored, (row._fields, tuple(row))
+    return _restored, (_names(row), tuple(row))
 
 
-def _restored(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    return cast("Any", tuple).__new__(_row(fields), values)
+def _restored(columns: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return cast("Any", tuple).__new__(_row(columns), values)

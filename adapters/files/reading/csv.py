@@ -257,7 +257,9 @@ def read_csv(
     The first line of a file names its columns. All files have the same, of which `columns` are read, and of the same
     types: those that `schema` says (a mapping of names to Arrow types or their names, or a `pyarrow.Schema`), and for
     the others those that pyarrow finds in the first block of the first file; a column that is empty there is text. A
-    timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`.
+    timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`. Where a column's name is none in
+    Python, the attribute is what is left of it, `row.unit_price` of "unit price" and `row.class_` of "class", or else
+    its position, `row._0`; what writes rows, or takes them by name (`key=`, `row._asdict()`), goes by the column's own.
 
     For other kinds of CSV there are pyarrow's own options, `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
     `ParseOptions` and `ConvertOptions`; `delimiter` and `encoding` are those that are needed most. Values with line

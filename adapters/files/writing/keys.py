@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from adapters.arrow import SchemaError, pyarrow
+from adapters.arrow.rows import tuple_names
 from pullstream import CompositionError
 from pullstream.blueprint import Site, sync_argument
 
@@ -47,8 +48,7 @@ def _pairs(values: Sequence[Any], column: str) -> Iterator[tuple[Hashable, Any]]
         rows = list(same)
         if issubclass(kind, Mapping):
             yield from zip(_of_dicts(rows, column), rows, strict=True)
-        elif hasattr(kind, "_fields"):
-            names: tuple[str, ...] = kind._fields
+        elif (names := tuple_names(kind)) is not None:
             _check(names, column)
             # Not by attributes: any tuple has a `count` and an `index`.
             yield from zip(map(itemgetter(names.index(column)), rows), rows, strict=True)

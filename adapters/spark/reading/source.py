@@ -45,6 +45,10 @@ def from_dataframe(
     ps.run(ps.pipe(spark.from_dataframe(flights, time="day"), ps.map(lambda row: row.carrier), ps.collect()))
     ```
 
+    Where a column's name is none in Python, the attribute of a row is what is left of it, `row.unit_price` of "unit
+    price" and `row.class_` of "class", or else its position, `row._0`; what takes rows by name (writers, key=,
+    `row._asdict()`) goes by the column's own.
+
     **Times.** Without `time` everything is at 0. `time` is a column's name, or an expression over the columns, of type
     DATE (a `datetime.date`), TIMESTAMP (an int: microseconds since 1970, in UTC), a whole number, or STRING; a coarser
     time is an expression (`sql.to_date("at")`), or `ps.restamp` behind the source. How times complete:

@@ -28,10 +28,27 @@ class TestForms:
         (row,) = Shape("rows").of(batch(day=[7], carrier=["AA"]))
         assert (row, row.carrier, row._fields) == ((7, "AA"), "AA", ("day", "carrier"))
 
-    def test_names_that_are_no_identifiers_go_by_position(self):
-        """A column named like no Python name, or like another, is still there, by its place."""
-        (row,) = Shape("rows", ["class", "a b", "ok", "ok"]).of(batch(a=[1], b=[2], c=[3], d=[4]))
-        assert (row._0, row._1, row.ok, row._3) == (1, 2, 3, 4)
+    @pytest.mark.parametrize(
+        ("names", "attributes"),
+        [
+            (["unit price", "class", "_x", "Arrival (min)"], ("unit_price", "class_", "x", "Arrival_min")),
+            (["unit price", "unit_price", "class", "class_"], ("_0", "unit_price", "_2", "class_")),
+            (["a b", "a-b", "a", "%"], ("a_b", "_1", "a", "_3")),
+            (["", "2nd", "_1", "naïve né"], ("_0", "_1", "_2", "naïve_né")),
+        ],
+    )
+    def test_names_that_python_does_not_take(self, names, attributes):
+        """A row can be read by what is left of a name, or by its place; and still knows what its columns are called."""
+        (row,) = Shape("rows", names).of(batch(a=[1], b=[2], c=[3], d=[4]))
+        assert [getattr(row, name) for name in attributes] == [1, 2, 3, 4]
+        assert row._columns == tuple(names)
+        assert row._asdict() == dict(zip(names, [1, 2, 3, 4], strict=True))
+        assert row._replace(**{attributes[1]: 5})._asdict()[names[1]] == 5
+
+    def test_columns_of_one_name_are_both_there(self):
+        """The second is called by its place, so that neither is lost."""
+        (row,) = Shape("rows", ["ok", "ok"]).of(batch(a=[1], b=[2]))
+        assert (row.ok, row._1, row._asdict()) == (1, 2, {"ok": 1, "_1": 2})
 
     @pytest.mark.parametrize(
         ("as_", "expected"),
@@ -161,9 +178,9 @@ class TestZones:
 
 
 def test_a_row_can_be_pickled():
-    """A row comes back as an equal row of the same names, also of names that had to be changed."""
+    """A row comes back as an equal row of the same names, also of those that are none in Python."""
     one = pa.record_batch({"day": [1], "Item Name": ["tea"], "_x": [2]})
     (row,) = Shape("rows").of(one)
     back = pickle.loads(pickle.dumps(row))
-    assert (back, back._fields, back.day) == (row, ("day", "_1", "_2"), 1)
+    assert (back, back._columns, back.Item_Name) == (row, ("day", "Item Name", "_x"), "tea")
     assert type(back) is type(row)

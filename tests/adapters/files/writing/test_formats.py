@@ -305,6 +305,21 @@ def test_an_only_column_is_filled_by_anything(tmp_path):
     assert path.read_text() == '"n"\n1\n2\n3\n'
 
 
+@pytest.mark.parametrize("schema", [None, {"unit price": "int64", "class": "string", "_1": "int64"}])
+def test_names_that_python_does_not_take_are_copied(schema, tmp_path):
+    """From file to file columns keep their names, whatever a row calls them; a key is found by them, too."""
+    (tmp_path / "in.csv").write_text("unit price,class,_1\n1,a,2\n")
+    rows = files.read_csv(tmp_path / "in.csv")
+    expected = [{"unit price": 1, "class": "a", "_1": 2}]
+    for write in (files.write_csv, files.write_parquet, files.write_arrow, files.write_jsonl):
+        given = {} if write is files.write_jsonl else {"schema": schema}
+        suffix = write.__name__.removeprefix("write_")
+        target = tmp_path / f"{{time}}-{{key}}.{suffix}"
+        assert ps.run(ps.pipe(rows, write(target, key="class", **given))) == [tmp_path / f"0-a.{suffix}"]
+        back = getattr(files, f"read_{suffix}")(tmp_path / f"0-a.{suffix}", as_="dicts")
+        assert ps.run(ps.pipe(back, ps.collect())) == expected
+
+
 def test_named_tuples_of_several_kinds(tmp_path):
     """Each goes by its own names."""
     one, other = NamedTuple("One", a=int, b=int), NamedTuple("Other", b=int, a=int)
