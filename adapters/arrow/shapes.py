@@ -133,7 +133,7 @@ def _attributes(names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _names(row: Any) -> tuple[str, ...]:
-    return tuple_names(type(row)) or ()
+    return tuple_names(cast("Any", type(row))) or ()
 
 
 def _named(row: Any) -> dict[str, Any]:
