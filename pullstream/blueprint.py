@@ -252,7 +252,8 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
     if isinstance(value, Blueprint):
         return ""
     if isinstance(value, (map, filter, zip)):
-        return f"; this is Python's own {type(value).__name__}: the module is ps.{type(value).__name__}"
+        name = cast("type[object]", type(value)).__name__  # pyright: ignore[reportUnknownArgumentType]
+        return f"; this is Python's own {name}: the module is ps.{name}"
     if callable(value):
         return _advice_on_callable(value)
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):

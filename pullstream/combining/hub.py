@@ -110,6 +110,7 @@ class Hub(ABC):
         self._module = module
         self.seat: Seat = self._run.progress.seat([name], module.site, [upstream.seat])
         self._reader = upstream.reader(self.seat.ports[0])
+        self._asked = self.seat.meter.asked = Count()
         self._changed = self.signal()
         self._pumping = False
         self._closed: trio.Event | None = None
@@ -200,7 +201,13 @@ class Hub(ABC):
             elif self._failed is not None:
                 await self._close_failed(self._failed)
             else:
-                await self._fetch(limit)
+                # A branch that waits for another one to ask waits for what is below that, and not for this.
+                self._asked.since = began = perf_counter()
+                try:
+                    await self._fetch(limit)
+                finally:
+                    self._asked.waited += perf_counter() - began
+                    self._asked.since = 0.0
 
     async def _fetch(self, limit: int) -> None:
         try:

@@ -14,8 +14,9 @@ class Counters:
     `waiting_for_upstream` is how long asks of its own were outstanding, `waiting_for_downstream` how long nobody asked
     it, since it was first asked; `busy` is what remains: it was asked, and asked nobody, because it computed, or waited
     for user code or the outside world. A sink counts as asked all the time. In a module that asks several inputs, or
-    asks ahead, these overlap: the waits of all its asks are added up. `skipped` are the values that a failure policy
-    left out. `status` is what a module has to say of itself (`Kernel.status`), mostly nothing.
+    asks ahead, these overlap: the waits of all its asks are added up. One that several ask, as `tee`, counts
+    as asked while it gets what all of them want. `skipped` are the values that a failure policy left out. `status` is
+    what a module has to say of itself (`Kernel.status`), mostly nothing.
     """
 
     module: str
@@ -54,6 +55,8 @@ class Meter:
     def __init__(self) -> None:
         self.ins: list[Count] = []
         self.outs: list[Count] = []
+        self.asked: Count | None = None
+        """Where several ask, how long it was getting what all of them want."""
         self.skipped = 0
         self.begun = 0.0
         self.ended = 0.0
@@ -74,7 +77,8 @@ class Meter:
         now = self.ended or perf_counter()
         life = now - self.begun if self.begun else 0.0
         upstream = sum(count.waited_until(now) for count in self.ins)
-        asked = life if self._sink else sum(count.waited_until(now) for count in self.outs)
+        asks = self.outs if self.asked is None else [self.asked]
+        asked = life if self._sink else sum(count.waited_until(now) for count in asks)
         return Counters(
             module,
             sum(count.values for count in self.ins),

@@ -38,6 +38,20 @@ async def test_the_one_who_works_is_busy_and_those_below_wait():
     assert source.waiting_for_downstream >= 0.1 > source.busy
 
 
+async def test_what_has_several_below_is_not_taken_for_the_slow_one():
+    """A tee waits for what is above as long as all below wait for it, and not at all while a slow sink works."""
+
+    def slow(value):
+        time.sleep(0.02)
+        return value
+
+    above = ps.pipe(ps.values(range(5)), ps.map(slow), ps.tee(ps.collect(), ps.tally()))
+    below = ps.pipe(ps.values(range(5)), ps.tee(ps.collect(), ps.drain(slow)))
+    for pipeline, name in ((above, "map"), (below, "drain")):
+        rows = await counters_of(pipeline, limit=1)
+        assert rows[name].busy >= 0.1 > 2 * rows["tee"].busy
+
+
 async def test_an_ask_under_way_counts_already():
     """The figures can be read while a module waits, and say so."""
 
