@@ -42,8 +42,9 @@ def ran(partition):
 @pytest.fixture(autouse=True)
 def nothing_left():
     """However a partition ends, its threads end with it."""
+    before = set(threading.enumerate())
     yield
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("pullstream ")] == []
+    assert [t.name for t in threading.enumerate() if t not in before and t.name.startswith("pullstream ")] == []
 
 
 @pytest.fixture

@@ -321,12 +321,13 @@ class TestAccess:
         """No thread, no socket; and a context that is stopped closes it, too."""
         from tests.adapters.spark.listening import listening
 
+        before = set(threading.enumerate())
         desk = Desk(context)
         port = desk._port
         context._jsc = None
         within(5, lambda: not desk.open)
         assert listening(port) == set()
-        assert "pullstream desk" not in {thread.name for thread in threading.enumerate() if thread.is_alive()}
+        assert "pullstream desk" not in {thread.name for thread in set(threading.enumerate()) - before}
 
     def test_nobody_there_is_told_clearly(self, context):
         """After the session was stopped, an executor says so."""
