@@ -8,9 +8,9 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
+import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site
@@ -40,7 +40,7 @@ def with_policy(
     if on_error == "fail":
         return (module,)
     module = Module(module.name, module.make, module.args, (*module.options, ("on_error", on_error)), site=module.site)
-    return (module, _follower(f"{module}, composed at {module.site}", on_error))
+    return (module, _follower(module, on_error))
 
 
 def skip_option(name: str, on_error: object) -> tuple[tuple[str, object], ...]:
@@ -54,34 +54,45 @@ def _is_sink(value: object) -> bool:
     return isinstance(value, Blueprint) and value.kind == "sink"
 
 
-def _follower(culprit: str, on_error: object) -> Module:
+def _follower(above: Module, on_error: object) -> Module:
     # Whoever reads its name wrote `on_error=`.
     if on_error == "skip":
         return Module("on_error", _leave_out, follows=True)
     if on_error == "result":
-        return Module("on_error", _reveal, (culprit,), follows=True)
-    return Module("on_error", _divert, (culprit, on_error), follows=True)
-
-
-def _divert(culprit: str, sink: Blueprint) -> SideBranch:
-    return SideBranch(sink, _is_mark, partial(_revealed, culprit))
-
-
-def _is_mark(value: object) -> bool:
-    return value.__class__ is Caught
+        return Module("on_error", _Reveals(above), follows=True)
+    return Module("on_error", _Diverts(above), (on_error,), follows=True)
 
 
 def _leave_out() -> Stage:
     return Stage(Kind.LEAVE_OUT, callable)
 
 
-def _reveal(culprit: str) -> Stage:
-    return Stage(Kind.REVEAL, partial(_revealed, culprit))
+@attrs.frozen
+class _Reveals:
+    """Shows what a module above has caught; no argument says which one, since its place is no part of what it is."""
+
+    above: Module
+
+    def __call__(self) -> Stage:
+        return Stage(Kind.REVEAL, self.failed)
+
+    def failed(self, mark: Caught) -> Failed[Any]:
+        blame(mark.error, f"{self.above}, composed at {self.above.site}")
+        return Failed(mark.value, mark.error)
 
 
-def _revealed(culprit: str, mark: Caught) -> Failed[Any]:
-    blame(mark.error, culprit)
-    return Failed(mark.value, mark.error)
+@attrs.frozen
+class _Diverts:
+    """The same, for a sink."""
+
+    above: Module
+
+    def __call__(self, sink: Blueprint) -> SideBranch:
+        return SideBranch(sink, _is_mark, _Reveals(self.above).failed)
+
+
+def _is_mark(value: object) -> bool:
+    return value.__class__ is Caught
 
 
 def catches(on_error: object) -> bool:
