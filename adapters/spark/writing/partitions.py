@@ -37,7 +37,7 @@ class Plan:
     """What is to be written where."""
 
     target: str
-    is_table: bool
+    catalog: bool
     schema: Any
     format: str
     time: str
@@ -147,7 +147,7 @@ class Partitions:
 
     def _publish(self, writer: "DataFrameWriter") -> None:
         if self._folder is None:
-            path = self._location() if self._plan.is_table else self._plan.target
+            path = self._location() if self._plan.catalog else self._plan.target
             self._folder = Folder(self._session, path)
             self._folder.mend()
         beside = self._folder.beside()
@@ -158,7 +158,7 @@ class Partitions:
             self._folder.publish(beside)
         finally:
             self._folder.discard(beside)
-        if self._plan.is_table:
+        if self._plan.catalog:
             self._session.catalog.recoverPartitions(self._plan.target)
             self._session.catalog.refreshTable(self._plan.target)
 

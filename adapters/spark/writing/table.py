@@ -38,15 +38,16 @@ def write_table(
     *,
     format: str = "parquet",
     time: str = "time",
+    catalog: bool = False,
     options: Mapping[str, str] | None = None,
     session: "SparkSession | None" = None,
 ) -> Sink[Any, list[Hashable]]:
     """Write a table through Spark, a partition per time, which appears when the time is complete.
 
-    `target` is a folder, as "delays/", a Path or a URI of any file system Spark knows, or the name of a table, as
-    "flights.delays", which is made if it does not exist. `schema` and values are those of `to_dataframe`; `time`
-    is the name of the column that is added for the time (a whole number, a date or a string), which the table is
-    partitioned by: `delays/time=2013-01-01/`. The result is the list of times, as they appeared.
+    `target` is a folder, a path or a URI of any file system Spark knows. With `catalog=True` it is the name of a table
+    in Spark's catalog, as "flights.delays", which is made if it does not exist. `schema` and values are those of
+    `to_dataframe`; `time` is the name of the column that is added for the time (a whole number, a date or a string),
+    which the table is partitioned by: `delays/time=2013-01-01/`. The result is the list of times, as they appeared.
 
     Spark writes beside (in the hidden folder `.pullstream` of the target), and each folder is renamed into its place
     when it is whole: after an error, an abort or a kill there are whole partitions only. A time that was there before
@@ -74,22 +75,28 @@ def write_table(
         raise CompositionError(f"write_table() at {site} writes {', '.join(_FORMATS)}, and not {format!r}")
     if format == "delta" and importlib.util.find_spec("delta") is None:
         raise CompositionError(f"write_table() at {site} needs the package delta-spark for format='delta'")
-    if not isinstance(target, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"write_table() at {site} needs a folder, or the name of a table, and got {target!r}")
-    text = os.fspath(target)
-    is_table = isinstance(target, str) and _TABLE.fullmatch(text) is not None
-    if not text or (is_table is False and isinstance(target, str) and "/" not in text):
+    text = os.fspath(target) if isinstance(target, (str, os.PathLike)) else ""  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not text:
+        raise CompositionError(f"write_table() at {site} needs a folder, and got {target!r}")
+    if "{" in text:
         raise CompositionError(
-            f"write_table() at {site} needs a folder, with a slash in it, or the name of a table, and got {text!r}"
+            f"write_table() at {site} makes the partitions itself, a folder per time as {time}=2013-01-01, so its "
+            f"target is the folder they are in, without braces, and got {text!r}"
         )
-    if format == "delta" and is_table:
-        raise CompositionError(f"write_table() at {site} writes Delta to a folder, and {text!r} is a table's name")
+    if catalog and _TABLE.fullmatch(text) is None:
+        raise CompositionError(
+            f"write_table() at {site} needs, with catalog=True, the name of a table, as 'flights.delays', and got "
+            f"{text!r}"
+        )
+    if format == "delta" and catalog:
+        raise CompositionError(f"write_table() at {site} writes Delta to a folder, and not to a table of the catalog")
     if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"write_table() at {site} needs the name of a column as its time=, and got {time!r}")
     if session is not None:
         active_session("write_table", session)
-    plan = Plan(text, is_table, schema, format, time, dict(options or {}), session, site)
-    return Sink((Module("write_table", partial(_sink, plan), (text,), (("format", format), ("time", time))),))
+    plan = Plan(text, catalog, schema, format, time, dict(options or {}), session, site)
+    shown = (("format", format), ("time", time), *((("catalog", True),) if catalog else ()))
+    return Sink((Module("write_table", partial(_sink, plan), (text,), shown),))
 
 
 def _sink(plan: Plan, *_: object, **__: object) -> Callable[[Reader[Any], Context], Any]:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,12 +68,21 @@ class TestContents:
             (n, dt.date(2013, 1, 1 + n)) for n in range(3)
         ]
 
+    def test_a_word_is_a_folder(self, session):
+        """As for the writers of files; Spark's catalog knows nothing of it."""
+        try:
+            ps.run(ps.pipe(sales(20), spark.write_table("sales_in_a_folder", SCHEMA, session=session)))
+            assert found(session, Path("sales_in_a_folder").absolute()) == expected(20)
+            assert not session.catalog.tableExists("sales_in_a_folder")
+        finally:
+            shutil.rmtree("sales_in_a_folder", ignore_errors=True)
+
     def test_a_table_by_name(self, session):
         """It is made if it is not there, and its new partitions are found by its name."""
         session.sql("DROP TABLE IF EXISTS some_sales")
         try:
             for count in (20, 40):
-                ps.run(ps.pipe(sales(count), spark.write_table("some_sales", SCHEMA, session=session)))
+                ps.run(ps.pipe(sales(count), spark.write_table("some_sales", SCHEMA, catalog=True, session=session)))
             rows = session.table("some_sales").collect()
             assert sorted((row.time, row.item, row.n) for row in rows) == expected()
         finally:
@@ -121,11 +131,13 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("target", "options", "message"),
         [
-            ("a folder", {}, "needs a folder, with a slash in it, or the name of a table"),
+            ("a folder", {"catalog": True}, "needs, with catalog=True, the name of a table, .* and got 'a folder'"),
+            ("x/{time}.parquet", {"time": "day"}, "makes the partitions itself, .* day=.* got 'x/{time}.parquet'"),
+            ("", {}, "needs a folder, and got ''"),
             ("x/", {"format": "csv"}, "writes parquet, orc, delta, and not 'csv'"),
             ("x/", {"format": "delta"}, "needs the package delta-spark"),
             ("x/", {"time": ""}, "needs the name of a column"),
-            (3, {}, "needs a folder, or the name of a table, and got 3"),
+            (3, {}, "needs a folder, and got 3"),
             ("x/", {"session": 3}, "needs a Spark session, .* and got 3"),
         ],
     )
