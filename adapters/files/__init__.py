@@ -12,6 +12,7 @@ r"""Files: read as streams, and written one per completed time, whole or not at 
 from adapters.files.reading import (
     FileChangedError,
     FileReadError,
+    NoColumnError,
     NoFilesError,
     Options,
     PathTime,
@@ -43,6 +44,7 @@ __all__ = [
     "FileReadError",
     "FileTargetError",
     "FsspecMissing",
+    "NoColumnError",
     "NoFilesError",
     "Options",
     "PathTime",

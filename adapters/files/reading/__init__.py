@@ -1,7 +1,7 @@
 """Reading files: sources of text, bytes, CSV, JSON Lines, Parquet and Arrow IPC."""
 
 from adapters.files.reading.csv import read_csv
-from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
+from adapters.files.reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
 from adapters.files.reading.jsonl import read_jsonl
 from adapters.files.reading.options import Options
 from adapters.files.reading.parquet import read_arrow, read_parquet
@@ -11,6 +11,7 @@ from adapters.files.reading.times import PathTime, name_time, path_time
 __all__ = [
     "FileChangedError",
     "FileReadError",
+    "NoColumnError",
     "NoFilesError",
     "Options",
     "PathTime",

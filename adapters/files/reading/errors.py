@@ -23,6 +23,10 @@ class NoFilesError(FileReadError):
     """There is no file where one was said to be."""
 
 
+class NoColumnError(FileReadError):
+    """A file has no column of a name that its source was told; `on_error=` does not leave it out."""
+
+
 class FileChangedError(FileReadError):
     """A file was shortened, overwritten or taken away while it was needed."""
 

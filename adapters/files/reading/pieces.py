@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from adapters.arrow import RecordBatch, pyarrow
-from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.errors import FileReadError, NoColumnError
 from adapters.files.reading.places import File
 from adapters.files.reading.streams import Raw
 
@@ -101,8 +101,8 @@ class Agreed:
         missing = [name for name in agreed if name not in names]
         extra = [] if chosen else [name for name in names if name not in agreed]
         if missing or extra:
-            told = [f"has no column {_listed(missing)}"] if missing else []
-            told += [f"has more: {_listed(extra)}"] if extra else []
+            told = [f"has no column {listed(missing)}"] if missing else []
+            told += [f"has more: {listed(extra)}"] if extra else []
             raise FileReadError(
                 file.path,
                 f"{' and '.join(told)}, other than {self._path or 'schema='} before it. The files of one source have "
@@ -125,14 +125,14 @@ def unique(file: File, names: Sequence[str]) -> None:
     """Refuse a file in which two columns share a name."""
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
-        raise FileReadError(file.path, f"has several columns of one name: {_listed(twice)}")
+        raise FileReadError(file.path, f"has several columns of one name: {listed(twice)}")
 
 
 def missing_columns(file: File, names: Sequence[str], wanted: Iterable[str]) -> None:
     """Refuse a file that does not have the columns that were asked for."""
     missing = [name for name in wanted if name not in names]
     if missing:
-        raise FileReadError(file.path, f"has no column {_listed(missing)}; it has {_listed(names)}")
+        raise NoColumnError(file.path, f"has no column {listed(missing)}; it has {listed(names)}")
 
 
 def arrow_types(schema: Any) -> dict[str, Any]:
@@ -161,6 +161,7 @@ def problem_of(exc: Exception) -> str:
     return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names, as many as anybody reads."""
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown}, ... ({len(names)})"

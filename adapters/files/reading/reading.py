@@ -10,7 +10,7 @@ import attrs
 
 from adapters.arrow import Shape
 from adapters.files.reading.ahead import Ahead
-from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
+from adapters.files.reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
 from adapters.files.reading.past import Past, Place, Turn
 from adapters.files.reading.pieces import AT_A_TIME, Agreed, Bad, Format, Piece, Start, Table
 from adapters.files.reading.places import File, Places
@@ -232,7 +232,7 @@ class Reading:
                     yield from self._told(turn, piece, timing)
             if self._past.journal and turn.time is None and self._last:
                 yield [Reached(self._last[0], Place(file.path, None, self._last))]
-        except FileChangedError:
+        except (FileChangedError, NoColumnError):
             raise
         except FileReadError as exc:
             if not self._catches:

@@ -79,6 +79,7 @@ def read_text(
         CompositionError: when composing; an argument means nothing, or fsspec lacks what a URL needs.
         NoFilesError: at the first ask; there is no such file.
         FileReadError: a line or a file cannot be read; it says which.
+        NoColumnError: a file has no column of a name in time=, columns= or schema=, whatever `on_error` says.
         FileChangedError: a file was shortened or taken away while it was needed.
     """
     encoding_argument("read_text", encoding)

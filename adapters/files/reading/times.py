@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 from adapters.arrow import Shape, pyarrow
-from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.pieces import Bad, Table, Values
+from adapters.files.reading.errors import FileReadError, NoColumnError
+from adapters.files.reading.pieces import Bad, Table, Values, listed
 from adapters.files.reading.places import File
 from pullstream.blueprint import Site, sync_argument
 from pullstream.errors import CompositionError
@@ -112,7 +112,8 @@ class Timing:
     def _by_column(self, file: File, piece: Table, name: str) -> Iterator[Stretch | Bad]:
         batch = piece.batch
         if name not in batch.schema.names:
-            raise FileReadError(file.path, f"has no column {name!r}, which time= names; it has {batch.schema.names}")
+            has = listed(batch.schema.names)
+            raise NoColumnError(file.path, f"has no column {name!r}, which time= names; it has {has}")
         begin = 0
         column = batch.column(name)
         if column.null_count:
@@ -121,7 +122,7 @@ class Timing:
                 yield from self._shape.runs(part, part.column(name))
                 begin = row + 1
                 line = None if piece.line is None else piece.line + row
-                yield Bad(batch.slice(row, 1).to_pylist()[0], _timeless(file, f"{name!r} is null", line))
+                yield Bad(batch.slice(row, 1).to_pylist()[0], _timeless(file, name, {name: None}, line))
         rest = batch.slice(begin)
         yield from self._shape.runs(rest, rest.column(name))
 
@@ -151,7 +152,7 @@ class Timing:
             except Exception as exc:  # noqa: BLE001 - the value has no time, and the policy says what becomes of it
                 name = self._column
                 if name is not None:
-                    yield Bad(value, _timeless(file, f"{name!r}, which time= names, is not in it", at))
+                    yield Bad(value, _timeless(file, name, value, at))
                 else:
                     exc.add_note(f"giving a time to what is in {file.path}{'' if at is None else f':{at}'}")
                     yield Bad(value, exc)
@@ -159,8 +160,16 @@ class Timing:
                 yield time, [value]
 
 
-def _timeless(file: File, told: str, line: int | None) -> FileReadError:
-    return FileReadError(file.path, f"has a value without a time: {told}. Give it one, or say on_error=", line)
+def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadError:
+    if not isinstance(value, dict):
+        told = f"it is no object, and time= names a member, {name!r}"
+    elif name in value:
+        told = f"{name!r}, which time= names, is null"
+    else:
+        has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
+        told = f"it has no member {name!r}, which time= names; it has {listed(has)}"
+    advice = "Look at time=, or say with on_error= what becomes of values without one"
+    return FileReadError(file.path, f"has a value without a time: {told}. {advice}", line)
 
 
 def time_argument(module: str, time: Any) -> None:

@@ -6,6 +6,7 @@ import zipfile
 
 import pyarrow as pa
 import pyarrow.csv as pc
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -281,17 +282,37 @@ def test_json_of_other_types_and_members(put, read):
         assert parts(got) == [(1, *rest), (b'{"x": "2"}', 2), third, (b"[5]", 4), (6, *rest)]
 
 
-def test_columns_that_are_not_there(put, failing):
-    """What there is, is said."""
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_columns_that_are_not_there(kind, on_error, put, folder, failing):
+    """What there is, is said, whatever the policy: with a wrong name nothing at all would be read."""
     path = put("a.csv", "x,y\n1,2\n")
-    for source in (
-        files.read_csv(path, columns=["z"]),
-        files.read_csv(path, schema={"z": "int64"}),
-    ):
-        _, error = failing(source, files.FileReadError)
-        assert str(error) == f"{path}: has no column 'z'; it has 'x', 'y'"
-    _, error = failing(files.read_csv(path, time="z"), files.FileReadError)
-    assert "has no column 'z', which time= names" in str(error)
+    if kind != "csv":
+        path = folder / f"a.{kind}"
+        table = pa.table({"x": [1], "y": [2]})
+        pq.write_table(table, path) if kind == "parquet" else pa.feather.write_feather(table, path)
+    read = getattr(files, f"read_{kind}")
+    for option in ({"columns": ["z"]}, {"schema": {"z": "int64"}}, {"time": "z"}):
+        _, error = failing(read(path, **option, on_error=on_error), files.NoColumnError)
+        named = ", which time= names" if "time" in option else ""
+        assert str(error) == f"{path}: has no column 'z'{named}; it has 'x', 'y'"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"x": 2, "y": 3}', "it has no member 'day', which time= names; it has 'x', 'y'. Look at time="),
+        ('{"day": null}', "'day', which time= names, is null"),
+        ("[1]", "it is no object, and time= names a member, 'day'"),
+    ],
+)
+def test_a_value_whose_time_is_not_there(line, told, put, failing, read):
+    """A line of JSON may lack a member: the message says what it has, and a policy leaves it out."""
+    path = put("a.jsonl", f'{{"day": 1}}\n{line}\n')
+    got, error = failing(files.read_jsonl(path, time="day"), files.FileReadError)
+    assert got == [{"day": 1}]
+    assert f"{path}:2: has a value without a time: {told}" in str(error)
+    assert read(files.read_jsonl(path, time="day", on_error="skip")) == [{"day": 1}]
 
 
 def test_columns_of_one_name(put, failing):
