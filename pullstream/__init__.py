@@ -75,6 +75,7 @@ from pullstream.time.per_time import distinct, running, sort_by_time
 from pullstream.time.reduce import count_by_key, reduce_by_key, reduce_by_time
 from pullstream.time.restamp import delay, restamp
 from pullstream.time.stamping import stamp
+from pullstream.time.timed import timed
 from pullstream.time.windowed import Window
 from pullstream.transformers.batch import batch
 from pullstream.transformers.concurrent import map_async
@@ -253,6 +254,7 @@ __all__ = [
     "tap",
     "tee",
     "throttle",
+    "timed",
     "timeout",
     "to_channel",
     "transformer",

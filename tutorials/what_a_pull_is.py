@@ -419,8 +419,8 @@ def times() -> None:
     # | has Batch(time=2, values=[(2, 'salt')])
     # | day 1 is complete
     # | values, composed at what_a_pull_is.py:410, went back in time: it answered at 1 after it had said that
-    # |   nothing before 2 would come. Sort it, give every value a time that does not go back, or take ctx.hold(1)
-    # |   before going on (R12)
+    # |   nothing before 2 would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below; a module of
+    # |   one's own can take ctx.hold(1) before going on (R12)
 
 
 def rules() -> None:

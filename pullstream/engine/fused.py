@@ -10,13 +10,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping, MutableMappi
 from enum import Enum
 from functools import cache
 from time import monotonic
-from types import CodeType
+from types import CodeType, CoroutineType
 from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Module
+from pullstream.blueprint import Module, shown_callable
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.seat import Carries
 from pullstream.failures import Caught, caught
@@ -57,6 +57,22 @@ class Stage:
     function: Callable[[Any], Any]
     catches: bool = False
     memory: StageMemory | None = None
+
+
+def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function, for some values: it is refused if it has to be awaited, which no look at a lambda tells."""
+
+    def call(value: Any) -> Any:
+        result = function(value)
+        if isinstance(result, CoroutineType):
+            result.close()
+            raise TypeError(
+                f"{shown_callable(function)} gave a coroutine, which nobody awaits here: map_async(f, width) awaits "
+                f"what an async function gives"
+            )
+        return result
+
+    return call
 
 
 @cache
@@ -124,11 +140,15 @@ class Segment(Kernel[Any]):
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
-        functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
-        loop, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
-        self._code: CodeType = loop.__code__
-        self._loop = loop(functions)
-        next(self._loop)
+        self._functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
+        self._make, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
+        self._code: CodeType = self._make.__code__
+        # One that catches would catch this, too, value by value.
+        self._trials = [
+            function if stage.catches else tried(function)
+            for function, stage in zip(self._functions, stages, strict=True)
+        ]
+        self._tried = False
         self._failed: BaseException | None = None
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         if self._memories:
@@ -148,8 +168,9 @@ class Segment(Kernel[Any]):
             if self._saves:
                 self.memory.at(batch.time)
             began = monotonic()
+            loop = self._loop if self._tried else self._first()
             try:
-                self._loop.send((batch.values, values))
+                loop.send((batch.values, values))
             except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
                 self._failed = exc
             self.run.blocked += monotonic() - began
@@ -159,6 +180,15 @@ class Segment(Kernel[Any]):
                 return Batch(batch.time, values)
             if not await self.breathe():
                 return DONE
+
+    def _first(self) -> Generator[None, tuple[Sequence[Any], list[Any]]]:
+        """A loop for the first batch, which looks whether a function has to be awaited after all."""
+        self._tried = True
+        self._loop = self._make(self._functions)
+        first = self._make(self._trials)
+        next(self._loop)
+        next(first)
+        return first
 
     @override
     def restore(self) -> None:

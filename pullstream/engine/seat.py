@@ -205,8 +205,8 @@ class Seat:
                 raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)")
             raise CapabilityError(
                 f"{self}, went back in time: it answered at {time!r} after it had said that nothing before "
-                f"{capability!r} would come. Sort it, give every value a time that does not go back, or take "
-                f"ctx.hold({time!r}) before going on (R12)",
+                f"{capability!r} would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below; a "
+                f"module of one's own can take ctx.hold({time!r}) before going on (R12)",
             )
 
     def mirror(self, times: Iterable[Hashable]) -> None:

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, Site, sync_argument
 from pullstream.engine.context import Context
-from pullstream.engine.fused import Kind, Stage
+from pullstream.engine.fused import Kind, Stage, tried
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
 from pullstream.transformers.on_error import OnError, catches, skip_option, with_policy
@@ -90,11 +90,13 @@ def _drain_guarded(function: Callable[[Any], object], on_error: object) -> Stage
 
 def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
     async def body(upstream: Reader[Any], ctx: Context) -> None:
+        call = function and tried(function)
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
-            if function is not None:
+            if call is not None:
                 began = monotonic()
                 for value in batch.values:
-                    function(value)
+                    call(value)
+                call = function
                 ctx.worked(monotonic() - began)
             await ctx.breathe()
 

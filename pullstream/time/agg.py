@@ -9,10 +9,10 @@ parts of the values can be aggregated apart (`Fold.partial`, `Fold.merging`).
 [2.0]
 """
 
+import heapq
 import operator
 from collections.abc import Callable, Hashable
 from functools import partial
-from heapq import heappush, heappushpop
 from typing import Any, cast, overload
 
 import attrs
@@ -215,9 +215,9 @@ def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> lis
     state[0] = number + 1
     entry = (of(value), -number, value)
     if len(heap) < k:
-        heappush(heap, entry)
+        heapq.heappush(heap, entry)
     else:
-        heappushpop(heap, entry)
+        heapq.heappushpop(heap, entry)
     return state
 
 
@@ -231,9 +231,9 @@ def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
     for given, order, value in other[1]:
         entry = (given, order - number, value)
         if len(heap) < k:
-            heappush(heap, entry)
+            heapq.heappush(heap, entry)
         else:
-            heappushpop(heap, entry)
+            heapq.heappushpop(heap, entry)
     state[0] = number + other[0]
     return state
 

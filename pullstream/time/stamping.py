@@ -117,7 +117,13 @@ class _WithLateness(Clock):
             return self._too_late(value, time)
         if not less_equal(time, self._latest):
             self._latest = time
-            self.hold = time - self._lateness
+            try:
+                self.hold = time - self._lateness
+            except TypeError as exc:
+                raise TypeError(
+                    f"{self._seat}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: {exc}. "
+                    f"Give numbers, or dates and a timedelta"
+                ) from None
         return time, (value,)
 
     def _too_late(self, value: Any, time: Hashable) -> tuple[Hashable, Any]:

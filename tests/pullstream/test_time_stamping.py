@@ -291,3 +291,11 @@ def test_bad_arguments_are_refused_when_composing():
     ):
         with pytest.raises(ps.CompositionError, match=told):
             make()
+
+
+def test_a_lateness_of_another_kind_is_told():
+    """Text is no date, from which so many days could be subtracted."""
+    pipeline = ps.pipe(ps.values(["2026-03-01"]), ps.stamp(str, lateness=1), ps.collect())
+    told = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Give numbers, or dates and a timedelta"
+    with pytest.raises(TypeError, match=told):
+        ps.run(pipeline)
