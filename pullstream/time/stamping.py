@@ -252,7 +252,8 @@ def several_times(seat: Seat, first: Hashable, second: Hashable) -> CapabilityEr
     """The error for an input that has times already."""
     return CapabilityError(
         f"{seat} gives times, and its input has several already: {first!r} and {second!r}. Times within times are "
-        f"nest=True, which makes each a pair (outer, inner); a function of the times there are is restamp(f)"
+        f"nest=True, which makes each a pair (outer, inner); a function of the times there are is restamp(f); to give "
+        f"them up for new ones, have restamp(lambda _: 0) in front"
     )
 
 
@@ -279,7 +280,8 @@ def stamp(
     >>> ps.run(ps.pipe(ps.values([1, 5, 3, 2, 6]), stamped, ps.collect())), late
     ([1, 5, 3, 6], [2])
 
-    The input's own times are given up; it may have one only, such as the 0 of a source that says nothing. With
+    The input's own times are given up; it may have one only, such as the 0 of a source that says nothing, or what
+    `ps.restamp(lambda _: 0)` makes of any. With
     `nest=True` it may have several: times are then pairs (outer, inner), values are in order within each outer time,
     and what is complete above is complete below.
 

@@ -127,12 +127,17 @@ class Places:
         return Place(path, key, fs, f"::{rest}" if chained else "")
 
     def look(self, *, follow: bool) -> list[File]:
-        """The files there are now, each once; a place without any is an error, unless files are waited for."""
+        """The files there are now, each once; no place, or one without any, is an error, unless they are waited for."""
         found: dict[tuple[int, str], File] = {}
         for place in self._places:
             if follow:
                 place.fs.invalidate_cache()
-            here = list(place.files())
+            try:
+                here = list(place.files())
+            except NoFilesError:
+                if not follow:
+                    raise
+                continue
             if not here and not follow:
                 raise place.nothing()
             for file in here:

@@ -124,6 +124,7 @@ class Reading:
             try:
                 for turn in self._turns(places):
                     if turn is None:
+                        self.path = ""
                         yield [Wait()]
                         continue
                     self.path = turn.file.path
@@ -249,12 +250,14 @@ class Reading:
         found: list[Found] = []
         # A place is told for times that come one after the other in a file; a whole file's needs none.
         place = self._place(turn.file, piece) if self._past.journal and turn.time is None else None
+        line = None if isinstance(piece, Bad) else piece.line
         try:
             for part in [piece] if isinstance(piece, Bad) else timing.stretches(turn.file, piece, turn.time):
+                at, line = line, None if line is None else line + self._rows(part)
                 stretch = self._marked(part, turn.time) if isinstance(part, Bad) else part
                 if stretch is None:
                     continue
-                self._advance(turn.file, stretch[0])
+                self._advance(turn.file, stretch[0], at)
                 if place is not None:
                     found.append(Reached(stretch[0], place))
                 if self._timeless:
@@ -284,13 +287,29 @@ class Reading:
             return Place(file.path, Start(), self._front)
         return Place(file.path, piece.start, self._last)
 
-    def _advance(self, file: File, time: Hashable) -> None:
+    def _rows(self, part: Stretch | Bad) -> int:
+        """How many lines something is made of, if each is a row."""
+        if isinstance(part, Bad):
+            return 1
+        return sum(map(len, part[1])) if self._plan.shape == "batches" else len(part[1])
+
+    def _advance(self, file: File, time: Hashable, line: int | None = None) -> None:
         if self._last and self._last[0] is not time and not less_equal(self._last[0], time):
-            raise CapabilityError(
-                f"{file.path} goes back in time, to {time!r} after {self._last[0]!r}. Sort what is read, or read it "
-                f"without time= and give times below, with some lateness: ps.stamp(..., lateness=...) (R12)"
-            )
+            where = file.path if line is None else f"{file.path}:{line}"
+            raise CapabilityError(f"{where}: goes back in time, to {time!r} after {self._last[0]!r}. {self._advice()}")
         self._last = (time,)
+
+    def _advice(self) -> str:
+        if not self._plan.follow:
+            below = "ps.stamp(..., lateness=...)"
+        else:
+            # As every file that is followed has a time of its own.
+            below = "ps.restamp(lambda _: 0), ps.stamp(..., lateness=...)"
+        if isinstance(self._plan.time, PathTime):
+            first = "Files come in the order of their times; where values say theirs, read them"
+        else:
+            first = "Sort what is read, or read it"
+        return f"{first} without time= and give times below, with some lateness: {below} (R12)"
 
     def _marked(self, bad: Bad, time: Hashable | None) -> Stretch | None:
         """A mark in the place of what is bad, at the file's time or at that of the value before it."""

@@ -131,5 +131,9 @@ class FilesSource(Kernel[Any]):
         if reading is None:
             return ""
         of = "" if reading.of is None else f" of {reading.of}"
-        now = f", reading {reading.path}" if reading.path and self.state is State.OPEN else ""
+        now = ", waiting for new ones" if self._plan.follow else ""
+        if reading.path:
+            now = f", reading {reading.path}"
+        if self.state is not State.OPEN:
+            now = ""
         return f"{reading.done}{of} files read{now}"

@@ -65,7 +65,9 @@ def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTim
     >>> files.name_time(r"\d{4}-\d\d-\d\d", date.fromisoformat).function("in/2026-03-01/log-2026-03-02.csv.gz")
     datetime.date(2026, 3, 2)
 
-    Files are read in the order of their times; then in that of their paths. `path_time` takes any function of a path.
+    Files are read in the order of their times; then in that of their paths. A time is complete when the next one's
+    first file comes: with `follow` (see `Options`) the last one's only when the run is told to `finish()`, and a file
+    that comes after one of a later time is an error. `path_time` takes any function of a path.
     """
     sync_argument("name_time", "convert", convert, "a name's time is known at once")
     try:

@@ -315,6 +315,19 @@ def test_a_value_whose_time_is_not_there(line, told, put, failing, read):
     assert read(files.read_jsonl(path, time="day", on_error="skip")) == [{"day": 1}]
 
 
+@pytest.mark.parametrize("as_", ["rows", "dicts", "batches"])
+def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
+    """By its number, also behind rows that have no time; and what is advised works."""
+    rows = [1, 2, None, 2, 1, 3]
+    text = "".join(json.dumps({"day": day}) + "\n" for day in rows)
+    path = put("a.jsonl", text)
+    source = files.read_jsonl(path, time="day", as_=as_, on_error="skip")
+    _, error = failing(source, ps.CapabilityError)
+    assert str(error).startswith(f"{path}:5: goes back in time, to 1 after 2. Sort what is read, or read it without ")
+    below = ps.stamp(lambda row: row["day"] or 2, lateness=1)
+    assert len(read(ps.pipe(files.read_jsonl(path), below))) == len(rows)
+
+
 def test_columns_of_one_name(put, failing):
     """No row could tell them apart."""
     _, error = failing(files.read_csv(put("a.csv", "x,x\n1,2\n")), files.FileReadError)

@@ -98,7 +98,7 @@ async def test_a_file_of_an_earlier_time(following):
     """Is too late, which is said with its name."""
     rename_into(following, "2.log", "b\n")
     run = Followed(files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK))
-    with pytest.raises(ps.CapabilityError, match=r"1\.log goes back in time, to 1 after 2"):
+    with pytest.raises(ps.CapabilityError, match=r"1\.log: goes back in time, to 1 after 2.*restamp"):
         async with run.open() as running:
             await running.progress.completed(1)
             rename_into(following, "1.log", "a\n")
@@ -164,8 +164,47 @@ async def test_a_glob_and_a_list_are_followed(following):
     assert run.got == [(0, "1"), (1, "2")]
 
 
-async def test_a_folder_to_follow_must_be_there(folder, failing):
-    """Waiting for a folder that is misspelt would take long."""
-    with pytest.raises(files.NoFilesError, match="nowhere: does not exist"):
-        async with Followed(files.read_text(folder / "nowhere", **QUICK)).open() as running:
-            await running.result()
+async def test_values_of_files_that_come_late(following):
+    """What the message advises works: times of the values in place of the files', with some lateness."""
+    rename_into(following, "2.jsonl", '{"day": 2}\n')
+    below = ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda row: row["day"], lateness=1))
+    run = Followed(ps.pipe(files.read_jsonl(following, **QUICK), below))
+    async with run.open() as running:
+        await running.progress.completed(0)
+        rename_into(following, "1.jsonl", '{"day": 1}\n')
+        rename_into(following, "4.jsonl", '{"day": 4}\n')
+        await running.progress.completed(2)
+        await running.finish()
+    assert run.got == [(2, {"day": 2}), (1, {"day": 1}), (4, {"day": 4})]
+
+
+async def test_the_last_day_is_complete_when_the_run_is_finished(following):
+    """No file says that its day is over, but one of a later day, or whoever finishes the run, from beside it."""
+    rename_into(following, "1.log", "a\n")
+    rename_into(following, "2.log", "b\n")
+    source = files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK)
+    read = trio.Event()
+    seen = ps.tap(lambda line: read.set() if line == "b" else None)
+    pipeline = ps.pipe(source, seen, ps.count_by_key(lambda _: "lines"), ps.collect(timed=True))
+
+    async def evening(running):
+        await running.progress.completed(1)
+        await read.wait()
+        assert running.progress.explain(2)
+        await running.finish()
+
+    async with pipeline.open(beside=evening) as running:
+        assert await running.result() == [(1, ("lines", 1)), (2, ("lines", 1))]
+
+
+@pytest.mark.parametrize("path", ["later", "later/*.log", "later/a.log"])
+async def test_what_is_not_there_yet_is_waited_for(path, folder, until):
+    """A folder, a pattern in it, a file: all may come, and meanwhile the run says that it waits."""
+    run = Followed(files.read_text(folder / path, **QUICK))
+    async with run.open() as running:
+        await until(lambda: running.counters()[0].status == "0 files read, waiting for new ones")
+        (folder / "later").mkdir()
+        rename_into(folder / "later", "a.log", "1\n")
+        await running.progress.completed(0)
+        await running.finish()
+    assert run.got == [(0, "1")]
