@@ -156,8 +156,9 @@ def refuse_sharing(blueprint: Blueprint) -> None:
                         f"place and share that with tee() or fork()"
                     )
             found.append((module, shot))
-        elif isinstance(value, (list, tuple)):
-            for part in cast("list[object]", value):
+        elif isinstance(value, tuple) and value and isinstance(value[0], Blueprint):
+            # Other sequences are what streams are made of, and may be long.
+            for part in cast("tuple[object, ...]", value):
                 look(module, part)
 
     look(blueprint.modules[0], blueprint)
