@@ -18,6 +18,10 @@ class FileReadError(PullstreamError):
     def __str__(self) -> str:
         return f"{self.path}{'' if self.line is None else f':{self.line}'}: {self.problem}"
 
+    def with_policy(self) -> "FileReadError":
+        """The same for those who have not said what becomes of what cannot be read."""
+        return FileReadError(self.path, f"{self.problem} (or say on_error=)", self.line)
+
 
 class NoFilesError(FileReadError):
     """There is no file where one was said to be."""

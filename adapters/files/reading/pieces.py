@@ -156,7 +156,7 @@ def problem_of(exc: Exception) -> str:
     """What is wrong with a line, from what its parser said."""
     if isinstance(exc, UnicodeDecodeError):
         wrong = exc.object[exc.start]
-        return f"is no UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}; say encoding=, or on_error="
+        return f"is no UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}; say encoding="
     text = str(exc).strip().split("\n")[0]
     return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
 

@@ -314,6 +314,8 @@ class Reading:
     def _marked(self, bad: Bad, time: Hashable | None) -> Stretch | None:
         """A mark in the place of what is bad, at the file's time or at that of the value before it."""
         if not self._catches:
+            if isinstance(bad.error, FileReadError):
+                raise bad.error.with_policy() from bad.error.__cause__
             raise bad.error
         mark = caught(bad.value, bad.error)
         if time is not None:

@@ -154,14 +154,14 @@ def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:
 
 def _advice(text: str, *, csv: bool) -> str:
     if "invalid UTF8" in text or "invalid UTF-8" in text:
-        return "; say encoding=, or on_error="
+        return "; say encoding="
     if "conversion error" in text or "changed from" in text:
         return (
-            "; the first block of the first file says which types columns have, unless schema= does: name the type "
-            "there, or say on_error="
+            "; name in schema= a type that fits all values: what it does not name has that of the first block of the "
+            "first file"
         )
     if "Expected" in text and "columns" in text:
-        return "; look at delimiter and quotes, or say on_error="
+        return "; look at delimiter and quotes"
     if csv and "quote" in text:
         return "; values with line breaks need ParseOptions(newlines_in_values=True)"
     if "unexpected field" in text:

@@ -170,8 +170,7 @@ def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadEr
     else:
         has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
         told = f"it has no member {name!r}, which time= names; it has {listed(has)}"
-    advice = "Look at time=, or say with on_error= what becomes of values without one"
-    return FileReadError(file.path, f"has a value without a time: {told}. {advice}", line)
+    return FileReadError(file.path, f"has a value without a time: {told}; look at time=", line)
 
 
 def time_argument(module: str, time: Any) -> None:

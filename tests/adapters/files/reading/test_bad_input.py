@@ -27,7 +27,7 @@ def test_a_row_of_too_many_fields(put, failing):
 
     assert got == [(1, 2), (3, 4)]
     assert (error.path, error.line) == (str(path), 4)
-    told = "CSV parse error: Expected 2 columns, got 3: 5,6,7; look at delimiter and quotes, or say on_error="
+    told = "CSV parse error: Expected 2 columns, got 3: 5,6,7; look at delimiter and quotes (or say on_error=)"
     assert str(error) == f"{path}:4: {told}"
     assert "read_csv, composed at" in error.__notes__[0]
 
@@ -86,7 +86,16 @@ def test_a_value_that_does_not_fit_later(put, failing):
 
     assert got == [(1,), (2,), (3,)]
     assert error.line == 5
-    assert "unless schema= does" in str(error)
+    assert "; name in schema= a type that fits all values: what it does not name" in str(error)
+    assert str(error).endswith("(or say on_error=)")
+
+
+@pytest.mark.parametrize("line", ["4,5,6", "no,5", "\xff,5"])
+def test_who_has_a_policy_is_not_told_to_have_one(line, put, read):
+    """Advice is of use to the one who reads it."""
+    path = put("a.csv", f"x,y\n1,2\n{line}\n".encode("latin-1"))
+    _, failed = read(files.read_csv(path, schema={"x": "int64"}, on_error="result"))
+    assert "on_error" not in str(failed.error)
 
 
 @pytest.mark.parametrize("size", [4, 4 << 20])
@@ -173,7 +182,7 @@ def test_invalid_utf8(reader, put, failing):
 
     assert len(got) == 1
     assert error.line == 2
-    assert "is no UTF-8: byte 4 of the line is 0xe9; say encoding=, or on_error=" in str(error)
+    assert "is no UTF-8: byte 4 of the line is 0xe9; say encoding= (or say on_error=)" in str(error)
 
 
 @pytest.mark.parametrize("end", [-1, -8, -300, 5])
@@ -301,7 +310,7 @@ def test_columns_that_are_not_there(kind, on_error, put, folder, failing):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('{"x": 2, "y": 3}', "it has no member 'day', which time= names; it has 'x', 'y'. Look at time="),
+        ('{"x": 2, "y": 3}', "it has no member 'day', which time= names; it has 'x', 'y'; look at time="),
         ('{"day": null}', "'day', which time= names, is null"),
         ("[1]", "it is no object, and time= names a member, 'day'"),
     ],
