@@ -17,6 +17,9 @@ _NOT_THEIRS = ("/pyspark.zip/pyspark/", "/site-packages/pyspark/", "/adapters/sp
 _RAISED = re.compile(r"Traceback \(most recent call last\):(?:\n  .*)*\n(\w[\w.]*)")
 """The type of what a traceback ends with."""
 
+_PLAN = re.compile(r"\n=== Streaming Query ===\n.*?(?=\ncaused by |\Z)", re.DOTALL)
+"""What a streaming query adds to a message: its offsets, and all of its logical plan."""
+
 
 def job_error(exc: BaseException) -> SparkJobError:
     """Spark's innermost cause, without Java frames and without the Python frames of Spark's own worker."""
@@ -29,7 +32,8 @@ def job_error(exc: BaseException) -> SparkJobError:
 def stream_error(exc: BaseException) -> SparkStreamError:
     """The same of a streaming query."""
     details = str(exc)
-    return SparkStreamError(f"the streaming query failed: {essence(_cause(exc) or details)}", details)
+    told = _PLAN.sub("", _cause(exc) or details)
+    return SparkStreamError(f"the streaming query failed: {essence(told)}", details)
 
 
 def start_error(exc: BaseException, master: str) -> SparkJobError:

@@ -46,6 +46,7 @@ session.stop()
 
 FAILING = """
 import sys
+from pathlib import Path
 from adapters import spark
 
 session = spark.session()
@@ -53,6 +54,15 @@ try:
     session.range(4).selectExpr("raise_error('row 3 is bad')").write.parquet(sys.argv[1])
 except Exception as exc:
     print("row 3 is bad" in str(exc))
+offsets = Path(sys.argv[1], "checkpoint", "offsets")
+offsets.mkdir(parents=True)
+(offsets / "0").write_text("no offset")
+(offsets.parent / "metadata").write_text('{"id": "00000000-0000-0000-0000-000000000000"}')
+query = session.readStream.format("rate").load().writeStream.format("noop")
+try:
+    query.option("checkpointLocation", str(offsets.parent)).start().awaitTermination()
+except Exception as exc:
+    print("no offset" in str(exc))
 log = session._jvm.org.apache.logging.log4j.LogManager.getLogger
 log("org.apache.spark.storage.ShuffleBlockFetcherIterator").error("Error occurred while fetching local blocks, null")
 log("org.apache.spark.storage.ShuffleBlockFetcherIterator").error("Error occurred while fetching local blocks")
@@ -96,7 +106,7 @@ class TestStart:
     def test_what_only_repeats_an_exception_is_not_logged(self, tmp_path):
         """A write that fails raises what Java would show in a hundred lines; a killed task's read says nothing."""
         done = python(FAILING, None, str(tmp_path / "out"))
-        assert done.stdout == "True\n"
+        assert done.stdout == "True\nTrue\n"
         lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
         assert [line.partition("Spark ")[2] for line in lines] == [
             "ERROR ShuffleBlockFetcherIterator: Error occurred while fetching local blocks"

@@ -111,6 +111,18 @@ class TestFailures:
         with pytest.raises(spark.SparkStreamError, match="(?i)output mode"):
             ps.run(ps.pipe(source, ps.collect()))
 
+    def test_a_failure_of_the_query_is_told_without_its_plan(self, session, landing):
+        """What Spark adds, the whole plan of it, is in the details."""
+        landing.arrive(1)
+        ps.run(ps.pipe(landing.source(), ps.drain()))
+        landing.arrive(1)
+        twice = landing.frame().union(landing.frame())
+        with pytest.raises(spark.SparkStreamError, match="and now there are \\[2\\] sources") as caught:
+            ps.run(ps.pipe(landing.source(twice), ps.drain()))
+        assert "Logical Plan" in caught.value.details
+        assert "=== Streaming Query" not in str(caught.value)
+        assert "Logical Plan" not in str(caught.value)
+
     def test_a_query_that_somebody_else_stops_is_no_end(self, session, landing):
         """Whoever stops the query leaves the stream unfinished, and that is said."""
         landing.arrive(2, 2)
