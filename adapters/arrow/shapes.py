@@ -91,8 +91,8 @@ class Shape:
         """
         if time.null_count:
             raise NullTimeError(
-                f"{time.null_count} of the next {len(time)} rows have no time: {shown} is null. Give them one, or "
-                f"leave them out with a filter",
+                f"no time in {time.null_count} of the next {len(time)} rows: {shown} is null. Give every row one, or "
+                f"leave out those without, with a filter",
             )
         starts = run_starts(time)
         times = values(time.take(starts))

@@ -1,5 +1,6 @@
 """In whose name a DataFrame, or what is said about it, is refused."""
 
+import reprlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +25,16 @@ def distinct(module: str, names: Sequence[str], site: Site | None = None) -> Non
     if doubled:
         what = f"needs every column to have a name of its own, and has several named {', '.join(doubled)}"
         raise refused(module, what, site)
+
+
+def no_frame(wanted: str, value: object) -> str:
+    """What is said to who gave something that is no DataFrame of Spark's; tables are named, and not shown."""
+    kind = type(value)
+    home = kind.__module__.partition(".")[0]
+    if home == "builtins":
+        return f"needs {wanted}, and got {reprlib.repr(value)} ({kind.__name__})"
+    hint = "; session.createDataFrame(frame) makes one of it" if home in {"pandas", "pyarrow"} else ""
+    return f"needs {wanted}, and got a {home}.{kind.__name__}{hint}"
 
 
 @contextmanager

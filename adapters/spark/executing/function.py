@@ -11,7 +11,7 @@ from adapters.spark.executing.partition import Plan
 from adapters.spark.executing.shipping import pickled, shipped
 from adapters.spark.failures import first_line, unlogged
 from adapters.spark.reading.query import STOPPED, stands
-from adapters.spark.refusals import refused
+from adapters.spark.refusals import no_frame, refused
 from adapters.spark.schemas import arrow_schema, spark_schema
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice
 from pullstream.errors import CompositionError
@@ -154,7 +154,7 @@ class _Frame:
         except ImportError as exc:
             raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
         if not isinstance(df, DataFrame):
-            raise _refusal(f"needs a Spark DataFrame, and got {df!r} ({type(df).__name__})")
+            raise _refusal(no_frame("a Spark DataFrame", df))
         if not stands(df.sparkSession):
             raise _refusal(f"got a DataFrame, and {STOPPED}")
         self.df = df

@@ -58,8 +58,8 @@ class Splitting:
         marks = batch.columns[width:]
         if self._timed and marks[-1].null_count:
             raise NullTimeError(
-                f"{marks[-1].null_count} of the next {len(batch)} rows have no time: {self._time} is null. Give them "
-                f"one, or leave them out with a filter in Spark"
+                f"no time in {marks[-1].null_count} of the next {len(batch)} rows: {self._time} is null. Give every "
+                f"row one, or leave out those without, with a filter in Spark"
             )
         starts = _starts(marks)
         found = zip(*(python_values(column.take(starts)) for column in marks), strict=True)

@@ -8,7 +8,7 @@ import attrs
 from adapters.spark.errors import SparkMissing
 from adapters.spark.failures import first_line, unlogged
 from adapters.spark.reading.query import STOPPED, is_connect, stands
-from adapters.spark.refusals import distinct, refused
+from adapters.spark.refusals import distinct, no_frame, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -104,7 +104,7 @@ def _check_frame(df: Any) -> None:
     from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
 
     if not isinstance(df, DataFrame):
-        raise refusal(f"needs a Spark DataFrame, and got {df!r} ({type(df).__name__})")
+        raise refusal(no_frame("a Spark DataFrame", df))
     if not stands(df.sparkSession):
         raise refusal(f"got a DataFrame, and {STOPPED}")
     if df.isStreaming:

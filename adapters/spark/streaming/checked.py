@@ -9,7 +9,7 @@ import attrs
 from adapters.arrow import As, shape_argument
 from adapters.spark.reading.query import STOPPED, is_connect, stands
 from adapters.spark.reading.timed import check_packages
-from adapters.spark.refusals import distinct, refused
+from adapters.spark.refusals import distinct, no_frame, refused
 from adapters.spark.streaming.status import StreamStatus
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _check_frame(df: Any) -> None:
     from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
 
     if not isinstance(df, DataFrame):
-        raise _refusal(f"needs a streaming Spark DataFrame, and got {df!r} ({type(df).__name__})")
+        raise _refusal(no_frame("a streaming Spark DataFrame", df))
     if is_connect(df):
         raise _refusal(
             "got a DataFrame of Spark Connect: there a micro-batch is handed to a process beside the server, and not "

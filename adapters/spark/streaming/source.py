@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def from_streaming(
     df: "DataFrame",
     *,
-    checkpoint: str | PathLike[str] | None = None,
+    checkpoint: str | PathLike[str],
     trigger: str | None = None,
     as_: As = "rows",
     output_mode: Literal["append", "update", "complete"] = "append",

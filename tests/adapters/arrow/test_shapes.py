@@ -89,7 +89,7 @@ class TestForms:
 class TestRuns:
     def test_a_null_time_is_refused_by_name(self):
         """A row without a time belongs to no batch; the message names what is null."""
-        with pytest.raises(NullTimeError, match=r"1 of the next 2 rows have no time: 'day' is null"):
+        with pytest.raises(NullTimeError, match=r"no time in 1 of the next 2 rows: 'day' is null"):
             list(Shape("rows").runs(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
 
     @given(st.lists(st.integers(0, 3), max_size=30).map(sorted))

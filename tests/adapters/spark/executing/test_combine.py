@@ -140,7 +140,7 @@ def test_a_failure_of_the_keys_function_is_the_users(frame):
 def test_a_row_without_a_time_is_named_by_the_times_own_column(session):
     """And not by a column that nobody has written."""
     frame = session.sql("SELECT * FROM VALUES (1, 'a'), (NULL, 'b') AS t(`the.day`, k)")
-    with pytest.raises(spark.SparkJobError, match=r"1 of the next \d rows have no time: the\.day is null") as caught:
+    with pytest.raises(spark.SparkJobError, match=r"no time in 1 of the next \d rows: the\.day is null") as caught:
         results(spark.reduce_by_key(frame, by_k, ps.agg.count(), time="the.day"))
     assert "raised in reduce_by_key, composed at" in str(caught.value)
 

@@ -253,6 +253,10 @@ class TestRefusals:
             (lambda: spark.on_executors(ps.values([1]), schema="a long"), r"part 1, values\(\[1\]\), is a source"),
             (lambda: spark.on_executors(ps.map(len), ps.drain(), schema="a long"), r"part 2, drain\(\), is a sink"),
             (lambda: spark.on_executors(ps.flatten, schema="a long"), r"is no module; a module is called, flatten\(\)"),
+            (
+                lambda: spark.on_executors(lambda row: row, schema="a long"),
+                r"is no module; a plain function goes into map\(<lambda>\)",
+            ),
             (lambda: spark.on_executors(ps.map(len), schema="a long", as_="table"), "got as_='table'"),
             (lambda: spark.on_executors(ps.map(len), schema="a long")([1]), r"needs a Spark DataFrame, and got \[1\]"),
         ],

@@ -275,7 +275,7 @@ class TestKeysAndTimes:
         """It is said which column, and what to do."""
         batch = pa.record_batch({"c0": [1, 2], "m0": pa.array([None, 3])})
         _, failure = ran([batch], ps.map(lambda row: row.n), schema=N, time="day")
-        assert str(failure).startswith("1 of the next 2 rows have no time: day is null")
+        assert str(failure).startswith("no time in 1 of the next 2 rows: day is null")
 
 
 class FakeInput:

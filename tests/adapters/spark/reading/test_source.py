@@ -113,6 +113,9 @@ class TestRefusals:
         """A pandas frame, or anything else, is named for what it is."""
         with pytest.raises(ps.CompositionError, match=r"needs a Spark DataFrame, and got \[1\] \(list\)"):
             spark.from_dataframe([1], time="day")
+        frame = pytest.importorskip("pandas").DataFrame({"day": [1, 2, 3]})
+        with pytest.raises(ps.CompositionError, match=r"got a pandas\.DataFrame; session\.createDataFrame\(frame\)"):
+            spark.from_dataframe(frame, time="day")
 
     def test_a_streaming_frame_is_refused(self, session):
         """A frame without an end cannot be sorted."""
