@@ -2,6 +2,7 @@
 
 from adapters.arrow import SchemaError
 from adapters.files.urls import FsspecMissing
+from adapters.files.writing.composing import WriteOptions
 from adapters.files.writing.errors import FileBusyError, FileTargetError
 from adapters.files.writing.jsonl import write_jsonl
 from adapters.files.writing.tables import write_arrow, write_csv, write_parquet
@@ -12,6 +13,7 @@ __all__ = [
     "FileTargetError",
     "FsspecMissing",
     "SchemaError",
+    "WriteOptions",
     "write_arrow",
     "write_bytes",
     "write_csv",

@@ -15,8 +15,15 @@ from pullstream import CompositionError, Sink
 from pullstream.blueprint import Module, Site, count_argument
 
 
-class Options(TypedDict, total=False):
-    """What every writing sink takes beside what is its own; `write_jsonl` explains them."""
+class WriteOptions(TypedDict, total=False):
+    """What every writing sink takes beside what is its own; `write_jsonl` says more.
+
+    - `key`: a function of a value, or a column's name, for the `{key}` in the target; by default None.
+    - `manifest`: the path of a file that lists the files that have appeared; by default None.
+    - `open_files`: how many files that are compressed, Parquet or Arrow are under way at once; by default 64.
+    - `durable`: whether a file has reached the disk before it appears; by default True.
+    - `storage_options`: what fsspec needs for URLs; by default None.
+    """
 
     key: Key
     manifest: str | os.PathLike[str] | None
@@ -25,11 +32,17 @@ class Options(TypedDict, total=False):
     storage_options: Mapping[str, Any] | None
 
 
-_KNOWN = frozenset(Options.__annotations__)
+_KNOWN = frozenset(WriteOptions.__annotations__)
 
 
 def writer(
-    module: str, target: object, format: Format, own: Mapping[str, object], *, rows: bool, **options: Unpack[Options]
+    module: str,
+    target: object,
+    format: Format,
+    own: Mapping[str, object],
+    *,
+    rows: bool,
+    **options: Unpack[WriteOptions],
 ) -> Sink[Any, list[Any]]:
     """The sink; `own` are the module's own options, to be shown, and `rows` says whether values have columns."""
     if unknown := set(options) - _KNOWN:

@@ -9,13 +9,13 @@ from typing import Any, cast
 from typing_extensions import Unpack
 
 import pullstream as ps
-from adapters.files.writing.composing import Options, writer
+from adapters.files.writing.composing import WriteOptions, writer
 from adapters.files.writing.encoding import Compression, codec_argument
 from adapters.files.writing.formats import Lines
 
 
 def write_jsonl(
-    target: str | os.PathLike[str], *, compression: Compression = "infer", **options: Unpack[Options]
+    target: str | os.PathLike[str], *, compression: Compression = "infer", **options: Unpack[WriteOptions]
 ) -> ps.Sink[Any, list[Any]]:
     r"""Write each value as a line of JSON, a file per time; a time's file appears when the time is complete.
 
@@ -28,11 +28,12 @@ def write_jsonl(
     [('a.jsonl', '{"till": "a", "n": 5}\n'), ('b.jsonl', '{"till": "b", "n": 7}\n')]
 
     A dict becomes an object, and so do a named tuple and each row of an Arrow record batch; dates and times become ISO
-    text; NaN, which is not JSON, is refused. What holds for all the writing sinks:
+    text; NaN, which is not JSON, is refused. What holds for all the writing sinks (`files.WriteOptions` are
+    the options that they share, with their defaults):
 
     - `target` is a path, or an fsspec URL, with `{time}` in it, or `{key}`, or both; a format may follow,
       `{time:%Y-%m}`, or a part be meant, `{key[0]}`. `key` is a function of a value, or a column's name. Folders are
-      made.
+      made. No two times share a file: months of days are made before, `ps.restamp(lambda day: day.replace(day=1))`.
     - A file is made beside its place, in a hidden folder `.pullstream-…` in the target's, and renamed into its place,
       after it has reached the disk, when nothing at its time can come any more, and not before: after an error, an
       abort or a kill there are whole files only, and the next run to the same target removes what was under way. The

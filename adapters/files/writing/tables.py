@@ -8,7 +8,7 @@ from typing_extensions import Unpack
 
 import pullstream as ps
 from adapters.arrow import Schema, pyarrow, schema_argument
-from adapters.files.writing.composing import Options, writer
+from adapters.files.writing.composing import WriteOptions, writer
 from adapters.files.writing.encoding import Compression, codec_argument
 from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable, Table
 from adapters.files.writing.target import suffixes
@@ -26,7 +26,7 @@ def write_csv(
     delimiter: str = ",",
     header: bool = True,
     compression: Compression = "infer",
-    **options: Unpack[Options],
+    **options: Unpack[WriteOptions],
 ) -> ps.Sink[Any, list[Any]]:
     r"""Write rows as CSV, as pyarrow does: text always quoted, nulls empty; a file per time.
 
@@ -39,7 +39,7 @@ def write_csv(
 
     Rows and schemas are as in `write_parquet`; without a `schema` the columns of a file are found by its first 32,768
     rows. Lists, structs, maps and bytes are no CSV: `ps.map` makes plain columns of them. A file that grows has its
-    header once. Options, results and other errors are those of `write_jsonl`.
+    header once. Options (`WriteOptions`), results and other errors are those of `write_jsonl`.
 
     Raises:
         SchemaError: a value does not fit its column.
@@ -59,7 +59,7 @@ def write_parquet(
     schema: Schema | Mapping[str, Any] | None = None,
     row_group: int = 131_072,
     compression: str | None = "snappy",
-    **options: Unpack[Options],
+    **options: Unpack[WriteOptions],
 ) -> ps.Sink[Any, list[Any]]:
     """Write rows as Parquet, a file per time, in row groups of `row_group` rows.
 
@@ -73,7 +73,8 @@ def write_parquet(
 
     A row is a dict, a named tuple or a tuple (whose columns are those of the `schema`, or f0, f1, …), or comes with
     others as an Arrow record batch. The `schema` is a pyarrow.Schema, or a mapping of columns to types, as pyarrow has
-    or calls them; it gives pairs their names:
+    or calls them. A column of it that a row lacks is null there, and one that a row has beside is refused. It gives
+    pairs their names:
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sales = ps.values([("tea", 3), ("rice", 5), ("tea", 4)])
@@ -88,7 +89,8 @@ def write_parquet(
     so that it is the same whatever came together. `compression` is Parquet's own: "snappy", "zstd", "gzip", "lz4",
     "brotli" or None. Dictionary columns of batches are written as plain ones, unless the schema says otherwise.
 
-    Options, results and other errors are those of `write_jsonl`; the target needs a `{time}`, for Parquet cannot grow.
+    Options (`WriteOptions`), results and other errors are those of `write_jsonl`; the target needs a `{time}`, for
+    Parquet cannot grow.
 
     Raises:
         SchemaError: a value does not fit its column.
@@ -112,7 +114,7 @@ def write_arrow(
     schema: Schema | Mapping[str, Any] | None = None,
     batch: int = 65_536,
     compression: Literal["lz4", "zstd"] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[WriteOptions],
 ) -> ps.Sink[Any, list[Any]]:
     """Write rows as Arrow IPC files, one per time, in record batches of `batch` rows.
 
@@ -124,7 +126,8 @@ def write_arrow(
     ...     pyarrow.feather.read_table(paths[0]).to_pylist()
     [{'f0': 'tea', 'f1': 5}, {'f0': 'rice', 'f1': None}]
 
-    Rows and schemas are as in `write_parquet`; the rest as in `write_jsonl`. The schema may have no dictionaries.
+    Rows and schemas are as in `write_parquet`; the rest (`WriteOptions`) as in `write_jsonl`. The schema may have no
+    dictionaries.
     """
     columns = schema_argument("write_arrow", schema)
     count_argument("write_arrow", "batch", batch, least=1)

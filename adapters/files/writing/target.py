@@ -150,8 +150,10 @@ class Names:
         if other != mine:
             number = 0 if other[0] != mine[0] else 1
             what = f"the {('times', 'keys')[number]} {other[number]!r} and {mine[number]!r}"
+            merged = " or, if it is meant, make them one time in front: ps.restamp(lambda time: ...)"
             raise FileTargetError(
-                f"{self._target.module}: {what} would share the file {path}; give them names that differ",
+                f"{self._target.module}: {what} would share the file {path}; give them names that differ"
+                f"{'' if number else merged}",
             )
         return path
 

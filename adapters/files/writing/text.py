@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import Unpack
 
 import pullstream as ps
-from adapters.files.writing.composing import Options, writer
+from adapters.files.writing.composing import WriteOptions, writer
 from adapters.files.writing.encoding import Compression, codec_argument
 from adapters.files.writing.formats import Lines
 from pullstream import CompositionError
@@ -16,7 +16,11 @@ from pullstream.blueprint import Site
 
 
 def write_text(
-    target: str | os.PathLike[str], *, end: str = "\n", compression: Compression = "infer", **options: Unpack[Options]
+    target: str | os.PathLike[str],
+    *,
+    end: str = "\n",
+    compression: Compression = "infer",
+    **options: Unpack[WriteOptions],
 ) -> ps.Sink[str, list[Any]]:
     r"""Write each value, a text, and `end` after it, in UTF-8; a time's file appears when the time is complete.
 
@@ -28,7 +32,7 @@ def write_text(
     ...     [(path.name, path.read_text()) for path in paths]
     [('3.txt', 'tea\n'), ('4.txt', 'rice\n')]
 
-    Options, results and errors are those of `write_jsonl`.
+    Options (`WriteOptions`), results and errors are those of `write_jsonl`.
     """
     if not isinstance(end, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not everybody checks types
         raise CompositionError(f"write_text() at {Site.here()} got end={end!r}: it is the text after each value")
@@ -49,7 +53,7 @@ def _text(end: str, values: Sequence[str]) -> bytes:
 
 
 def write_bytes(
-    target: str | os.PathLike[str], *, compression: Compression = "infer", **options: Unpack[Options]
+    target: str | os.PathLike[str], *, compression: Compression = "infer", **options: Unpack[WriteOptions]
 ) -> ps.Sink[bytes, list[Any]]:
     """Write each value, bytes, with nothing between; a time's file appears when the time is complete.
 
@@ -60,7 +64,7 @@ def write_bytes(
     ...     [path.read_bytes() for path in ps.run(ps.pipe(ps.values([b"ab", b"c"]), write))]
     [b'abc']
 
-    Options, results and errors are those of `write_jsonl`.
+    Options (`WriteOptions`), results and errors are those of `write_jsonl`.
     """
     codec = codec_argument("write_bytes", target, compression)
     own = {"compression": compression}

@@ -46,8 +46,9 @@ def write_table(
 
     `target` is a folder, a path or a URI of any file system Spark knows. With `catalog=True` it is the name of a table
     in Spark's catalog, as "flights.delays", which is made if it does not exist. `schema` and values are those of
-    `to_dataframe`; `time` is the name of the column that is added for the time (a whole number, a date or a string),
-    which the table is partitioned by: `delays/time=2013-01-01/`. The result is the list of times, as they appeared.
+    `to_dataframe`: a column that a value lacks is null, and one that the schema lacks is refused. `time` is the name
+    of the column that is added for the time (a whole number, a date or a string), which the table is partitioned by:
+    `delays/time=2013-01-01/`. The result is the list of times, as they appeared.
 
     Spark writes beside (in the hidden folder `.pullstream` of the target), and each folder is renamed into its place
     when it is whole: after an error, an abort or a kill there are whole partitions only. A time that was there before

@@ -361,3 +361,20 @@ def test_a_folder_on_another_disk(tmp_path, monkeypatch):
 def test_the_folder_of_a_target(template, root):
     """What is before the first field, up to its last separator."""
     assert Target.of("write", template).root == root
+
+
+def test_days_of_a_month_are_made_one_time(tmp_path):
+    """A month's file cannot be a day's; the message says what to do, and that works."""
+    days = ps.values([dt.date(2026, 3, 2), dt.date(2026, 3, 3), dt.date(2026, 4, 1)], time=lambda day: day)
+    write = files.write_jsonl(f"{tmp_path}/{{time:%Y-%m}}.jsonl")
+    with pytest.raises(files.FileTargetError, match=r"would share the file .*: ps\.restamp\(lambda time: "):
+        ps.run(ps.pipe(days, write))
+    paths = ps.run(ps.pipe(days, ps.restamp(lambda day: day.replace(day=1)), write))
+    assert [(path.name, path.read_text().count("\n")) for path in paths] == [("2026-03.jsonl", 2), ("2026-04.jsonl", 1)]
+
+
+@pytest.mark.parametrize("name", [name for name in files.__all__ if name.startswith("write_")])
+def test_help_says_where_the_options_are(name):
+    """What every writing sink takes is a class with the defaults, which its documentation names."""
+    assert "WriteOptions`" in getattr(files, name).__doc__
+    assert all(f"`{option}`" in files.WriteOptions.__doc__ for option in files.WriteOptions.__annotations__)
