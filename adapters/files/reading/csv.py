@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import chain
+from pathlib import PurePath
 from typing import Any, Literal, overload
 
 import attrs
@@ -19,8 +20,8 @@ from adapters.files.reading.options import (
     files_source,
 )
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, arrow_types, missing_columns, unique
-from adapters.files.reading.places import File, Paths
-from adapters.files.reading.streams import Raw, transcoded
+from adapters.files.reading.places import File, Paths, checked_paths
+from adapters.files.reading.streams import CODECS, Raw, transcoded
 from adapters.files.reading.tables import MOST, WIDTH, Sieve, uncounted
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
@@ -271,6 +272,7 @@ def read_csv(
     """
     name = "read_csv"
     shape_argument(name, as_)
+    _refuse_json(name, checked_paths(name, paths, options.get("filesystem")))
     wanted = columns_argument(name, columns, options.get("time"))
     schema = schema_argument(name, schema)
     read = _options(name, "read_options", "ReadOptions", read_options)
@@ -292,6 +294,18 @@ def read_csv(
 
     told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema, "delimiter": delimiter}
     return files_source(name, paths, format, options, as_=as_, on_error=on_error, told=told)
+
+
+def _refuse_json(module: str, paths: Sequence[str]) -> None:
+    """Refuse JSON Lines, by their name: as CSV they would be read, as rows of nonsense."""
+    for path in paths:
+        name = PurePath(path)
+        if name.suffix in CODECS:
+            name = name.with_suffix("")
+        if name.suffix in {".jsonl", ".ndjson"}:
+            raise CompositionError(
+                f"{module}() at {Site.here()} got {path!r}, which is JSON Lines: read_jsonl reads it"
+            )
 
 
 _READING = ("column_names", "autogenerate_column_names", "skip_rows", "skip_rows_after_names", "encoding")

@@ -337,6 +337,15 @@ def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
     assert len(read(ps.pipe(files.read_jsonl(path), below))) == len(rows)
 
 
+@pytest.mark.parametrize("path", ["x.jsonl", "in/*.ndjson", "x.jsonl.gz", ["a.csv", "b.jsonl"]])
+def test_json_lines_are_no_csv(path):
+    """They would be read, without an error, as rows of nonsense."""
+    with pytest.raises(ps.CompositionError, match=r"which is JSON Lines: read_jsonl reads it"):
+        files.read_csv(path)
+    for fine in ("x.jsonl.csv", "jsonl", "x.jsonl/*", "x.jsonl.csv.gz"):
+        files.read_csv(fine)
+
+
 def test_columns_of_one_name(put, failing):
     """No row could tell them apart."""
     _, error = failing(files.read_csv(put("a.csv", "x,x\n1,2\n")), files.FileReadError)
