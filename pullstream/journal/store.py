@@ -59,8 +59,7 @@ class Store:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            if not self.path.parent.is_dir():
-                raise JournalError(f"the journal {self.path} cannot be made: there is no directory {self.path.parent}")
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.is_dir():
                 raise JournalError(f"the journal {self.path} is a folder: give the path of a file in it")
             # Some names that are not absolute (:memory:, file:) mean something else to SQLite.

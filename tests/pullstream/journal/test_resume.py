@@ -433,10 +433,14 @@ def test_a_damaged_journal_is_refused(path):
         ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
 
 
-def test_a_directory_that_is_not_there_is_said(path):
-    """A journal is not made where there is no directory for it."""
-    with pytest.raises(ps.JournalError, match="there is no directory"):
-        ps.run(ps.pipe(numbers(), ps.drain()), journal=path / "x" / "y")
+def test_a_journal_makes_its_folders(path):
+    """As the writers of files do; a folder that cannot be made is said."""
+    inside = path / "x" / "y"
+    for _ in range(2):
+        assert ps.run(ps.pipe(numbers(2), ps.collect()), journal=inside) == [0, 1]
+    with pytest.raises(ps.JournalError, match=r"x/y/z cannot be used .*x/y.*a folder that can") as caught:
+        ps.run(ps.pipe(numbers(), ps.drain()), journal=inside / "z")
+    assert caught.value.__cause__ is None
 
 
 def test_times_that_cannot_be_pickled_are_said(path):
