@@ -135,11 +135,18 @@ class History:
         return of_frontier(times, self.shown)
 
     @property
+    def nothing_to_do(self) -> bool:
+        """Whether earlier runs have done everything."""
+        return self.running.resumed_at is not None and not self.running.resumed_at
+
+    @property
     def resumed(self) -> str:
         """Where the run went on from, if it did."""
         times = self.running.resumed_at
         if times is None:
             return ""
+        if self.nothing_to_do:
+            return "had come to its end before: nothing is done again, and its result is given again"
         least = [time for time in _least(list(times)) if time is not BEGINNING]
         return f"resumed at {of_frontier(least, self.shown)}" if least else "resumed"
 

@@ -23,6 +23,8 @@ MUCH = 0.5
 def lines(history: History, width: int, height: int = 0) -> list[Text]:
     """Everything there is to say, in lines of at most `width`; with a `height`, in about so many."""
     head = [*headline(history, width), *_bar(history, width), *_notes(history, width)]
+    if history.nothing_to_do:
+        return head
     room = height - len(head) - 2
     table = _table(history.rows, width, finished=history.finished)
     if 0 < room < len(table):
@@ -42,7 +44,8 @@ def headline(history: History, width: int = 0) -> list[Text]:
     if now.done:
         of = "" if history.times is None else f" of {history.times:,}"
         parts.append(Text(f"{now.done:,}{of} {_times(now.done if history.times is None else history.times)} done"))
-    parts.append(Text(f"{now.read:,} {'value' if now.read == 1 else 'values'}, {of_rate(history.rate)}/s"))
+    if not history.nothing_to_do:
+        parts.append(Text(f"{now.read:,} {'value' if now.read == 1 else 'values'}, {of_rate(history.rate)}/s"))
     found = [Text()]
     for part in parts:
         if not found[-1]:

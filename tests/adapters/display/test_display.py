@@ -382,15 +382,25 @@ async def test_where_a_run_was_resumed(tmp_path):
         return n
 
     pipeline = ps.pipe(ps.values([1, 2, 3, 4], time=lambda n: n), ps.map(fails_at_first), ps.drain())
-    for title in ("failed", "finished"):
+
+    async def run():
         paper = Paper()
         running = pipeline.open(beside=display(console=paper.console, times=4), journal=tmp_path / "journal")
         with contextlib.suppress(LookupError):
             async with running:
                 await running.result()
+        return paper
+
+    for title in ("failed", "finished"):
+        paper = await run()
         assert paper.lines[0].startswith(title)
         assert ("resumed at 3" in paper.lines) == (title == "finished")
         assert ("of 4 times" in paper.written) == (title == "failed")
+    # And once more, when there is nothing left to do.
+    assert (await run()).lines == [
+        "finished in 0:00:00",
+        "had come to its end before: nothing is done again, and its result is given again",
+    ]
 
 
 def test_the_run_that_is_kept_busy_is_named(monkeypatch):
