@@ -281,7 +281,9 @@ def callable_argument(module: str, name: str, value: object) -> None:
     """Refuse, when composing, an argument that cannot be called."""
     if not callable(value):
         got = f"{value!r} ({type(value).__name__})"
-        hint = f": for a column, operator.itemgetter({value!r}) or attrgetter" if isinstance(value, str) else ""
+        hint = (
+            f": for a column, operator.attrgetter({value!r}) or, of dicts, itemgetter" if isinstance(value, str) else ""
+        )
         raise CompositionError(f"{module}() at {Site.here()} needs a callable as its {name}, and got {got}{hint}")
 
 

@@ -248,7 +248,7 @@ TRANSFORMERS: Final = (
     Subject("epochs by the clock", lambda: untimed(ps.epochs(seconds=1.5)), timing=True),
     Subject("restamp", lambda: ps.restamp(lambda n: n // 2)),
     Subject("delay", lambda: ps.delay(3)),
-    Subject("timed", lambda: ps.timed(lambda time, n: n + time)),
+    Subject("timed", lambda function: ps.timed(lambda _, n: function(n)), around=True),
     Subject("map, failures left out", lambda f: ps.map(f, on_error="skip"), around=True, absorbs=True),
     Subject("map, failures as results", shown_results, around=True, absorbs=True),
     Subject("map, failures diverted", lambda f: ps.map(f, on_error=ps.drain()), around=True, absorbs=True),

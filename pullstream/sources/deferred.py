@@ -89,6 +89,15 @@ class Deferred(Kernel[Any]):
             follow_inner(self, self._lane)
         return await self._lane.ask(limit)
 
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        if self._lane is None:
+            await super().dismiss(reason)
+        else:
+            # What was opened passes it on to what is above in this very step: an ask that goes through both is
+            # cancelled in the next, and would be taken for an abort there.
+            await self._lane.terminate(reason)
+
     def mirrored(self) -> Iterable[Hashable]:
         """What the module that was opened may still bring."""
         return () if self._lane is None else inner_frontier(self._lane)

@@ -64,7 +64,10 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.pipe(SOURCE, ps.collect), r"not a module; a module is called, collect\(\)$"),
         (lambda: ps.pipe(SOURCE, map(str, [])), r"this is Python's own map: the module is ps.map$"),
         (lambda: ps.pipe("a.csv", SINK), r"part 1 .*a file is read by read_text\(path\), read_csv"),
-        (lambda: ps.count_by_key("item"), r"got 'item' \(str\): for a column, operator.itemgetter\('item'\)"),
+        (
+            lambda: ps.count_by_key("item"),
+            r"got 'item' \(str\): for a column, operator.attrgetter\('item'\) or, of dicts",
+        ),
         (lambda: ps.run(SOURCE), r"got values\(\[1, 2\]\); it has no sink: collect\(\)"),
         (lambda: ps.run(SINK), r"it has no source$"),
         (lambda: ps.run(ps.collect), r"a module is called, collect\(\)$"),
