@@ -13,6 +13,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Site, Source
+from pullstream.engine.signals import raised_interrupts
 from pullstream.errors import PullstreamError
 from pullstream.protocol import DONE, Done
 from pullstream.run import inside_trio
@@ -46,12 +47,13 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
 
 
 def _iterate(producer: "_Producer[T]") -> Generator[T, None, None]:
-    producer.start()
-    try:
-        while (values := producer.next()) is not DONE:
-            yield from values
-    finally:
-        producer.close()
+    with raised_interrupts():
+        producer.start()
+        try:
+            while (values := producer.next()) is not DONE:
+                yield from values
+        finally:
+            producer.close()
 
 
 @attrs.frozen

@@ -268,6 +268,44 @@ def test_ctrl_c_and_the_end_of_the_program(where):
     assert not err
 
 
+IN_ASYNCIO = """
+import asyncio, os, signal, sys, threading, time
+import pullstream as ps
+
+async def main():
+    theirs = signal.getsignal(signal.SIGINT)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    try:
+        for _ in ps.iterate(ps.interval(0.02), limit=1):
+            if sys.argv[1] == "body":
+                time.sleep(0.02)
+            elif sys.argv[1] == "await":
+                await asyncio.sleep(0.3)
+            if time.monotonic() - began > 3:
+                print("read on")
+                break
+    except BaseException as exc:
+        print(type(exc).__name__, signal.getsignal(signal.SIGINT) is theirs)
+        raise
+
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize("where", ["source", "body", "await"])
+def test_one_ctrl_c_in_an_asyncio_program(where):
+    """It stops the loop where it strikes; where the body awaits, as asyncio does it; the handler is asyncio's again."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_ASYNCIO, where], capture_output=True, text=True, timeout=20, check=False
+    )
+    raised = "CancelledError" if where == "await" else "KeyboardInterrupt"
+    assert done.stdout.splitlines() == [f"{raised} True", "stopped"], done.stderr
+
+
 def test_a_second_ctrl_c_does_not_wait():
     """The release, here of a loop that is closed, is cut short, and KeyboardInterrupt raised."""
     arguments = [sys.executable, "-c", PROGRAM, "body", "30"]
