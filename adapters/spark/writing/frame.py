@@ -75,7 +75,8 @@ def register_source(
       limit, or one that is larger.
     - Values are kept until Spark commits them, and the source is read at most one micro-batch ahead of Spark. So a
       query that is stopped, or fails, and is started again in this program with its `checkpointLocation` goes on
-      exactly where it was. The end of this program is the end of what it kept.
+      exactly where it was. The end of this program is the end of what it kept: a checkpoint of another program, or
+      of an earlier registration, is refused.
     - `trigger(availableNow=True)` reads the source to its end. When the source fails, so does the query, after the
       micro-batches before it. One query reads at a time.
 

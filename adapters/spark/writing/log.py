@@ -1,9 +1,10 @@
 """A source as a log for `readStream`: its values by their number, kept until Spark has committed them."""
 
 import itertools
+import secrets
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import trio
 
@@ -19,6 +20,13 @@ BATCH_ROWS = 100_000
 """How many values a micro-batch holds at most, unless the query says otherwise (`maxRowsPerBatch`)."""
 
 
+class Offset(TypedDict):
+    """How many values come before, and the log that has counted them."""
+
+    values: int
+    log: str
+
+
 class LogRefused(PullstreamError):
     """A query wants what the log does not hold, or while another one reads it."""
 
@@ -26,7 +34,7 @@ class LogRefused(PullstreamError):
 class Log:
     """What the source has given and Spark has not committed, and at most a micro-batch more.
 
-    An offset counts values from the source's beginning. With offsets by times a micro-batch holds whole times only:
+    An offset counts values from the source's beginning, and names the log, for a checkpoint may be of another. With offsets by times a micro-batch holds whole times only:
     a time's values come when it is complete.
     """
 
@@ -35,6 +43,7 @@ class Log:
         self.failure: BaseException | None = None
         self.withdrawn = False
         self.changed = trio.Event()
+        self._name = secrets.token_hex(8)
         self._shown = shown
         self._source = source
         self._by_times = offsets == "times"
@@ -60,22 +69,22 @@ class Log:
         finally:
             self._queried = False
 
-    def first(self) -> dict[str, int]:
+    def first(self) -> Offset:
         """Where a query without a checkpoint begins: at the source's beginning."""
         if self._base:
             raise LogRefused(
                 f"{self._shown}: its first {self._base} values have been committed by an earlier query, and are gone; "
                 f"start the query with that one's checkpointLocation, or register the source again"
             )
-        return {"values": 0}
+        return self._offset(0)
 
     def until_the_end(self) -> None:
         """The query takes what is there (`availableNow`), which is, of a source that is pulled, all until its end."""
         self._to_the_end = True
 
-    async def latest(self, start: dict[str, int] | None, most: int | None) -> dict[str, int]:
+    async def latest(self, start: Offset | None, most: int | None) -> Offset:
         """How far a micro-batch that begins at `start` goes: no further than what is there, and what is allowed."""
-        begin = self._planned if start is None else start["values"]
+        begin = self._planned if start is None else self._number(start)
         self._check(begin, begin)
         rows = self.rows if most is None else min(most, self.rows)
         while True:
@@ -93,27 +102,39 @@ class Log:
             raise LogRefused(f"{self._shown} has been withdrawn")
         self._planned = end
         self._change()
-        return {"values": end}
+        return self._offset(end)
 
-    def commit(self, end: int) -> None:
+    def commit(self, end: Offset) -> None:
         """Forget what is before `end`."""
-        count = min(end, self._base + len(self._values)) - self._base
+        count = min(self._number(end), self._base + len(self._values)) - self._base
         if count > 0:
             del self._values[:count]
             self._base += count
             self._cuts = [cut for cut in self._cuts if cut > self._base]
 
-    def slice(self, begin: int, end: int) -> list[Any]:
-        """The values of these numbers."""
-        self._check(begin, end)
-        return self._values[begin - self._base : end - self._base]
+    def slice(self, begin: Offset, end: Offset) -> list[Any]:
+        """The values between two offsets."""
+        start, stop = self._number(begin), self._number(end)
+        self._check(start, stop)
+        return self._values[start - self._base : stop - self._base]
+
+    def _offset(self, number: int) -> Offset:
+        return {"values": number, "log": self._name}
+
+    def _number(self, offset: Offset) -> int:
+        if offset.get("log") != self._name:
+            raise LogRefused(
+                f"{self._shown} did not give what the query's checkpoint has recorded: that is of another source, of "
+                f"an earlier registration of this one, or of another program; give a new checkpointLocation"
+            )
+        return offset["values"]
 
     def _check(self, begin: int, end: int) -> None:
         there = self._base + len(self._values)
         if not self._base <= begin <= end <= there:
             raise LogRefused(
                 f"{self._shown} keeps the values {self._base} to {there}, and a query asks for {begin} to {end}: its "
-                f"checkpoint is of another source, or of another program; give a new checkpointLocation"
+                f"checkpoint is an old copy; give a new checkpointLocation, and register the source again"
             )
 
     def _end(self, begin: int, rows: int) -> int:

@@ -14,7 +14,7 @@ import trio
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.spark.schemas import arrow_schema
 from adapters.spark.writing import wire
-from adapters.spark.writing.log import Log, Offsets
+from adapters.spark.writing.log import Log, Offset, Offsets
 from adapters.spark.writing.packing import ROWS, Packing, packed
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.context import Context
@@ -160,7 +160,7 @@ class Offer:
             log.changed.set()
             self.over.set()
 
-    async def slice(self, stream: trio.SocketStream, begin: int, end: int) -> None:
+    async def slice(self, stream: trio.SocketStream, begin: Offset, end: Offset) -> None:
         """Give a part of the log to the task at the other end."""
         values = self.known_log().slice(begin, end)
         for start in range(0, len(values), ROWS):
@@ -185,7 +185,7 @@ class Offer:
                         if answer is None:
                             return
                     case b"C":
-                        answer = log.commit(said["values"])
+                        answer = log.commit(said)
                     case _:
                         answer = log.until_the_end()
                 await wire.send_frame(stream, b"J", json.dumps(answer).encode())

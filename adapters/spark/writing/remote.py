@@ -159,14 +159,14 @@ def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
 
 
 class _StreamReader(DataSourceStreamReader):
-    """Offsets count the source's values; the driver keeps those that Spark has not committed."""
+    """Offsets count the source's values, and say whose; the driver keeps those that Spark has not committed."""
 
     def __init__(self, address: tuple[str, int, str], name: str | None, rows: str | None) -> None:
         self._address = address
         self._name = name
         self._rows = None if rows is None else int(rows)
         self._opened: Line | None = None
-        self._last: dict[str, int] | None = None
+        self._last: dict[str, Any] | None = None
 
     def _line(self) -> Line:
         # Opened by the process that leads the query; readers also travel to others, which only read.
@@ -174,26 +174,26 @@ class _StreamReader(DataSourceStreamReader):
             self._opened = Line(self._address, op="query", name=self._name, rows=self._rows)
         return self._opened
 
-    def initialOffset(self) -> dict[str, int]:
+    def initialOffset(self) -> dict[str, Any]:
         """Where a new query begins."""
         return self._line().ask(b"I")
 
-    def latest(self, start: dict[str, int] | None, most: int | None = None) -> dict[str, int]:
+    def latest(self, start: dict[str, Any] | None, most: int | None = None) -> dict[str, Any]:
         """How far a micro-batch from `start` may go."""
-        last: dict[str, int] = self._line().ask(b"L", {"start": start, "most": most})
+        last: dict[str, Any] = self._line().ask(b"L", {"start": start, "most": most})
         self._last = last
         return last
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """One, unless there is nothing."""
-        return [InputPartition((start["values"], end["values"]))] if start != end else []
+        return [InputPartition((start, end))] if start != end else []
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """What the driver keeps of these offsets."""
         begin, end = partition.value
         yield from _batches(self._address, op="slice", name=self._name, begin=begin, end=end)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: dict[str, Any]) -> None:
         """What is before `end` is asked for no more."""
         self._line().ask(b"C", end)
 
@@ -215,13 +215,13 @@ def _stream_reader() -> Any:
     except ImportError:
 
         class Unlimited(_StreamReader):
-            def latestOffset(self) -> dict[str, int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+            def latestOffset(self) -> dict[str, object]:  # pyright: ignore[reportIncompatibleMethodOverride]
                 return self.latest(self._last)
 
         return Unlimited
 
     class Limited(_StreamReader, SupportsTriggerAvailableNow):
-        def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:
             return self.latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
 
         def getDefaultReadLimit(self) -> ReadLimit:

@@ -133,3 +133,19 @@ class TestStreams:
         got = [part for _, part in seen if part is not None]
         assert [*itertools.chain.from_iterable(got)] == list(range(50))
         assert [len(part) for part in got] == [10] * 5
+
+    def test_a_checkpoint_of_an_earlier_registration_is_refused(self, session, tmp_path):
+        """The new source's first rows are not those that the checkpoint calls done: none is dropped in silence."""
+        folder = tmp_path / "rows"
+
+        def query():
+            frame = session.readStream.format("pullstream").load("numbers")
+            writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            writer.trigger(availableNow=True).start(str(folder), format="parquet").awaitTermination(120)
+
+        with spark.register_source("numbers", ps.values(range(3)), "n BIGINT", session=session):
+            query()
+        again = spark.register_source("numbers", ps.values(range(10, 16)), "n BIGINT", session=session)
+        with again, pytest.raises(Exception, match=r"of an earlier registration of this one.*a new checkpointLocation"):
+            query()
+        assert sorted(row.n for row in session.read.parquet(str(folder)).collect()) == [0, 1, 2]
