@@ -14,7 +14,7 @@ from pullstream.engine.kernel import BREATH
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
-from pullstream.engine.waiting import Waiter, least
+from pullstream.engine.waiting import Requests, Waiter, least
 from pullstream.errors import CapabilityError
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import less_equal
@@ -42,7 +42,7 @@ class Account:
         self.run = run
         self.seat = seat
         self.inputs = inputs
-        self.requests: dict[Hashable, Waiter] = {}
+        self.requests = Requests[Waiter]()
         self.delivered: Hashable | None = None
         self.owed: list[Hashable] = []
         self.limit = run.limit
@@ -75,7 +75,7 @@ class Account:
         """
         progress = self.run.progress
         progress.look()
-        done = [time for time, waiter in self.requests.items() if ended or waiter.settled(progress.tracker)]
+        done = [time for time in self.requests.first if ended or self.requests[time].settled(progress.tracker)]
         if not done:
             return None
         time = least(done)
@@ -371,6 +371,6 @@ class Events(Generic[T]):
 
     async def _wait(self) -> None:
         """Until the answer is there, or something asked for is complete."""
-        run = self._account.run
+        run, requests = self._account.run, self._account.requests
         self._wake = run.signal()
-        await run.progress.until(list(self._account.requests.values()), self._wake)
+        await run.progress.until([requests[time] for time in requests.first], self._wake)

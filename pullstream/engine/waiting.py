@@ -2,18 +2,23 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from functools import reduce
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
-from typing_extensions import override
+from typing_extensions import TypeVar, override
 
 from pullstream.engine.seat import Ending, Seat
 from pullstream.engine.standstill import LOOKS_ON, Signal
 from pullstream.errors import Abandoned
 from timely import Antichain, Tracker, less_equal
+from timely.order import is_total
 
 if TYPE_CHECKING:
     from pullstream.engine.progress import Progress
+
+
+W = TypeVar("W", bound="Waiter")
 
 
 @attrs.define(eq=False)
@@ -54,6 +59,41 @@ class Waiter:
         if self.seat is not None and self.seat.ending is not Ending.RUNNING:
             return True
         return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
+
+
+class Requests(dict[Hashable, W]):
+    """Who waits for which time, each for its completion.
+
+    Of many times only those are worth a look of which one is complete before the others: of such as can be compared
+    the least, which is found by a heap.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heap: list[Any] | None = []
+        """The times, and some that are not asked for any more; None once two could not be compared."""
+
+    @override
+    def __setitem__(self, time: Hashable, waiter: W) -> None:
+        super().__setitem__(time, waiter)
+        if self._heap is not None and not is_total(time):
+            self._heap = None
+        if self._heap is not None:
+            try:
+                heappush(self._heap, time)
+            except TypeError:
+                # Of two domains.
+                self._heap = None
+
+    @property
+    def first(self) -> list[Hashable]:
+        """The times of which one is complete before all others: the least, where that is known."""
+        heap = self._heap
+        if heap is None:
+            return list(self)
+        while heap and heap[0] not in self:
+            heappop(heap)
+        return heap[:1]
 
 
 def least(times: Sequence[Hashable]) -> Hashable:

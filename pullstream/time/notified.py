@@ -17,7 +17,7 @@ from pullstream.engine.kernel import Kernel
 from pullstream.engine.row import Row
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
-from pullstream.engine.waiting import Waiter, least
+from pullstream.engine.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.time.above import Above
 from timely import Tracker, less_equal, less_than
@@ -31,7 +31,7 @@ class Notified(Slotted[Any]):
     """
 
     def __init__(self) -> None:
-        self._requests: dict[Hashable, _Complete] = {}
+        self._requests = Requests[_Complete]()
         self._owed: dict[Hashable, Hashable] = {}
         self._ready = Row(self)
         self._end: Done | BaseException | None = None
@@ -121,7 +121,7 @@ class Notified(Slotted[Any]):
             if self._end is DONE:
                 if not self._requests:
                     return DONE
-                self._tell(list(self._requests))
+                self._tell(self._requests.first)
             else:
                 await self._next(limit)
         return self._ready.take(limit)
@@ -171,14 +171,14 @@ class Notified(Slotted[Any]):
         return bool(done)
 
     def _complete_ones(self) -> list[Hashable]:
-        requests = self._requests
-        if self._above.tells and not any(waiter.before for waiter in requests.values()):
+        requests, times = self._requests, self._requests.first
+        if self._above.tells and not any(requests[time].before for time in times):
             with suppress(TypeError):
                 # Else times of two domains have met: the sidecar is to be told.
-                return [time for time in requests if not self._above.may_lead_to(time)]
+                return [time for time in times if not self._above.may_lead_to(time)]
         progress = self.run.progress
         progress.look()
-        return [time for time, waiter in requests.items() if waiter.settled(progress.tracker)]
+        return [time for time in times if requests[time].settled(progress.tracker)]
 
     def _tell(self, done: Sequence[Hashable]) -> None:
         time = done[0] if len(done) == 1 else least(done)
@@ -199,7 +199,7 @@ class Notified(Slotted[Any]):
     async def _wait(self) -> None:
         """Until the answer is there, or a time that was asked for is complete."""
         self._changed = self.run.signal()
-        await self.run.progress.until(list(self._requests.values()), self._changed)
+        await self.run.progress.until([self._requests[time] for time in self._requests.first], self._changed)
 
 
 class _Complete(Waiter):

@@ -157,3 +157,43 @@ def test_top_keeps_the_first_of_equals():
     assert ps.run(ps.pipe(ps.values(words), ps.reduce_by_time(ps.agg.top(3, len)), ps.collect())) == [
         ["aa", "cc", "dd"]
     ]
+
+
+class Tick(int):
+    """A time that counts how often times are compared."""
+
+    compared = 0
+
+    def __lt__(self, other):
+        Tick.compared += 1
+        return int(self) < int(other)
+
+    def __le__(self, other):
+        Tick.compared += 1
+        return int(self) <= int(other)
+
+    __hash__ = int.__hash__
+
+
+@ps.transformer
+async def counted_by_hand(upstream, ctx):
+    counts = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                counts[time] = counts.get(time, 0) + len(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [counts.pop(time)])
+
+
+@pytest.mark.parametrize("count", [ps.reduce_by_time(ps.agg.count()), counted_by_hand()], ids=["kernel", "generator"])
+def test_many_open_times_are_not_compared_each_with_each(count):
+    """Twice as many open times take about twice as many comparisons, and not four times as many."""
+    spent = []
+    for size in (200, 400):
+        Tick.compared = 0
+        late = ps.stamp(Tick, lateness=10**6)
+        assert ps.run(ps.pipe(ps.values(range(size)), late, count, ps.collect())) == [1] * size
+        spent.append(Tick.compared)
+    assert spent[1] < 3 * spent[0], spent
