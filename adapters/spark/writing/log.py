@@ -34,8 +34,8 @@ class LogRefused(PullstreamError):
 class Log:
     """What the source has given and Spark has not committed, and at most a micro-batch more.
 
-    An offset counts values from the source's beginning, and names the log, for a checkpoint may be of another. With offsets by times a micro-batch holds whole times only:
-    a time's values come when it is complete.
+    An offset counts values from the source's beginning, and names the log, for a checkpoint may be of another. With
+    offsets by times a micro-batch holds whole times only: a time's values come when it is complete.
     """
 
     def __init__(self, shown: str, source: Source[Any], offsets: Offsets) -> None:

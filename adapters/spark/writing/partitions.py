@@ -116,12 +116,18 @@ class Partitions:
         """Stop what `write` does; for another thread."""
         self._query.cancel()
 
+    def close(self) -> None:
+        """Let others write there."""
+        if self._folder is not None:
+            self._folder.release()
+
     # ---- in a thread of its own
 
     def write(self, spools: Sequence[Spool]) -> None:
         """Write some times with one job; when it returns, they are in their places.
 
         Raises:
+            FileBusyError: somebody else writes there.
             SparkJobError: Spark could not.
             JobCancelled: `cancel` was called.
         """
@@ -148,8 +154,10 @@ class Partitions:
     def _publish(self, writer: "DataFrameWriter") -> None:
         if self._folder is None:
             path = self._location() if self._plan.catalog else self._plan.target
-            self._folder = Folder(self._session, path)
-            self._folder.mend()
+            folder = Folder(self._session, path)
+            folder.claim()
+            self._folder = folder
+            folder.mend()
         beside = self._folder.beside()
         try:
             writer.save(beside)

@@ -4,16 +4,22 @@ Everything that is not in its place yet lies in the hidden folder `.pullstream` 
 pass over: `new-…` holds what is being written, `old-…` what was there before, until the new is in its place.
 """
 
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from adapters.files.writing.errors import FileBusyError
 from pullstream.errors import PullstreamError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HIDDEN = ".pullstream"
+
+
+_busy: set[str] = set()
+_lock = threading.Lock()
 
 
 class TableTargetError(PullstreamError):
@@ -30,6 +36,26 @@ class Folder:
         self._root = self._path_of(path)
         self._files = self._root.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
         self._root = self._files.makeQualified(self._root)
+        self._name: str = self._root.toString()
+
+    def claim(self) -> None:
+        """Have it for oneself, among all that this program writes.
+
+        Raises:
+            FileBusyError: somebody has it.
+        """
+        with _lock:
+            if self._name in _busy:
+                raise FileBusyError(
+                    f"write_table: another run, or another sink of this one, is writing to {self._name!r}: wait for "
+                    f"it, or write somewhere else"
+                )
+            _busy.add(self._name)
+
+    def release(self) -> None:
+        """Let others have it."""
+        with _lock:
+            _busy.remove(self._name)
 
     def mend(self) -> None:
         """Put back what a killed run had taken out of its place, and remove what it left."""

@@ -54,8 +54,9 @@ def write_table(
     when it is whole: after an error, an abort or a kill there are whole partitions only. A time that was there before
     is replaced, so writing it again changes nothing; between the old one's leaving and the new one's coming it is not
     there for a moment, and should the program be killed in that moment, the next run puts it back. What a killed run
-    left is cleared by the next: one program at a time writes to a table. On an object store a rename copies, and is not
-    one step; there take `format="delta"`, which writes a transaction, and needs the package delta-spark.
+    left is cleared by the next: one program at a time writes to a table, and one sink of it; a second sink in the
+    program is refused. On an object store a rename copies, and is not one step; there take `format="delta"`, which
+    writes a transaction, and needs the package delta-spark.
 
     Values wait for their time's completion on this machine, in memory or, above 32 MB a time, in a temporary file.
     Times that are complete while Spark writes are written together by the next job; at most 64 wait. `options` are
@@ -63,6 +64,7 @@ def write_table(
 
     Raises:
         CompositionError: the target, the schema, the format or the column cannot be.
+        FileBusyError: another run, or another sink of this one, is writing there.
         TableTargetError: a time cannot name a partition, or a folder cannot be renamed.
         SchemaError: a value does not fit the schema.
         SparkJobError: Spark could not write.
@@ -126,6 +128,7 @@ class _Writing:
         self._written: list[Hashable] = []
 
     async def body(self, upstream: Reader[Any], ctx: Context) -> list[Hashable]:
+        partitions: Partitions | None = None
         try:
             async with trio.open_nursery() as nursery:
                 try:
@@ -138,6 +141,8 @@ class _Writing:
         finally:
             for spool in (*self._open.values(), *(due.spool for due in self._due)):
                 spool.close()
+            if partitions is not None:
+                partitions.close()
         if self._failure is not None:
             raise self._failure
         return self._written

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from adapters import spark
+from adapters import files, spark
 from adapters.spark.writing.table import _stoppably
 
 pytestmark = pytest.mark.spark
@@ -170,6 +170,28 @@ class TestRefusals:
         rows = ps.values([("a", 1)], time=lambda row: (1, 2))
         with pytest.raises(spark.TableTargetError, match=r"\(1, 2\) \(tuple\) cannot name a partition"):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
+
+    def test_a_folder_that_is_being_written_to(self, session, tmp_path):
+        """Two at once would clear each other's work away; when the first has ended, the folder is free again."""
+        pushed = ps.pushable(1000)
+
+        def table():
+            return spark.write_table(tmp_path, SCHEMA, session=session)
+
+        async def main():
+            async with ps.pipe(pushed, ps.stamp(lambda row: row[1]), table()).open() as running:
+                await pushed.push(("item", 0))
+                await pushed.push(("item", 1))
+                await running.progress.completed(0)
+                async with ps.pipe(sales(), table()).open() as second:
+                    with pytest.raises(files.FileBusyError, match=r"^write_table: another run, or another sink of"):
+                        await second.result()
+                pushed.end()
+                return await running.result()
+
+        assert trio.run(main) == [0, 1]
+        assert sorted(names(tmp_path)) == ["time=0", "time=1"]
+        assert ps.run(ps.pipe(sales(), table())) == [0, 1, 2, 3]
 
 
 class TestEndings:
