@@ -393,7 +393,8 @@ class Kernel(ABC, Generic[T]):
                 raise exc
             if exc is not self.__failure and not self.relayed(exc):
                 # The code under way was cancelled and raised something of its own: a release that failed.
-                self.__blame(exc)
+                blame(exc, self.culprit())
+                self.__keep(exc)
             return
         self.__step(Event.ABORT if cancelled else Event.FAIL)
         self.seat.freeze()
@@ -425,11 +426,14 @@ class Kernel(ABC, Generic[T]):
             try:
                 await self.dismiss(reason)
             except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-                self.__blame(exc)
+                self.__keep(exc)
             try:
                 await self.__settle()
             except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-                self.__blame(exc)
+                # A failure that comes from above has its note, and what ran out of time names the module itself.
+                if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc) or exc is self.__failure):
+                    blame(exc, self.culprit())
+                self.__keep(exc)
 
     async def __settle(self) -> None:
         if not self.waits and not (self.__interrupted and self.__asking):
@@ -548,7 +552,7 @@ class Kernel(ABC, Generic[T]):
         if self.__closed is not None:
             self.__closed.set()
 
-    def __blame(self, exc: BaseException) -> None:
+    def __keep(self, exc: BaseException) -> None:
         if self.__release_failure is None and exc is not self.__failure:
             self.__release_failure = exc
 

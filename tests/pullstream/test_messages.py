@@ -258,3 +258,66 @@ async def test_a_pushable_in_another_thread_says_what_to_do(call):
         await trio.to_thread.run_sync(trio.from_thread.run, orders.push, "rice")
         orders.end()
         assert await running.result() == ["rice"]
+
+
+class FailsToRelease(ps.Kernel[int]):
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+    async def release(self):
+        raise ValueError("release")
+
+
+class ReleasesWithoutAsync(FailsToRelease):
+    def release(self):
+        pass
+
+
+class FailsUnderWay(FailsToRelease):
+    async def produce(self, limit):
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("under way")
+
+    async def release(self):
+        pass
+
+
+async def fails_at_last(upstream, ctx):
+    try:
+        async for batch in ctx.batches(upstream):
+            yield batch
+    finally:
+        raise ValueError("finally")
+
+
+async def goes_on(upstream, ctx):
+    try:
+        async for batch in ctx.batches(upstream):
+            yield batch
+    except GeneratorExit:
+        yield None
+
+
+@pytest.mark.parametrize(
+    ("made", "wrapped"),
+    [
+        (FailsToRelease, lambda bad: ps.pipe(bad, ps.take(1))),
+        (FailsToRelease, lambda bad: bad),
+        (ReleasesWithoutAsync, lambda bad: ps.pipe(bad, ps.take(1))),
+        (ReleasesWithoutAsync, lambda bad: bad),
+        (fails_at_last, lambda bad: ps.pipe(bad, ps.take(1))),
+        (fails_at_last, lambda bad: ps.pipe(ps.values([bad]), ps.flatten(), ps.take(1))),
+        (goes_on, lambda bad: ps.pipe(bad, ps.take(1))),
+        (FailsUnderWay, lambda bad: ps.pipe(ps.merge(bad, ps.values([1])), ps.take(1))),
+    ],
+)
+def test_what_a_release_raises_names_its_module_once(made, wrapped):
+    """Whoever ends the stream, and through modules around it."""
+    bad = ps.pipe(ps.values([1, 2]), ps.transformer(made)(), ps.map(str))
+    with pytest.raises((ValueError, TypeError, RuntimeError)) as caught:
+        ps.run(ps.pipe(wrapped(bad), ps.collect()))
+
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"raised in {made.__name__}, composed at {__file__}")
