@@ -556,7 +556,8 @@ def what_is_kept() -> None:
     else is, whole times of it. So what your module keeps beyond a time goes into `ctx.memory` (in a kernel
     `self.memory`, with `carries = Carries.MEMORY`): a dict that the journal saves. `memory.at(time)` gives it, to be
     changed because of what came at that time; what is there before is then the state as of the time before. Values are
-    pickled, and times must come in order. Below, the first run dies at 4, and the second one goes on from 1 + 2 + 3.
+    pickled, and times must come in order. What is changed in place is saved only if it is assigned again: append to a
+    deque, then `memory["last"] = deque`. Below, the first run dies at 4, and the second goes on from 1 + 2 + 3.
     """
 
     @ps.transformer

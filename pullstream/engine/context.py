@@ -225,7 +225,8 @@ class Context:
     def memory(self) -> "Memory":
         """What the module keeps from time to time: a dict, saved with the run's journal.
 
-        `ctx.memory.at(time)` gives it, to be changed because of what came at that time; see `Memory`.
+        `ctx.memory.at(time)` gives it, to be changed because of what came at that time. A value that is changed in
+        place, such as a deque that is appended to, is saved only if it is assigned again; see `Memory`.
         """
         return self._account.memory
 

@@ -223,7 +223,10 @@ class Kernel(ABC, Generic[T]):
 
     @property
     def memory(self) -> "Memory":
-        """What the module keeps from time to time: a dict, saved with the run's journal; see `Memory`."""
+        """What the module keeps from time to time: a dict, saved with the run's journal; see `Memory`.
+
+        A value that is changed in place, such as a deque that is appended to, is saved only if it is assigned again.
+        """
         if self.__memory is None:
             self.__memory = self.run.memory(self.seat)
         return self.__memory
