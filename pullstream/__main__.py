@@ -22,7 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check = commands.add_parser(
         "check",
         help="run modules against partners that behave in every way partners may",
-        description="Run modules against reference partners in every way partners may behave; print what was found.",
+        description="Run modules against reference partners in every way partners may behave; print what was found. "
+        "The time is virtual, and threads do not know of it: of modules that use them, hangs are found that are none.",
     )
     check.add_argument(
         "names",

@@ -541,7 +541,10 @@ def in_every_way() -> None:
 
     So the last thing to do for a module of your own is one line of a test, `conformance(Lookup).check()`, which raises
     if any rule is broken; or a line in the shell, `python -m pullstream check tutorials.writing_your_own:Lookup`, which
-    prints this table and the drawing of what it found. `--full` tries all cells, some thousands.
+    prints this table and the drawing of what it found. `--full` tries all cells, some thousands. What keeps values back
+    until a time is complete says so, `conformance(total, flushes=True)`, and what depends on batches `batches=True`. A
+    module that uses threads is not for the kit: its time is virtual, theirs is real, and so hangs are found that are
+    none.
     """
     print(conformance(Lookup).check())
     # | module     cells  broken  rules
@@ -557,7 +560,7 @@ def what_is_kept() -> None:
     `self.memory`, with `carries = Carries.MEMORY`): a dict that the journal saves. `memory.at(time)` gives it, to be
     changed because of what came at that time; what is there before is then the state as of the time before. Values are
     pickled, and times must come in order. What is changed in place is saved only if it is assigned again: append to a
-    deque, then `memory["last"] = deque`. Below, the first run dies at 4, and the second goes on from 1 + 2 + 3.
+    deque, then `memory["last"] = it`. Below, the first run dies at 4, and the second one goes on from 1 + 2 + 3.
     """
 
     @ps.transformer

@@ -60,7 +60,7 @@ class Trial:
             return Finding(self.subject.name, "R5", cell, outcome.doubt)
         if self.subject.batches or self._agrees(cell, outcome, other):
             return finding
-        told = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it"
+        told = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it (batches=True)"
         return Finding(self.subject.name, "batching", cell, f"what comes out depends on how it is asked: it {told}")
 
     async def drive(self, cell: Cell) -> tuple[Outcome | None, Finding | None]:
@@ -190,8 +190,11 @@ def conformance(
 
     `cells` is how many cells of each module are run, as many of every way to end, chosen by chance but always the same;
     None runs all of them, some thousands. Each is run with so many `seeds` of trio's scheduler, which runs the tasks of
-    a step in any order. `expectations` are those of a `Subject`: a function of a function, say, is `around=True`. The
-    clock is virtual: nothing is waited for. `progress` is called with the name of every module when its turn comes.
+    a step in any order. `expectations` are those of a `Subject`: a function of a function, say, is `around=True`; what
+    keeps values back until a time is complete says `flushes=True`, what depends on batches `batches=True`. The clock is
+    virtual: nothing is waited for. Threads do not know of it: of modules that use them (map_thread, trio.to_thread,
+    files) hangs and ReleaseTimeouts are found that are none. `progress` is called with the name of every module when
+    its turn comes.
 
     Raises:
         CompositionError: what was given is none of the three.

@@ -171,6 +171,14 @@ def test_a_broken_module_is_found(subject, rules):
         report.check()
 
 
+@pytest.mark.parametrize(
+    ("subject", "word"), [(Subject("keeps", KeepsOne), "flushes"), (Subject("tired", tired), "batches")]
+)
+def test_a_finding_names_what_allows_it(subject, word):
+    """Whoever means it so is told what to say."""
+    assert any(f"({word}=True)" in finding.message for finding in conformance(subject, cells=100).findings)
+
+
 def test_what_is_found_can_be_replayed():
     """A cell of a report, run again, finds the same."""
     subject = Subject("swallows", Swallows)
