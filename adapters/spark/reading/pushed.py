@@ -19,10 +19,9 @@ from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.spark.errors import CannotListen
-from adapters.spark.failures import job_error
 from adapters.spark.reading import wire
 from adapters.spark.reading.partitions import Attempt, Partition, Partitions, Retry, Verdict
-from adapters.spark.reading.query import Query
+from adapters.spark.reading.query import Query, failed
 from adapters.spark.reading.stretches import Cutting, Stretches
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
@@ -395,7 +394,7 @@ class PushedSource(Beside[Any]):
             while (info := await in_thread(tracker.getStageInfo, stage)) is None:  # noqa: ASYNC110 - Spark tells nobody
                 await trio.sleep(COUNT_SECONDS)
         except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
-            self._end(job_error(exc))
+            self._end(failed(self._frame.sparkSession, exc))
             return
         self._number = info.numTasks
         self._have_all_begun()

@@ -34,6 +34,21 @@ def stands(session: "SparkSession") -> bool:
     return session.sparkContext._jsc is not None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
+def over(session: "SparkSession") -> bool:
+    """Whether a session has been stopped, or is just being stopped: what fails now fails for that."""
+    if is_connect(session) or not stands(session):
+        return not stands(session)
+    try:
+        return bool(cast("Any", session.sparkContext)._jsc.sc().isStopped())  # noqa: SLF001
+    except Exception:  # noqa: BLE001 - stopped in the midst of this, or there is no Java any more
+        return not stands(session)
+
+
+def failed(session: "SparkSession", exc: BaseException) -> SparkJobError:
+    """The error for a job that failed: with Spark's message, unless it is for the end of its session."""
+    return SparkJobError(f"Spark could not do the job: {STOPPED}", str(exc)) if over(session) else job_error(exc)
+
+
 class Query:
     """The jobs of one run, under a tag of their own. Calls are made in threads, one at a time; they block.
 
@@ -42,6 +57,7 @@ class Query:
 
     def __init__(self, session: "SparkSession") -> None:
         self._tag = f"pullstream-{uuid4().hex}"
+        self._session = session
         self._owner: _Context | _Client = _Client(session) if is_connect(session) else _Context(session)
         self._turn = threading.Lock()
         self._submitted = False
@@ -65,12 +81,15 @@ class Query:
             try:
                 with unlogged():
                     return step()
-            except _spark_errors() as exc:
+            except Exception as exc:
+                # In a session that was stopped, pyspark itself stumbles over what is not there any more.
+                if not isinstance(exc, _spark_errors()) and not over(self._session):
+                    raise
                 self._ended = True
                 _forget_frames(exc)
                 if self._cancelled:
                     raise JobCancelled("the Spark job was cancelled") from None
-                raise job_error(exc) from None
+                raise failed(self._session, exc) from None
 
     @property
     def cancelled(self) -> bool:

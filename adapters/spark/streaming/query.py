@@ -23,12 +23,13 @@ from adapters.arrow import Shape
 from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
 from adapters.spark.failures import stream_error, unlogged
 from adapters.spark.reading.ordered import OrderedBatches
+from adapters.spark.reading.query import STOPPED, over
 from adapters.spark.streaming.checked import StreamingFrame
 from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
 from adapters.spark.streaming.status import StreamStatus
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_SECONDS = 0.25
@@ -38,13 +39,19 @@ COMMIT_SECONDS = 2.0
 """How long to wait for Spark to note that a micro-batch is committed."""
 
 
-def stopped_elsewhere() -> SparkStreamError:
+def stopped_elsewhere(session: "SparkSession") -> SparkStreamError:
     """The error for a query that has ended before its time."""
+    if over(session):
+        return _session_stopped()
     return SparkStreamError(
-        "the streaming query was stopped by somebody else: query.stop(), the end of its session, or another query "
-        "that was started with the same checkpoint",
+        "the streaming query was stopped by somebody else: query.stop(), or another query that was started with the "
+        "same checkpoint",
         "",
     )
+
+
+def _session_stopped(details: str = "") -> SparkStreamError:
+    return SparkStreamError(f"the streaming query failed: {STOPPED}", details)
 
 
 class _Stopped(Exception):
@@ -86,6 +93,7 @@ class Query:
             SparkStreamError: it failed, with Spark's message, or somebody else has stopped it.
         """
         body = _Body(self)
+        session = self._spec.frame.sparkSession
         self._begun = True
         try:
             with unlogged(), unlogged_interruptions():
@@ -99,7 +107,7 @@ class Query:
                 query.awaitTermination()
                 self._report(query)
         except Exception as exc:  # noqa: BLE001 - Spark's and the bridge's are many, and all end the query
-            raise stream_error(exc) from None
+            raise _session_stopped(str(exc)) if over(session) else stream_error(exc) from None
         finally:
             self._started.set()
             # Java keeps the body until it collects its garbage; what it leads to must not wait for that.
@@ -107,7 +115,7 @@ class Query:
             self._hang_up()
             self._over.set()
         if not (self._stopping or self._spec.ends):
-            raise stopped_elsewhere()
+            raise stopped_elsewhere(session)
 
     def reply(self, reply: Reply) -> None:
         """Answer the body, which waits for it."""

@@ -329,7 +329,7 @@ class StreamSource(Beside[Any]):
             self.run.standstill.leave(self._task)
             self._task = None
         if ending is DONE and self._batch is not None:
-            ending = stopped_elsewhere()
+            ending = await in_thread(stopped_elsewhere, self._spec.frame.sparkSession)
         if self._ending is None:
             self._ending = ending
         self.changed()

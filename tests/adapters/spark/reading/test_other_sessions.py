@@ -100,6 +100,62 @@ print(json.dumps(found))
 session.stop()
 """
 
+STOPPED = """
+import tempfile, threading
+
+def stopped(make):
+    # A session that ends in another thread, when the run is in the midst of its rows.
+    session = spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
+    folder = tempfile.mkdtemp()
+    ended = threading.Event()
+
+    def stop():
+        session.stop()
+        ended.set()
+
+    def see(row):
+        if row.id == 30_000:
+            threading.Thread(target=stop).start()
+        return row
+
+    answer = told(make(session, ps.map(see), folder))
+    assert ended.wait(60)
+    return answer
+
+def rows(session):
+    return session.range(0, 5_000_000, 1, 8)
+
+def streaming(session, folder):
+    rows(session).write.parquet(folder + "/in")
+    frame = session.readStream.schema("id BIGINT").parquet(folder + "/in")
+    return spark.from_streaming(frame, checkpoint=folder + "/checkpoint", trigger=trigger)
+
+found["pushed"] = stopped(lambda session, see, folder: ps.pipe(spark.from_dataframe(rows(session)), see))
+found["ordered"] = stopped(
+    lambda session, see, folder: ps.pipe(spark.from_dataframe(rows(session), route="ordered"), see)
+)
+for trigger in (None, "availableNow"):
+    found[f"streaming {trigger}"] = stopped(
+        lambda session, see, folder: ps.pipe(streaming(session, folder), see)
+    )
+
+@ps.source
+async def late(ctx, session, table):
+    # Its rows come from elsewhere; only what it writes with is stopped.
+    async def slowly(n):
+        if n == 3:
+            threading.Thread(target=session.stop).start()
+        await trio.sleep(0.3)
+        return (n,)
+    numbers = ps.pipe(ps.values(range(12), time=lambda n: n), ps.map_async(slowly, 1))
+    async with ps.pipe(numbers, table).open() as running:
+        yield await running.result()
+
+session = spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
+found["write_table"] = told(late(session, spark.write_table(tempfile.mkdtemp(), "id BIGINT", session=session)))
+print(json.dumps(found))
+"""
+
 MANY = """
 rows = int(sys.argv[1])
 session = spark.session(master="local[2]")
@@ -147,6 +203,16 @@ def test_tasks_that_are_tried_again_end_as_documented():
         assert found[f"{how} after 5: ordered"] is True
     assert found["jobs"] == []
     assert found["after"] == 5
+
+
+def test_a_session_that_is_stopped_in_the_midst_of_a_run_is_named():
+    """Whatever Spark, or pyspark, stumbles over then: the error says what has happened, and what to do."""
+    for route, error in ran(STOPPED).items():
+        kind = "SparkStreamError" if route.startswith("streaming") else "SparkJobError"
+        assert error is not None, route
+        assert error.startswith(f"{kind}: "), route
+        assert "its session was stopped: take another, as spark.session(), and make the DataFrame anew" in error, route
+        assert len(error.splitlines()) <= 2, error
 
 
 @pytest.mark.slow
