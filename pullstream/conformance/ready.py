@@ -180,7 +180,7 @@ SOURCES: Final = (
     Subject("repeat", lambda: ps.repeat(None, 5)),
     Subject("unfold", lambda: ps.unfold(0, lambda n: (n, n + 1) if n < 5 else None)),
     Subject("empty", ps.empty),
-    Subject("fail", lambda: ps.fail(ValueError("as asked for"))),
+    Subject("fail", lambda: ps.fail(ValueError("as asked for")), absorbs=True),
     Subject("count", ps.count, endless=True),
     Subject("infinite", lambda: ps.infinite(lambda: 1), endless=True),
     Subject("interval", lambda: ps.interval(0.1), endless=True),

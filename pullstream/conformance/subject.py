@@ -31,7 +31,8 @@ class Subject:
     - `timing=True`: it looks at the clock, so what comes depends on when values arrive;
     - `flushes=True`: it keeps values back, and gives them at the end; a failure loses them;
     - `grows=True`: it asks for more than it was asked for, or keeps on asking ahead;
-    - `absorbs=True`: it deals with failures itself (of its upstream, of its callable), wholly or in part;
+    - `absorbs=True`: it deals with failures itself (of its upstream, of its callable), wholly or in part, or is there
+      to fail;
     - `endless=True`: it does not end by itself;
     - `reopens=True`: it opens its sources, or its resource, more than once.
     """

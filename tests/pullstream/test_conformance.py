@@ -128,6 +128,47 @@ async def leaking(ctx, resource):
     resource.__exit__(None, None, None)
 
 
+class Two(ps.Kernel):
+    """Gives two values."""
+
+    given = 0
+
+    async def produce(self, limit):
+        self.given += 1
+        return ps.Batch(0, [self.given]) if self.given < 3 else ps.DONE
+
+
+@ps.source
+class NotAsync(Two):
+    """Its answers cannot be awaited."""
+
+    def produce(self, limit):
+        return ps.DONE
+
+
+@ps.source
+class NoResource(Two):
+    """What it needs is never there."""
+
+    async def acquire(self):
+        raise OSError("not there")
+
+
+@ps.source
+class ReleasesWithoutAsync(Two):
+    """Its release cannot be awaited."""
+
+    def release(self):
+        pass
+
+
+@ps.source
+async def misspelt(ctx):
+    """Its second value has no such name."""
+    yield 1
+    yield undefined  # noqa: F821 - the slip it stands for
+
+
 @ps.transformer
 async def good(upstream, ctx):
     async for batch in ctx.batches(upstream):
@@ -177,6 +218,18 @@ def test_a_broken_module_is_found(subject, rules):
 def test_a_finding_names_what_allows_it(subject, word):
     """Whoever means it so is told what to say."""
     assert any(f"({word}=True)" in finding.message for finding in conformance(subject, cells=100).findings)
+
+
+@pytest.mark.parametrize(
+    ("source", "raised"),
+    [(NotAsync, "TypeError"), (NoResource, "OSError"), (ReleasesWithoutAsync, "TypeError"), (misspelt, "NameError")],
+)
+def test_a_source_that_fails_by_itself_is_found(source, raised):
+    """Nothing above it could have failed it; one that is there to fail says so."""
+    report = conformance(source, cells=50)
+
+    assert any(raised in finding.message and "failed by itself" in finding.message for finding in report.findings)
+    assert conformance(ps.fail(ValueError("as asked for")), cells=50, absorbs=True).ok
 
 
 def test_what_is_found_can_be_replayed():
