@@ -22,6 +22,7 @@ from adapters.spark.executing.portion import Portion, RowError
 from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.context import Context
+from pullstream.errors import blame
 from pullstream.pipe import pipe
 from pullstream.protocol import Reader
 from pullstream.transformers.flatten import flatten
@@ -140,6 +141,7 @@ class Partition:
             self._thread.join()
             orderly = self._failure is None
         except RowError as exc:
+            blame(exc, f"{self._plan.module}, composed at {self._plan.site}")
             failure = exc
         finally:
             self._close(orderly=orderly)

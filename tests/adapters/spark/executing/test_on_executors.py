@@ -1,6 +1,7 @@
 """`on_executors` in Spark: results against Spark's own, endings, failures, and what is refused when composing."""
 
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -218,13 +219,14 @@ class TestFailures:
         assert "raised in map(" in told
 
     def test_a_value_that_does_not_fit_is_named(self, session):
-        """With its column."""
+        """With its column, and the module and the line that gave its schema."""
         from pyspark.errors import PythonException
 
         frame = session.range(0, 100, 1, 2).transform(
             spark.on_executors(ps.map(lambda row: "x" if row.id == 3 else row.id), schema="n long")
         )
-        with pytest.raises(PythonException, match=r"RowError: the column 'n' is int64, and does not take 'x' \(str\)"):
+        told = r"(?s)RowError: the column 'n' is int64, and does not take 'x' \(str\).*raised in on_executors, composed at"
+        with pytest.raises(PythonException, match=rf"{told} {re.escape(__file__)}:\d+"):
             frame.collect()
 
     def test_a_killed_worker_fails_the_job(self, session):

@@ -180,6 +180,8 @@ class TestEndings:
         """It is named with its column, and the stream is ended."""
         _, failure = ran(numbers(5), ps.map(lambda row: "x" if row.n == 3 else row.n), schema=N)
         assert str(failure).startswith("the column 'n' is int64, and does not take 'x' (str)")
+        assert failure.__notes__[0].startswith("raised in on_executors, composed at ")
+        assert failure.__notes__[1] == "on an executor, partition ?"
 
     def test_waiting_goes_on_beside(self, ran, numbers):
         """Calls wait together, on trio's clock."""
