@@ -1,7 +1,7 @@
 """Aggregates: ready-made folds, for `aggregate`, `reduce_by_key`, `reduce_by_time`, `running` and `scan`.
 
 Each but `count` takes `of`, a function that gives what it is about, a number say, of a value. All have a `merge`, so
-parts of the values can be aggregated apart (`Fold.partial`, `Fold.merging`). None is not skipped, as SQL does, and is
+parts of the values can be aggregated apart (`Fold.partial`, `Fold.merging`). None is not skipped (SQL skips it), and is
 mostly a TypeError: `filter` it out first, or have `of` give something for it.
 
 >>> import pullstream as ps
