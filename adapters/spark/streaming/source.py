@@ -51,7 +51,8 @@ def from_streaming(
     A query is started at the first ask, and a micro-batch read when it is asked for, by the ordered route of
     `from_dataframe`: one Arrow batch ahead. The next one begins when it has been committed. What gives times within
     a micro-batch nests: `stamp(..., nest=True)`. `running.finish()` ends the stream when the micro-batch under way is
-    committed; a `take` that has enough ends it at once, and uncommitted.
+    committed; with a journal, which records nothing of a run that is being finished, when it has been handed on, and
+    uncommitted: the next run has it again. A `take` that has enough ends the stream at once, and uncommitted.
 
     Raises:
         CompositionError: when composing; `df` is no stream, or of Spark Connect, or something else cannot be run.
