@@ -11,13 +11,13 @@ import attrs
 
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.spark.reading.query import Query
+from adapters.spark.refusals import refused
 from adapters.spark.schemas import arrow_schema, spark_schema
 from adapters.spark.writing.desk import desk_for
 from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import Packing
 from adapters.spark.writing.swap import Folder, TableTargetError
 from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
 from pullstream.sources.values import values
 
 if TYPE_CHECKING:
@@ -44,6 +44,17 @@ class Plan:
     options: Mapping[str, str]
     session: "SparkSession | None"
     site: Site
+
+
+def check_time(time: str, names: Sequence[str], site: Site) -> None:
+    """Refuse a time that is to have the name of another column."""
+    if time in names:
+        raise refused(
+            "write_table",
+            f"got a schema that has a column {time!r} already, where the time goes; leave it out of the schema, or "
+            f"give the time another name with time=",
+            site,
+        )
 
 
 class Spool:
@@ -89,11 +100,7 @@ class Partitions:
         self._arrow: Any
         self._folder: Folder | None = None
         self._packing = Packing("write_table", arrow_schema(self._schema))
-        if plan.time in self._schema.names:
-            raise CompositionError(
-                f"write_table({plan.target!r}): the schema has a column {plan.time!r} already, where the time goes; "
-                f"leave it out of the schema, or give the time another name with time="
-            )
+        check_time(plan.time, self._schema.names, plan.site)
 
     # ---- in the run's thread
 

@@ -15,7 +15,7 @@ import trio
 from adapters.files.writing.columns import Schema
 from adapters.spark.threads import in_thread
 from adapters.spark.writing.packing import active_session
-from adapters.spark.writing.partitions import Partitions, Plan, Spool
+from adapters.spark.writing.partitions import Partitions, Plan, Spool, check_time
 from pullstream.blueprint import Module, Sink, Site
 from pullstream.engine.context import Completed, Context
 from pullstream.errors import CompositionError, without_cancelled
@@ -63,7 +63,8 @@ def write_table(
     those of Spark's writer for the format, as `{"compression": "zstd"}`.
 
     Raises:
-        CompositionError: the target, the schema, the format or the column cannot be.
+        CompositionError: the target, the schema, the format or the time's column cannot be; when composing, or at the
+            first ask if it is told by DDL, which is read then.
         FileBusyError: another run, or another sink of this one, is writing there.
         TableTargetError: a time cannot name a partition, or a folder cannot be renamed.
         SchemaError: a value does not fit the schema.
@@ -95,6 +96,8 @@ def write_table(
         raise CompositionError(f"write_table() at {site} writes Delta to a folder, and not to a table of the catalog")
     if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"write_table() at {site} needs the name of a column as its time=, and got {time!r}")
+    if not isinstance(schema, str):
+        check_time(time, getattr(schema, "names", ()), site)
     if session is not None:
         active_session("write_table", session)
     plan = Plan(text, catalog, schema, format, time, dict(options or {}), session, site)

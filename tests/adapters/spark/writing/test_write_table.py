@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -147,9 +148,20 @@ class TestRefusals:
             spark.write_table(target, SCHEMA, **options)
 
     def test_a_column_cannot_be_the_time_as_well(self, session, tmp_path):
-        """The time has a column of its own."""
-        with pytest.raises(ps.CompositionError, match="a column 'n' already"):
-            ps.run(ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, time="n", session=session)))
+        """The time has a column of its own; DDL is read when there is a session."""
+        table = spark.write_table(tmp_path, SCHEMA, time="n", session=session)
+        with pytest.raises(ps.CompositionError, match=rf"at {re.escape(__file__)}:\d+ .* a column 'n' already"):
+            ps.run(ps.pipe(sales(), table))
+
+    @pytest.mark.parametrize("arrow", [False, True])
+    def test_a_schema_that_has_been_read_is_looked_at_when_composing(self, arrow):
+        """Whether Spark's or Arrow's, its columns are known then."""
+        import pyarrow as pa
+        from pyspark.sql.types import LongType, StructType
+
+        schema = pa.schema([("n", pa.int64())]) if arrow else StructType().add("n", LongType())
+        with pytest.raises(ps.CompositionError, match=rf"at {re.escape(__file__)}:\d+ .* a column 'n' already"):
+            spark.write_table("x/", schema, time="n")
 
     def test_a_schema_that_cannot_be_read_is_where_it_was_written(self, session, tmp_path):
         """DDL is read when there is a session; the error names the line of the program all the same."""
