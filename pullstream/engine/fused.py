@@ -140,15 +140,17 @@ class Segment(Kernel[Any]):
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
-        self._functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
-        self._make, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
-        self._code: CodeType = self._make.__code__
+        functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
+        make, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
+        self._code: CodeType = make.__code__
         # One that catches would catch this, too, value by value.
-        self._trials = [
-            function if stage.catches else tried(function)
-            for function, stage in zip(self._functions, stages, strict=True)
+        trials = [
+            function if stage.catches else tried(function) for function, stage in zip(functions, stages, strict=True)
         ]
-        self._tried = False
+        # The first batch goes through a loop of its own, which looks whether a function has to be awaited after all.
+        self._loop, self._later = make(trials), make(functions)
+        next(self._loop)
+        next(self._later)
         self._failed: BaseException | None = None
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         if self._memories:
@@ -168,7 +170,7 @@ class Segment(Kernel[Any]):
             if self._saves:
                 self.memory.at(batch.time)
             began = monotonic()
-            loop = self._loop if self._tried else self._first()
+            loop, self._loop = self._loop, self._later
             try:
                 loop.send((batch.values, values))
             except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
@@ -180,15 +182,6 @@ class Segment(Kernel[Any]):
                 return Batch(batch.time, values)
             if not await self.breathe():
                 return DONE
-
-    def _first(self) -> Generator[None, tuple[Sequence[Any], list[Any]]]:
-        """A loop for the first batch, which looks whether a function has to be awaited after all."""
-        self._tried = True
-        self._loop = self._make(self._functions)
-        first = self._make(self._trials)
-        next(self._loop)
-        next(first)
-        return first
 
     @override
     def restore(self) -> None:
