@@ -112,7 +112,11 @@ def _is(kind: DataType, names: str) -> bool:
 
 def _whole(values: Sequence[Any], _: Array | None) -> None:
     """Numbers without fractions."""
-    if _WHOLE.issuperset(seen := _types(values)):
+    _no_fractions(values, _types(values))
+
+
+def _no_fractions(values: Sequence[Any], seen: set[type[Any]]) -> None:
+    if _WHOLE.issuperset(seen):
         return
     _no_truth(seen)
     broken = {kind for kind in seen if issubclass(kind, Number) and not issubclass(kind, Integral)}
@@ -122,11 +126,12 @@ def _whole(values: Sequence[Any], _: Array | None) -> None:
 
 def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
     """Times, as fine as the type has them, or how many of its units they are."""
-    _whole(values, None)
+    seen = _types(values)
+    _no_fractions(values, seen)
     if pyarrow().types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
         raise ValueError("the type has no time zone")
     # The times of pandas.
-    finer = {seen for seen in _types(values) if hasattr(seen, "nanosecond") or hasattr(seen, "nanoseconds")}
+    finer = {of for of in seen if hasattr(of, "nanosecond") or hasattr(of, "nanoseconds")}
     if kind.unit != "ns" and finer and any(type(value) in finer and _nanoseconds(value) for value in values):
         raise ValueError("it has nanoseconds")
     if kind.unit in {"s", "ms"}:
