@@ -106,7 +106,7 @@ class StreamDriver:
     def _other_reasons(self) -> list[BaseException | None]:
         """What one input may have been told already: that another failed, or that it is not needed."""
         if len(self.bench.ledgers) < 2:
-            return [None] * self.subject.absorbs
+            return []
         return [None, self.bench.failure] if any(ledger.failed for ledger in self.bench.ledgers) else [None]
 
     async def _send(self, reader: Reader[Any], reason: BaseException | None) -> bool:

@@ -118,9 +118,8 @@ def stackable() -> list[Subject]:
     return [subject for subject in TRANSFORMERS if subject.ordered and gives_numbers(subject)]
 
 
-def random_row(chance: random.Random) -> Subject:
-    """Two to four transformers of the table, one below the other, expected of only what is expected of each."""
-    chosen = [chance.choice(stackable()) for _ in range(chance.randint(2, 4))]
+def row_of(chosen: list[Subject]) -> Subject:
+    """Some transformers, one below the other, expected of only what is expected of each."""
 
     def make(function):
         given = [[function] * subject.around + [nullcontext()] * subject.resource for subject in chosen]
@@ -138,10 +137,18 @@ def random_row(chance: random.Random) -> Subject:
     )
 
 
+def ends_unseen(chosen: list[Subject]) -> bool:
+    """Whether a `take` may have enough, and end what is above it, though nobody has asked what is below for more."""
+    takes = [number for number, subject in enumerate(chosen) if subject.name.startswith("take")]
+    return bool(takes) and any(subject.grows or subject.timing for subject in chosen[takes[0] + 1 :])
+
+
 def rows(number: int, seed: int) -> list[Subject]:
-    """Some rows, without two of the same name."""
+    """Some rows of two to four transformers of the table, without two of the same name."""
     chance = random.Random(seed)
-    return list({row.name: row for row in (random_row(chance) for _ in range(number))}.values())
+    drawn = [[chance.choice(stackable()) for _ in range(chance.randint(2, 4))] for _ in range(number)]
+    made = [row_of(chosen) for chosen in drawn if not ends_unseen(chosen)]
+    return list({row.name: row for row in made}.values())
 
 
 def test_rows_of_modules():
