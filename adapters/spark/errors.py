@@ -6,6 +6,11 @@ from pullstream.errors import PullstreamError
 class SparkMissing(PullstreamError, ImportError):
     """A Python package that Spark needs is not installed."""
 
+    @classmethod
+    def of(cls, package: str) -> "SparkMissing":
+        """The error of a machine without some package."""
+        return cls(f"{package} is not installed: `pip install 'pullstream[spark]'`", name=package)
+
 
 class JavaNotFound(PullstreamError):
     """There is no Java that Spark could run on."""

@@ -25,7 +25,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None) -> "Stru
         from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
         from pyspark.sql.types import StructType  # noqa: PLC0415
     except ImportError as exc:
-        raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
+        raise SparkMissing.of("pyspark") from exc
     try:
         if isinstance(schema, str):
             made = StructType.fromDDL(schema)

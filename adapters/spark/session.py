@@ -84,7 +84,7 @@ def session(
     try:
         from pyspark import SparkContext  # noqa: PLC0415 - an optional dependency, and slow to import
     except ImportError as exc:
-        raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
+        raise SparkMissing.of("pyspark") from exc
     active = SparkContext._active_spark_context  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - known in every thread
     wanted = {**(config or {}), **_asked(log_level, event_log, ui=ui)}
     if active is None:

@@ -152,7 +152,7 @@ class _Frame:
         try:
             from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
         except ImportError as exc:
-            raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
+            raise SparkMissing.of("pyspark") from exc
         if not isinstance(df, DataFrame):
             raise _refusal(no_frame("a Spark DataFrame", df))
         if not stands(df.sparkSession):

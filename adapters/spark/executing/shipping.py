@@ -60,7 +60,7 @@ def pickled(modules: tuple[Module, ...], what: object) -> bytes:
     try:
         dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
     except ImportError as exc:
-        raise SparkMissing("pyspark is not installed: `pip install 'pullstream[spark]'`", name="pyspark") from exc
+        raise SparkMissing.of("pyspark") from exc
     for module in modules:
         try:
             dumps(module)

@@ -97,7 +97,7 @@ def check_packages() -> None:
         try:
             __import__(name)
         except ImportError as exc:
-            raise SparkMissing(f"{name} is not installed: `pip install 'pullstream[spark]'`", name=name) from exc
+            raise SparkMissing.of(name) from exc
 
 
 def _check_frame(df: Any) -> None:
