@@ -266,9 +266,8 @@ def test_another_pipeline_is_refused(path):
         ps.run(ps.pipe(numbers(11), ps.count_by_key(), ps.drain()), journal=path)
 
 
-def test_changed_sources_are_refused(path):
-    """A source that tells what it reads is refused when that is another thing than before."""
-    sizes = {"a.csv": 3}
+def file_of(sizes):
+    """A source that reads nothing, and tells how large files are; which is not among its arguments."""
 
     @ps.source
     class File(ps.Kernel[int]):
@@ -278,33 +277,34 @@ def test_changed_sources_are_refused(path):
         async def produce(self, limit):
             return ps.DONE
 
-    ps.run(ps.pipe(File(), ps.drain()), journal=path)
-    ps.run(ps.pipe(File(), ps.drain()), journal=path)
+    return File
+
+
+def test_changed_sources_are_refused(path):
+    """A source that tells what it reads is refused when that is another thing than before."""
+    sizes = {"a.csv": 3}
+    source = file_of(sizes)
+
+    ps.run(ps.pipe(source(), ps.drain()), journal=path)
+    ps.run(ps.pipe(source(), ps.drain()), journal=path)
     sizes["a.csv"] = 4
     with pytest.raises(ps.JournalError, match=r"another state of File.*was {'a.csv': 3}, and is {'a.csv': 4}"):
-        ps.run(ps.pipe(File(), ps.drain()), journal=path)
+        ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
 def test_a_journal_without_anything_complete_is_anybodys(path):
     """A run that was refused, or failed before its first time was complete, may be mended and begun again with it."""
     sizes = {"a.csv": 3}
-
-    @ps.source
-    class File(ps.Kernel[int]):
-        def identity(self):
-            return dict(sizes)
-
-        async def produce(self, limit):
-            return ps.DONE
+    source = file_of(sizes)
 
     with pytest.raises(ps.JournalError, match="has no place in a run with a journal"):
-        ps.run(ps.pipe(File(), ps.epochs(seconds=1), ps.drain()), journal=path)
+        ps.run(ps.pipe(source(), ps.epochs(seconds=1), ps.drain()), journal=path)
     with pytest.raises(Stop):
-        ps.run(ps.pipe(ps.concat(numbers(), File()), ps.map(stopping_at(0)), ps.drain()), journal=path)
+        ps.run(ps.pipe(ps.concat(numbers(), source()), ps.map(stopping_at(0)), ps.drain()), journal=path)
     sizes["a.csv"] = 4
     ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
     with pytest.raises(ps.JournalError, match="belongs to another pipeline"):
-        ps.run(ps.pipe(File(), ps.drain()), journal=path)
+        ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
 def test_a_journal_of_another_format_is_refused(path):
