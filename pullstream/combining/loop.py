@@ -3,7 +3,8 @@
 Three places stand for a loop in the sidecar's graph, besides its body: the *ingress*, where what comes from outside
 enters at round 0 and what goes round comes in again; the *egress*, which sorts what the body answers; and the
 *feedback* between the two, which adds a round. So a time is complete behind the loop exactly when nothing at it can go
-round any more: convergence is a completion.
+round any more: convergence is a completion. And a round is complete inside when nothing at it, or before it, can still
+come in, while later ones go round: so what is outside is acknowledged when it enters, and asked for meanwhile.
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,6 +12,7 @@ from math import inf
 from typing import Any, ClassVar, Generic, cast
 
 import attrs
+import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_argument
@@ -75,6 +77,9 @@ class _Ingress(Beside[Any]):
 
     So a loop is drained before it is fed. Outside batches at one time may all enter; the first at another time waits
     until the loop is done with the earlier ones, as far as they can be done without it.
+
+    An ask outside is outstanding all the while, one batch ahead: who is never asked cannot say that nothing more comes
+    at a time, and with it the first rounds would stay open.
     """
 
     def __init__(self) -> None:
@@ -92,6 +97,8 @@ class _Ingress(Beside[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
+            if self._outside is None and not self.asking(self.upstream):
+                await self._ask_outside(limit)
             if self.feedback.row:
                 return self.feedback.row.take(limit)
             outside = self._outside
@@ -100,17 +107,24 @@ class _Ingress(Beside[Any]):
                     return self._enter(outside, limit)
             elif isinstance(outside, BaseException):
                 raise outside
-            elif outside is None:
-                self.ask_beside(self.upstream, limit)
-            elif self._drained().settled(self.run.progress.tracker):
+            elif outside is DONE and self._drained().settled(self.run.progress.tracker):
                 return DONE
             await self._wait()
+
+    async def _ask_outside(self, limit: int) -> None:
+        self.ask_beside(self.upstream, limit)
+        for _ in range(2):
+            # Time for the task to run once: an answer that is there tells whether the round at hand is the last.
+            if self._outside is None and self.feedback.row:
+                await trio.lowlevel.checkpoint()
 
     def _enter(self, outside: Batch[Any], limit: int) -> Batch[Any]:
         values = outside.values[:limit]
         rest = outside.values[limit:]
-        # While something is left it stays in flight: it is acknowledged with the next ask.
+        # What is left outside is in flight there; what enters is so below, in this very step.
         self._outside = Batch(outside.time, rest) if rest else None
+        if not rest:
+            self.upstream.ack()
         if outside.time not in self._inside:
             self._inside[outside.time] = Waiter([self.leaving.output], outside.time, None, self.seat, self._changed)
         return Batch(ENTER.results_in(outside.time), values)
@@ -230,10 +244,13 @@ def loop(body: Transformer[A, B | Again[A]], *, bound: int = 1_000_000) -> Trans
 
     Inside, the time t of a value is `LoopTime(t, (round,))`, from round 0 on; in a loop within a loop
     `LoopTime(t, (outer round, round))`. So a body may keep state per time and round, and be told (`ctx.notify_at`) when
-    a round is complete. Behind the loop a time is complete when nothing at it can go round any more.
+    a round is complete: when nothing at it, or before it, can come in any more, though later rounds go on. Behind the
+    loop a time is complete when nothing at it can go round any more.
 
-    What goes round is drained before more is asked from outside, and values at a later time enter when the loop is
-    done with the earlier ones. In which order the values of one time leave depends on how they travelled, in batches.
+    What goes round is drained before anything else enters, and values at a later time enter when the loop is done with
+    the earlier ones. One batch is asked for ahead, and waits outside, for only then it is known whether more will enter
+    at a time, and which rounds are over. In which order the values of one time leave depends on how they travelled, in
+    batches.
 
     Raises:
         Overflow: more than `bound` values are on their way round.

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from timely import Antichain
 
 
 def collatz(pair):
@@ -109,6 +110,131 @@ async def test_a_loop_in_a_loop(limit, autojump_clock):
     # 12 -> 6 -> 3 in one round of the outer loop, then 2 -> 1 in the next.
     assert ps.LoopTime(False, (0, 2)) in seen
     assert ps.LoopTime(False, (1, 1)) in seen
+
+
+@ps.transformer
+async def per_round(upstream, ctx, step, most):
+    """Lets values go round at once, and keeps something of each round until it is told that it is complete."""
+    kept = set()
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                kept.add(time)
+                most.append(len(kept))
+                yield ps.Batch(time, [step(value) for value in values])
+            case ps.Completed(time):
+                kept.remove(time)
+
+
+def count_to(last):
+    return lambda n: n if n == last else ps.Again(n + 1)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize("times", [None, lambda n: n])
+async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_clock):
+    """A round completes while later ones go round, so what is kept per round is bounded by those open at once."""
+    most = []
+    pipeline = ps.pipe(ps.values([0], time=times), ps.loop(per_round(count_to(200), most)), ps.collect())
+    async with pipeline.open(limit=limit, check="strict") as running:
+        assert await running.result() == [200]
+    assert len(most) == 201
+    assert max(most) <= 2
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+async def test_a_loop_in_a_loop_keeps_as_many_rounds_as_are_open(limit, autojump_clock):
+    """So it is inside, for the rounds of either loop."""
+    most, outer = [], []
+
+    def again(n):
+        return n if n >= 60 else ps.Again(n + 1)
+
+    inner = ps.loop(per_round(lambda n: n if n % 10 == 0 else ps.Again(n + 1), most))
+    body = ps.pipe(inner, per_round(again, outer))
+    async with ps.pipe(ps.values([1]), ps.loop(body), ps.collect()).open(limit=limit, check="strict") as running:
+        assert await running.result() == [60]
+    assert len(most) == 60
+    assert len(outer) == 6
+    assert max(most) <= 3
+    assert max(outer) <= 2
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+async def test_what_is_counted_per_round_comes_round_by_round(limit, autojump_clock):
+    """A module that answers per time gives its answer for a round while later ones go round."""
+    gone, counts = [], []
+
+    def go(n):
+        gone.append(n)
+        return count_to(100)(n)
+
+    count = ps.pipe(
+        ps.count_by_key(lambda _: "n"),
+        ps.timed(),
+        ps.tap(lambda pair: counts.append((*pair[0].counters, pair[1][1], len(gone)))),
+        ps.filter(lambda _: False),
+    )
+    pipeline = ps.pipe(ps.values([0]), ps.loop(ps.fork(ps.map(go), count)), ps.collect())
+    async with pipeline.open(limit=limit) as running:
+        assert await running.result() == [100]
+    assert [(number, count) for number, count, _ in counts] == [(number, 1) for number in range(101)]
+    assert all(begun - number <= 6 for number, _, begun in counts)
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+async def test_a_body_may_wait_for_its_first_round_while_values_go_round(limit, autojump_clock):
+    """What goes round until the first round is complete ends soon."""
+    rounds = []
+
+    @ps.transformer
+    async def until_told(upstream, ctx):
+        told = False
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    rounds.append(time)
+                    assert len(rounds) < 20
+                    if time.counters == (0,):
+                        ctx.notify_at(time)
+                    yield ps.Batch(time, values if told else [ps.Again(value) for value in values])
+                case ps.Completed(time):
+                    told = True
+
+    async with ps.pipe(ps.values("a"), ps.loop(until_told()), ps.collect()).open(limit=limit) as running:
+        assert await running.result() == ["a"]
+
+
+async def test_the_frontier_in_a_body_while_a_round_runs(autojump_clock):
+    """What may still come inside: what goes round at its round, and what is outside from the first one on."""
+
+    async def second(n):
+        await trio.sleep(1)
+        return count_to(3)(n)
+
+    handle = ps.pushable(10)
+    pipeline = ps.pipe(handle, ps.loop(ps.map_async(second, 1).named("body")), ps.drain())
+    async with pipeline.open() as running:
+        seen = []
+        await handle.push(0, 0)
+        await trio.sleep(1.5)
+        seen.append(running.progress.frontier("body"))
+        handle.advance(1)
+        seen.append(running.progress.frontier("body"))
+        await handle.push(0, 1)
+        await trio.sleep(1)
+        seen.append(running.progress.frontier("body"))
+        await trio.sleep(2)
+        seen.append(running.progress.frontier("body"))
+        handle.end()
+    assert seen == [
+        Antichain([ps.LoopTime(0, (0,))]),
+        Antichain([ps.LoopTime(0, (1,)), ps.LoopTime(1, (0,))]),
+        # A value at 1 waits outside, for the time before it.
+        Antichain([ps.LoopTime(0, (2,)), ps.LoopTime(1, (0,))]),
+        Antichain([ps.LoopTime(1, (0,))]),
+    ]
 
 
 async def test_a_time_is_complete_behind_the_loop_when_it_has_converged(autojump_clock):
