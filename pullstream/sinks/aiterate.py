@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Pipeline, Sink, Site, Source, advice
 from pullstream.engine.context import Context
+from pullstream.engine.pace import Pace
 from pullstream.errors import CompositionError
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -25,6 +26,7 @@ class Reading(AsyncIterator[T], Generic[T]):
         self._reader: Reader[T]
         self._ctx: Context
         self._begun = False
+        self._pace = Pace()
         self._rest: Iterator[T] = iter(())
         self._ready = trio.Event()
         self._left = trio.Event()
@@ -35,8 +37,11 @@ class Reading(AsyncIterator[T], Generic[T]):
         if self._begun:
             await self._ctx.breathe()
         self._begun = True
-        batch = await self._reader.ask(self._ctx.limit)
-        self._ended = batch is DONE
+        batch = await self._reader.ask(min(self._ctx.limit, self._pace.next()))
+        if batch is DONE:
+            self._ended = True
+        else:
+            self._pace.took(len(batch.values))
         return batch
 
     @override
@@ -113,7 +118,8 @@ def aiterate(
     everything has been released. That is why there is a block: a bare `async for` has no end that anybody is told
     of when it is left early, and would leave files open and tasks running until the garbage collector comes.
 
-    Values are asked for as the loop goes on, at most a batch ahead; `limit` and `release_timeout` are those of
+    Values are asked for as the loop goes on, one at a time, and more as long as the loop deals with them in a few
+    milliseconds; `limit` and `release_timeout` are those of
     `Pipeline.open`. The stream's failure is raised in the loop, as itself. One task reads.
     """
     source_argument("aiterate", source)

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, OneShot, Sink, Site
 from pullstream.engine.context import Context
+from pullstream.engine.pace import Pace
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
 
@@ -27,8 +28,9 @@ def to_channel(channel: trio.abc.SendChannel[A]) -> Sink[A, None]:
 
     When the receiver has closed its end, which the next value tells, the stream is aborted and the run ends quietly;
     times whose values were not all sent are `Abandoned`. The channel is closed however the stream ends, so a receiver
-    that must know of a failure looks at the run. A value counts as handled when the channel has taken it. The channel
-    can be used by one run: a second is refused with `ReuseError`.
+    that must know of a failure looks at the run. A value counts as handled when the channel has taken it; one is asked
+    for at a time, and more as long as the channel takes them in a moment. The channel can be used by one run: a second
+    is refused with `ReuseError`.
     """
     if not isinstance(channel, trio.abc.SendChannel):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"to_channel() at {Site.here()} needs a trio SendChannel, and got {channel!r}")
@@ -37,8 +39,10 @@ def to_channel(channel: trio.abc.SendChannel[A]) -> Sink[A, None]:
 
 def _to_channel(channel: trio.abc.SendChannel[Any]) -> Callable[[Reader[Any], Context], Awaitable[None]]:
     async def body(upstream: Reader[Any], ctx: Context) -> None:
+        pace = Pace()
         async with channel:
-            while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            while (batch := await upstream.ask(min(ctx.limit, pace.next()))) is not DONE:
+                pace.took(len(batch.values))
                 try:
                     await _send(channel, batch.values)
                 except trio.BrokenResourceError:

@@ -32,7 +32,8 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
     B
 
     The stream begins with the loop, in a thread of its own, and is asked for values as the loop goes on: nothing is
-    produced that was not asked for, and at most a batch is ahead of the loop. However the loop is left, by its end,
+    produced that was not asked for, one value at a time, and more as long as the loop deals with them in a few
+    milliseconds. However the loop is left, by its end,
     `break`, an exception or Ctrl-C, the stream is aborted and the loop waits until everything has been released;
     a second Ctrl-C does not wait. The stream's failure is raised in the loop, as itself.
 

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
 from pullstream.engine.beside import Beside
 from pullstream.engine.lane import Lane
+from pullstream.engine.pace import Pace
 from pullstream.engine.standstill import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
@@ -61,13 +62,14 @@ class Group:
 class MapAsync(Beside[Any]):
     """Workers make one call after another; an ask is answered as soon as one result is there.
 
-    What came is held, in the sidecar, until it is answered. Upstream is asked for no more than was asked for here and
-    is not here already, so demand does not grow on its way up.
+    What came is held, in the sidecar, until it is answered. Upstream is asked for what the workers that are free can
+    start, and for more only while calls turn out cheap; never for more than was asked for here and is not here already.
     """
 
     def __init__(self, function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool) -> None:
         self._function = function
         self._width = width
+        self._pace = Pace(width)
         self._ordered = ordered
         vars(self)["reorders"] = not ordered
         self._groups: deque[Group] = deque()
@@ -90,7 +92,7 @@ class MapAsync(Beside[Any]):
         while True:
             if not self._groups and self._upstream_end is None and not self.asking(self.upstream):
                 # With nothing under way there is nothing to ask beside.
-                self.arrived(self.upstream, await self.upstream.ask(limit))
+                self.arrived(self.upstream, await self.upstream.ask(min(limit, self._pace.next())))
             self._begin(limit)
             batch = self._ready(limit)
             if batch is not None:
@@ -143,8 +145,9 @@ class MapAsync(Beside[Any]):
             self.start(self._attentive, self._work())
         busy = self._workers - self._idle
         room = limit - self._unanswered
-        if room > 0 and busy < self._width and self._upstream_end is None:
-            self.ask_beside(self.upstream, room)
+        if room > 0 and busy < self._width and self._upstream_end is None and not self.asking(self.upstream):
+            # What the pace allows beyond the width may wait for a worker: calls are cheap then.
+            self.ask_beside(self.upstream, min(room, self._pace.next() - busy))
 
     def _ready(self, limit: int) -> Batch[Any] | None:
         """The results to answer now, all at one time: the head of the row or, out of order, whatever is there."""
@@ -233,6 +236,7 @@ class MapAsync(Beside[Any]):
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, Batch):
+            self._pace.took(len(answer.values))
             group = Group(answer, ordered=self._ordered)
             self.seat.hold(group.time)
             self._groups.append(group)
@@ -273,6 +277,9 @@ def map_async(
     [3, 1, 2]
 
     No more than what was asked for is under way: `take(2)` below lets two calls start, and `run(..., limit=1)` one.
+    What is taken from upstream is what can be started, `width` values at most; more only while calls turn out so
+    cheap that all of it is done in a few milliseconds.
+
     If a call raises, no other is started; the results before it (in order) or already there (as ready) are
     delivered, the other calls are cancelled, and the exception arrives at the sink (R8). An abort cancels the calls.
     With another `on_error` (see `map`) a call that raises stops nothing.

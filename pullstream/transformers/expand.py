@@ -12,6 +12,7 @@ from pullstream.blueprint import Module, Source, Transformer, callable_argument
 from pullstream.engine.inner import forget_inner, open_inner
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.pace import Pace
 from pullstream.failures import Failed
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.transformers.on_error import OnError, catches, guarded_iterable, with_policy
@@ -126,6 +127,7 @@ class _FlatMap(_Expand):
         self._function = function
         self._outer: Iterator[Any] = iter(())
         self._lane: Lane[Any] | None = None
+        self._pace = Pace()
 
     @override
     async def next_inner(self, limit: int) -> Iterator[Any] | None:
@@ -133,9 +135,10 @@ class _FlatMap(_Expand):
             return await self._of_source(self._lane, limit)
         for value in self._outer:
             return self._begin(value)
-        batch = await self.upstream.ask(limit)
+        batch = await self.upstream.ask(min(limit, self._pace.next()))
         if batch is DONE:
             return None
+        self._pace.took(len(batch.values))
         self._time = batch.time
         self._outer = iter(batch.values)
         return iter(())
@@ -198,6 +201,8 @@ def flat_map(
     The iterables are read only as far as is asked for, so they may be endless; one that is a generator is closed if
     the stream ends in its middle. If the function raises, or an iterable does, see `map`; what came of the value
     before has come.
+
+    Upstream is asked for one value at a time, and for more as long as what comes of them is given in a moment.
 
     The function may give a source instead, which is opened, and read to its end, before the next value is taken:
 

@@ -15,6 +15,7 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.inner import forget_inner, open_inner
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.pace import Pace
 from pullstream.engine.row import Left
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.sources.values import Values
@@ -66,6 +67,7 @@ class Flatten(Kernel[Any]):
         self._open: list[_Open] = []
         self._time: Hashable = None
         self._failed: BaseException | None = None
+        self._pace = Pace()
 
     @override
     async def acquire(self) -> None:
@@ -132,15 +134,17 @@ class Flatten(Kernel[Any]):
         """Ask the innermost open stream; what it answers, if that is for below."""
         lane = top.lane
         assert lane is not None
-        batch = await lane.ask(limit)
+        outer = lane is self.upstream
+        batch = await lane.ask(min(limit, self._pace.next()) if outer else limit)
         if self.state is not State.OPEN:
             return ()
         if batch is DONE:
             self._open.pop()
-            if lane is not self.upstream:
+            if not outer:
                 forget_inner(self, [lane])
             return ()
-        if lane is self.upstream:
+        if outer:
+            self._pace.took(len(batch.values))
             self._time = batch.time
         if self._depth is not None and len(self._open) > self._depth:
             return batch.values
@@ -280,9 +284,11 @@ def flatten(*, depth: int | None = 1, width: int = 1) -> Transformer[Any, Any]:
     >>> ps.run(ps.pipe(ps.values([1, [2, ["three", [4]]]]), ps.flatten(depth=None), ps.collect()))
     [1, 2, 'three', 4]
 
-    An inner stream is opened when it is reached and released before the next is; generators that are not read to
-    their end are closed. Its values are answered at the time of the outer value, which is held as long as the stream
-    is open; what times it has inside stay inside. With `width` one answer of each open stream may wait.
+    Upstream is asked for one stream at a time, and for more as long as they are read to their ends in a moment; with
+    `width`, for as many as can be opened. An inner stream is opened when it is reached and released before the next
+    is; generators that are not read to their end are closed. Its values are answered at the time of the outer value,
+    which is held as long as the stream is open; what times it has inside stay inside. With `width` one answer of each
+    open stream may wait.
 
     Raises:
         TypeError: a value is no stream, or a text (as the stream's failure).

@@ -11,6 +11,7 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.feed import Portion
 from pullstream.engine.inner import follow_inner, forget_inner, inner_frontier, open_below
 from pullstream.engine.lane import Lane
+from pullstream.engine.pace import Pace
 from pullstream.engine.row import Left
 from pullstream.errors import CompositionError, blame
 from pullstream.protocol import DONE, Batch, Done, State
@@ -54,6 +55,7 @@ class GroupBy(Beside[Any]):
         self._dealt: list[Portion] = []
         self._time: Hashable = None
         self._pending: deque[Any] = deque()
+        self._pace = Pace()
         self._outer_end: Done | BaseException | None = None
         self._failed: BaseException | None = None
 
@@ -87,7 +89,7 @@ class GroupBy(Beside[Any]):
         self._to_ask.clear()
         if self._outer_end is None and not self._pending and not any(len(feed) for feed in self._dealt):
             self._dealt.clear()
-            self.ask_beside(self.upstream, limit)
+            self.ask_beside(self.upstream, min(limit, self._pace.next()))
 
     def _deal(self) -> None:
         """Give values to their groups, until one has to wait for an older group to end."""
@@ -151,6 +153,7 @@ class GroupBy(Beside[Any]):
         if group is None:
             if isinstance(answer, Batch):
                 self._time = answer.time
+                self._pace.took(len(answer.values))
                 self._pending.extend(answer.values)
             else:
                 self._end(answer)
@@ -191,7 +194,8 @@ def group_by(
     is ended, gives what it still has, and is forgotten; it begins anew if its key comes again.
 
     Times are the same inside: a module that waits until a time is complete, such as `reduce_by_key`, is told in every
-    group. Upstream is asked again when each group has taken its values, so one that is slow holds up the others.
+    group. Upstream is asked again when each group has taken its values, so one that is slow holds up the others; for
+    one value at first, and for more as long as groups take them in a moment.
 
     Raises:
         BaseException: the failure of any group, or of a function (R8).

@@ -138,12 +138,22 @@ def test_demand_never_grows_on_its_way_up(counting, probe, modules, most, limit)
 
 async def test_nothing_is_produced_that_was_not_asked_for(edge, counting, probe):
     """A source is asked as often as the sink asks, and not before it does (R2)."""
-    async with edge(ps.pipe(counting(probe, 99), ps.map(str), ps.flat_map(lambda text: [text]))) as reader:
+    async with edge(ps.pipe(counting(probe, 99), ps.map(str), ps.map_batches(list))) as reader:
         assert probe.asked == []
         await reader.ask(2)
         assert probe.asked == [2]
         await reader.ask(1)
         assert probe.asked == [2, 1]
+
+
+async def test_flat_map_asks_for_little_until_it_is_known_how_long_a_value_takes(edge, counting, probe):
+    """A value may stand for a stream that is waited for: it is asked for one at first, and never more than asked."""
+    async with edge(ps.pipe(counting(probe, 99), ps.flat_map(lambda n: [n]))) as reader:
+        assert probe.asked == []
+        await reader.ask(2)
+        assert probe.asked == [1]
+        await reader.ask(1)
+        assert probe.asked == [1, 1]
 
 
 async def test_concurrent_calls_ask_for_no_more_than_was_asked_for(edge, counting, probe, autojump_clock):

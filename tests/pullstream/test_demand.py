@@ -1,0 +1,149 @@
+"""Where values are waited for, upstream is asked for what can be worked on, and little more."""
+
+import time
+
+import attrs
+import pytest
+import trio
+
+import pullstream as ps
+
+
+@attrs.define
+class Queue:
+    """What a user would read from: how many were taken, how many dealt with, and the most there ever was between."""
+
+    taken: int = 0
+    done: int = 0
+    most: int = 0
+
+    def values(self, count):
+        for number in range(count):
+            self.taken += 1
+            self.most = max(self.most, self.taken - self.done)
+            yield number
+
+    async def work(self, value):
+        await trio.sleep(0.05)
+        self.done += 1
+        return value
+
+    def block(self, value):
+        time.sleep(0.02)
+        self.done += 1
+        return value
+
+    def stream(self, value):
+        return ps.pipe(ps.values([value]), ps.map_async(self.work, 1))
+
+
+async def passed(value):
+    return value
+
+
+WAITING = {
+    "map_async, one at a time": (lambda q: ps.map_async(q.work, 1), 1),
+    "map_async": (lambda q: ps.map_async(q.work, 2), 2),
+    "map_async, as ready": (lambda q: ps.map_async(q.work, 16, ordered=False), 16),
+    "map_async, twice": (lambda q: ps.pipe(ps.map_async(q.work, 2), ps.map_async(passed, 2)), 2),
+    "lend": (lambda q: ps.lend(ps.map_async(q.work, 4), ps.map_async(q.work, 4), width=2), 4),
+    # Three groups of four calls, which take theirs at once, and what was asked for on the strength of that.
+    "group_by": (lambda q: ps.group_by(lambda n: n % 3, ps.map_async(q.work, 4)), 12 + 8),
+    "flatten": (lambda q: ps.pipe(ps.map(q.stream), ps.flatten()), 1),
+    "flatten, side by side": (lambda q: ps.pipe(ps.map(q.stream), ps.flatten(width=3)), 3),
+    "flat_map": (lambda q: ps.flat_map(q.stream), 1),
+    "rate": (lambda q: ps.pipe(ps.rate(3, per=1.0), ps.map(lambda value: setattr(q, "done", q.done + 1))), 3),
+    "map_async behind a filter": (lambda q: ps.pipe(ps.filter(lambda n: True), ps.map_async(q.work, 2)), 2),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+async def test_what_is_waited_for_is_not_taken_long_before(name, autojump_clock):
+    """However long it goes on, no more values are between the source and the work than can be worked on, and one."""
+    queue = Queue()
+    module, at_once = WAITING[name]
+    async with ps.pipe(ps.values(queue.values(300)), module(queue), ps.drain()).open() as running:
+        await running.result()
+    assert queue.taken == queue.done == 300
+    assert queue.most <= at_once + 1
+
+
+async def test_threads_take_what_they_can_start():
+    """A function that blocks in threads is given values as threads are free."""
+    queue = Queue()
+    async with ps.pipe(ps.values(queue.values(40)), ps.map_thread(queue.block, 4), ps.drain()).open() as running:
+        await running.result()
+    assert queue.taken == queue.done == 40
+    assert queue.most <= 4 + 1
+
+
+async def test_what_is_under_way_is_all_that_an_orderly_stop_waits_for(autojump_clock):
+    """Ended from above, the calls under way are all that is still worked off."""
+    queue, switch = Queue(), ps.abortable()
+    pipeline = ps.pipe(ps.values(queue.values(10_000)), switch, ps.map_async(queue.work, 2), ps.drain())
+    async with pipeline.open() as running:
+        await trio.sleep(1)
+        switch.abort()
+        began = trio.current_time()
+        await running.result()
+    assert trio.current_time() - began <= 0.1
+    assert queue.taken < 50
+
+
+async def test_cheap_calls_are_given_many_values_at_a_time(counting, probe):
+    """Where a call passes a checkpoint and no more, asking would cost more than it: few asks are made."""
+
+    async def call(n):
+        await trio.lowlevel.checkpoint()
+        return n
+
+    async with ps.pipe(counting(probe, 50_000), ps.map_async(call, 4), ps.drain()).open() as running:
+        await running.result()
+    assert len(probe.asked) < 5_000
+
+
+async def test_a_call_that_becomes_slow_is_given_less_again(autojump_clock):
+    """What was taken while calls were cheap is worked off; from then on no more is taken than can be started."""
+    queue, ahead = Queue(), []
+
+    async def call(n):
+        if n < 2_000:
+            queue.done += 1
+        else:
+            await queue.work(n)
+            ahead.append(queue.taken - queue.done)
+        return n
+
+    async with ps.pipe(ps.values(queue.values(3_000)), ps.map_async(call, 2), ps.drain()).open() as running:
+        with trio.move_on_after(200):
+            await running.result()
+        await running.abort()
+    assert max(ahead[-100:]) <= 3
+
+
+async def test_a_block_that_takes_long_over_a_value_is_not_read_ahead_for(autojump_clock):
+    """`aiterate` asks for one value at a time where each is dealt with for long."""
+    queue = Queue()
+    async with ps.aiterate(ps.values(queue.values(100))) as values:
+        async for value in values:
+            await queue.work(value)
+    assert queue.done == 100
+    assert queue.most == 1
+
+
+async def test_a_channel_with_a_slow_receiver_is_not_read_ahead_for(autojump_clock):
+    """`to_channel` asks for one value at a time where the receiver lets it wait."""
+    queue = Queue()
+    send, receive = trio.open_memory_channel[int](0)
+    async with ps.pipe(ps.values(queue.values(100)), ps.to_channel(send)).open():
+        async for value in receive:
+            await queue.work(value)
+    assert queue.most <= 3
+
+
+def test_a_loop_that_takes_long_over_a_value_is_not_read_ahead_for():
+    """`iterate` asks for one value at a time where the loop takes its time over each."""
+    queue = Queue()
+    for value in ps.iterate(ps.values(queue.values(20))):
+        queue.block(value)
+    assert queue.most == 1
