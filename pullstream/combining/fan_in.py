@@ -9,13 +9,13 @@ from pullstream.blueprint import Site, Source
 from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
-from pullstream.engine.row import Left
+from pullstream.engine.outbox import Remainder
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
 
 
-class Input(Left):
+class Input(Remainder):
     """One input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
 
     def __init__(self, lane: Lane[Any]) -> None:

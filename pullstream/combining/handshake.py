@@ -30,7 +30,7 @@ class Talk:
         self._listening: Listening | None = None
         self._speaking: Speaking | None = None
         self._said: deque[Any] = deque()
-        self._rest: list[Any] = []
+        self._rest: deque[Any] = deque()
         self._time: Hashable = 0
         self._over: Done | BaseException | None = None
         self._moved = trio.Event()
@@ -50,7 +50,7 @@ class Talk:
             Ended: it says nothing more.
         """
         if self._rest:
-            return self._rest.pop(0)
+            return self._rest.popleft()
         listening = self._listening
         assert listening is not None, "only what listens starts the talk"
         batch = await listening.upstream.ask(1)
@@ -61,11 +61,11 @@ class Talk:
 
     async def read_bytes(self, count: int) -> bytes:
         """The next `count` bytes; what comes with them and is more stays to be read. Raises what `read` raises."""
-        data = b""
+        data = bytearray()
         while len(data) < count:
             data += await self.read()
-        self._put_back(data[count:])
-        return data[:count]
+        self._put_back(bytes(data[count:]))
+        return bytes(data[:count])
 
     async def read_line(self, end: bytes = b"\n", most: int = 8192) -> bytes:
         """The bytes before the next `end`, which is left out; raises what `read` raises.
@@ -97,7 +97,7 @@ class Talk:
 
     def _put_back(self, rest: bytes) -> None:
         if rest:
-            self._rest.insert(0, rest)
+            self._rest.appendleft(rest)
 
     # ---- for the two directions
 
@@ -153,8 +153,7 @@ class Talk:
         """What was read by the talk and left over."""
         if not self._rest:
             return None
-        values, self._rest = self._rest[:limit], self._rest[limit:]
-        return Batch(self._time, values)
+        return Batch(self._time, [self._rest.popleft() for _ in range(min(limit, len(self._rest)))])
 
     async def said(self, limit: int) -> list[Any]:
         """What is said to the other side; nothing, once the talk is over."""

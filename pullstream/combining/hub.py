@@ -12,7 +12,7 @@ from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.meter import Count
-from pullstream.engine.row import Row
+from pullstream.engine.outbox import Outbox
 from pullstream.engine.seat import Seat
 from pullstream.engine.standstill import Signal
 from pullstream.errors import blame
@@ -31,8 +31,7 @@ class Branch(Kernel[Any]):
         self._hub = hub
         self.wanted = 0
         """How many values are waited for."""
-        self._backlog = Row(self)
-        self._ending: Done | BaseException | None = None
+        self._backlog = Outbox(self)
         self._changed = hub.signal()
         self.count = Count()
         """What passes between the hub and here."""
@@ -44,12 +43,12 @@ class Branch(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if not self._backlog and self._ending is None:
+        if not self._backlog and self._backlog.ending is None:
             await self._wait(limit)
-        if self._backlog:
-            return self._next(limit)
-        if isinstance(self._ending, BaseException):
-            raise self._ending
+        answer = self._backlog.answer(limit)
+        if isinstance(answer, Batch):
+            self._hub.stir()
+            return answer
         # The end may be the work of another branch, which learned first of what cancels this one too.
         await trio.lowlevel.checkpoint_if_cancelled()
         return DONE
@@ -66,11 +65,6 @@ class Branch(Kernel[Any]):
             self.count.waited += perf_counter() - began
             self.count.since = 0.0
 
-    def _next(self, limit: int) -> Batch[Any]:
-        batch = self._backlog.take(limit)
-        self._hub.stir()
-        return batch
-
     def deal(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values, to answer the ask that waits, if one does, and later ones."""
         self.count.values += len(values)
@@ -80,8 +74,7 @@ class Branch(Kernel[Any]):
 
     def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
         """Answer with an ending when what was dealt is answered or, `at_once`, instead of it."""
-        if self._ending is None:
-            self._ending = ending
+        self._backlog.end(ending)
         if at_once:
             self._backlog.forget()
         if isinstance(ending, BaseException):
@@ -95,7 +88,7 @@ class Branch(Kernel[Any]):
 
     @override
     def relayed(self, exc: BaseException) -> bool:
-        return exc is self._ending
+        return exc is self._backlog.ending
 
 
 class Hub(ABC):

@@ -1,6 +1,5 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar, Final, Literal, cast, overload
 
@@ -10,6 +9,7 @@ from pullstream.blueprint import Module, Site, Source, count_argument, sync_argu
 from pullstream.combining.fan_in import FanIn, Input, sources_argument
 from pullstream.combining.kept import Entry, Kept, Near
 from pullstream.engine.lane import Lane
+from pullstream.engine.outbox import Outbox, Remainder
 from pullstream.engine.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
 from pullstream.protocol import DONE, Batch, Done
@@ -30,7 +30,7 @@ BOUND: Final = 1_000_000
 MANY: Final = 256
 """How many pairs are made before they are answered."""
 
-Chunk = tuple[Any, list[tuple[Any, Any]]]
+Chunk = Batch[tuple[Any, Any]]
 
 
 class _Past(Waiter):
@@ -82,9 +82,9 @@ class _Join(FanIn):
             self.lasting = self._last_match
             self.later = True
         self._bound = bound
-        self._ready: deque[Chunk] = deque()
+        self._ready = Outbox(self)
         self._work: Iterator[Chunk] | None = None
-        self._rest: Chunk | None = None
+        self._rest = Remainder()
         self._failed: BaseException | None = None
         self._stale = True
         self._turn = 0
@@ -125,32 +125,23 @@ class _Join(FanIn):
     def _answer(self, limit: int) -> Batch[Any] | None:
         """The next results, all at one time: those that are owed, or what comes of the batch at hand."""
         if self._ready:
-            time, owed = self._ready.popleft()
-            if len(owed) > limit:
-                self._ready.appendleft((time, owed[limit:]))
-            else:
-                self.seat.drop(time)
-            return Batch(time, owed[:limit])
+            return self._ready.take(limit)
         results: list[tuple[Any, Any]] = []
-        at: Any = None
-        while len(results) < limit and (chunk := self._next_chunk()) is not None:
-            if results and chunk[0] != at:
-                self._rest = chunk
+        rest, at = self._rest, None
+        while len(results) < limit and self._more(rest):
+            if results and rest.time != at:
                 break
-            at = chunk[0]
-            room = limit - len(results)
-            results += chunk[1][:room]
-            if len(chunk[1]) > room:
-                self._rest = at, chunk[1][room:]
+            at = rest.time
+            results += rest.take(limit - len(results))
         return Batch(at, results) if results else None
 
-    def _next_chunk(self) -> Chunk | None:
-        if self._rest is not None:
-            rest, self._rest = self._rest, None
-            return rest
-        if self._work is None:
-            return None
-        return next(self._work, None)
+    def _more(self, rest: Remainder) -> bool:
+        """Have something left, if anything more comes of the batch at hand."""
+        if not rest.left and self._work is not None:
+            chunk = next(self._work, None)
+            if chunk is not None:
+                rest.put(chunk)
+        return bool(rest.left)
 
     def _begin(self) -> bool:
         """Have a batch at hand, if there is one; until its results are answered it is in flight."""
@@ -178,7 +169,7 @@ class _Join(FanIn):
                 for at, found in matches.find(key, time, reach):
                     entry.matched = True
                     if at is not time and out:
-                        yield time, out
+                        yield Batch(time, out)
                         out = []
                     if is_left:
                         out += [(value, match.value) for match in found]
@@ -187,7 +178,7 @@ class _Join(FanIn):
                             match.matched = True
                             out.append((match.value, value))
                     if at is not time or len(out) > MANY:
-                        yield at, out
+                        yield Batch(at, out)
                         out = []
                 if keep:
                     if kept.add(key, entry) and owing:
@@ -197,7 +188,7 @@ class _Join(FanIn):
         except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
             self._failed = exc
         if out:
-            yield time, out
+            yield Batch(time, out)
 
     def _reach(self, time: Any) -> Any:
         if self._within is None:
@@ -231,9 +222,8 @@ class _Join(FanIn):
             if self._outer:
                 unmatched = [(entry.value, None) for entry in entries if not entry.matched]
                 if unmatched:
-                    self._ready.append((time, unmatched))
-                else:
-                    self.seat.drop(time)
+                    self._ready.put(time, unmatched)
+                self.seat.drop(time)
         right.kept.forget(self._arriving(left))
         return bool(self._ready)
 

@@ -20,7 +20,7 @@ from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
-from pullstream.engine.row import Row
+from pullstream.engine.outbox import Outbox, Remainder
 from pullstream.engine.seat import Seat
 from pullstream.engine.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
@@ -46,7 +46,7 @@ class _Feedback:
         self.seat = seat
         self._bound = bound
         self._ingress = ingress
-        self.row = Row(self)
+        self.row = Outbox(self)
 
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
         """Send values round, to come in at `time`."""
@@ -83,7 +83,7 @@ class _Ingress(Beside[Any]):
     """
 
     def __init__(self) -> None:
-        self._outside: Batch[Any] | Done | BaseException | None = None
+        self._outside: Remainder | Done | BaseException | None = None
         self._inside: dict[Hashable, Waiter] = {}
         self.feedback: _Feedback
         self.leaving: Seat
@@ -102,7 +102,7 @@ class _Ingress(Beside[Any]):
             if self.feedback.row:
                 return self.feedback.row.take(limit)
             outside = self._outside
-            if isinstance(outside, Batch):
+            if isinstance(outside, Remainder):
                 if self._may_enter(outside.time):
                     return self._enter(outside, limit)
             elif isinstance(outside, BaseException):
@@ -118,12 +118,11 @@ class _Ingress(Beside[Any]):
             if self._outside is None and self.feedback.row:
                 await trio.lowlevel.checkpoint()
 
-    def _enter(self, outside: Batch[Any], limit: int) -> Batch[Any]:
-        values = outside.values[:limit]
-        rest = outside.values[limit:]
+    def _enter(self, outside: Remainder, limit: int) -> Batch[Any]:
+        values = outside.take(limit)
         # What is left outside is in flight there; what enters is so below, in this very step.
-        self._outside = Batch(outside.time, rest) if rest else None
-        if not rest:
+        if not outside.left:
+            self._outside = None
             self.upstream.ack()
         if outside.time not in self._inside:
             self._inside[outside.time] = Waiter([self.leaving.output], outside.time, None, self.seat, self._changed)
@@ -152,11 +151,11 @@ class _Ingress(Beside[Any]):
     def _waiters(self) -> list[Waiter]:
         if self._outside is DONE:
             return [self._drained()]
-        return list(self._inside.values()) if isinstance(self._outside, Batch) else []
+        return list(self._inside.values()) if isinstance(self._outside, Remainder) else []
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        self._outside = answer
+        self._outside = Remainder(answer) if isinstance(answer, Batch) else answer
 
 
 class _Egress(Kernel[Any]):

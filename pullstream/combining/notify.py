@@ -1,6 +1,5 @@
 """`notify`: one sender, any number of listeners that come and go."""
 
-from collections import deque
 from collections.abc import Hashable
 from typing import Any, ClassVar, Generic, Literal, NoReturn
 
@@ -9,6 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Source, count_argument
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.outbox import Outbox
 from pullstream.errors import CapabilityError, CompositionError, Ended
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
@@ -147,20 +147,20 @@ class _Listener(Kernel[Any]):
 
     def __init__(self, handle: Notify[Any]) -> None:
         self._handle = handle
-        self._queue: deque[tuple[Hashable, Any]] = deque()
+        self._queue = Outbox()
         self.changed = trio.Event()
 
     @property
     def full(self) -> bool:
         """Whether there is no room for another value."""
-        return len(self._queue) >= self._handle.full
+        return self._queue.values >= self._handle.full
 
     def put(self, time: Hashable, value: Any) -> None:
         """Take a value, if need be in place of the oldest."""
         if self.full:
-            self._queue.popleft()
+            self._queue.take(1)
             self.seat.meter.skipped += 1
-        self._queue.append((time, value))
+        self._queue.put(time, [value])
         self.changed.set()
 
     def lower(self) -> None:
@@ -184,13 +184,9 @@ class _Listener(Kernel[Any]):
                 return DONE
             self.changed = trio.Event()
             await self.changed.wait()
-        queue = self._queue
-        time = queue[0][0]
-        values: list[Any] = []
-        while queue and len(values) < limit and queue[0][0] == time:
-            values.append(queue.popleft()[1])
+        batch = self._queue.take(limit)
         self._handle.took()
-        return Batch(time, values)
+        return batch
 
     @override
     def acknowledged(self) -> None:

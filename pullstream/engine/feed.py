@@ -1,6 +1,5 @@
 """What a stream inside a module reads: the module's own input, or the part of it that is meant for this stream."""
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, ClassVar
 
@@ -8,6 +7,7 @@ from typing_extensions import override
 
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.outbox import Outbox
 from pullstream.engine.standstill import Signal
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -63,59 +63,47 @@ class Queue(Kernel[Any]):
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._row: deque[tuple[Hashable, Any]] = deque()
-        self._ending: Done | BaseException | None = None
-        self._given: Signal | None = None
+        self._given = Outbox(self)
+        self._more: Signal | None = None
         self.wanted = 0
 
     def __len__(self) -> int:
-        return len(self._row) if self.state is State.OPEN else 0
+        return self._given.values if self.state is State.OPEN else 0
 
     def give(self, time: Hashable, value: Any) -> None:
         """Have a value given at `time`, after those before it."""
-        self.seat.hold(time)
-        self._row.append((time, value))
+        self._given.put(time, [value])
         self._wake()
 
     def end(self, ending: Done | BaseException = DONE) -> None:
         """End, or fail, after what was given; the first ending counts."""
-        if self._ending is None:
-            self._ending = ending
-            self._wake()
+        self._given.end(ending)
+        self._wake()
 
     def _wake(self) -> None:
-        if self._given is not None:
-            self._given.set()
+        if self._more is not None:
+            self._more.set()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._row:
-            if isinstance(self._ending, BaseException):
-                raise self._ending
-            if self._ending is not None:
-                return DONE
+        while (answer := self._given.answer(limit)) is None:
             await self._wait(limit)
-        time = self._row[0][0]
-        values: list[Any] = []
-        while self._row and len(values) < limit and self._row[0][0] == time:
-            values.append(self._row.popleft()[1])
-            self.seat.drop(time)
-        if not self._row:
+        if answer is not DONE and not self._given:
             self._changed()
-        return Batch(time, values)
+        return answer
 
     async def _wait(self, limit: int) -> None:
-        self._given = given = self.run.signal()
+        self._more = more = self.run.signal()
         self.wanted = limit
         self._changed()
         try:
-            await given.wait()
+            await more.wait()
         finally:
             self.wanted = 0
 
     @override
     def relayed(self, exc: BaseException) -> bool:
-        return exc is self._ending
+        return exc is self._given.ending
 
 
 class Portion(Queue, Feed):

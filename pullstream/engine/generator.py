@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from pullstream.engine.context import Account, Context
 from pullstream.engine.kernel import Kernel
-from pullstream.engine.row import Left
+from pullstream.engine.outbox import Remainder
 from pullstream.engine.seat import Carries
 from pullstream.errors import ProtocolError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
@@ -28,7 +28,7 @@ class GeneratorKernel(Kernel[Any]):
         self._function = function
         self._args = args
         self._kwargs = kwargs
-        self._rest = Left()
+        self._rest = Remainder()
         self._answer: Batch[Any] | Done | BaseException = DONE
         self._scope_of_task = trio.CancelScope()
         self._scope_of_closing = trio.CancelScope()

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Source, count_argument
 from pullstream.engine.handle import Grip
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.outbox import Outbox
 from pullstream.errors import CapabilityError, Ended, PullstreamError, ReuseError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
@@ -120,11 +121,10 @@ class Entries(Grip):
     def __init__(self, capacity: int, site: Site) -> None:
         super().__init__("pushable", site)
         self._capacity = capacity
-        self._stored: deque[tuple[Hashable, Any]] = deque()
+        self._stored = Outbox()
         self._waiting: deque[_Entry] = deque()
         self._answered: Hashable = BEGINNING
         self._advanced: Hashable = BEGINNING
-        self._ending: Done | BaseException | None = None
         self._left = False
         self._reason: BaseException | None = None
         self._over = trio.Event()
@@ -156,9 +156,9 @@ class Entries(Grip):
         """Store a value if there is room; while there is any, nobody waits for it."""
         self._check()
         self._may_follow(time)
-        if len(self._stored) >= self._capacity:
+        if self._stored.values >= self._capacity:
             return False
-        self._stored.append((time, value))
+        self._stored.put(time, [value])
         self._changed.set()
         return True
 
@@ -173,8 +173,8 @@ class Entries(Grip):
     def end(self, ending: Done | BaseException) -> None:
         """End, after everything that was stored or waits; the first ending counts (R3)."""
         self.in_its_thread()
-        if self._ending is None and not self._over.is_set():
-            self._ending = ending
+        if not self._over.is_set():
+            self._stored.end(ending)
             self._changed.set()
 
     async def over(self) -> bool:
@@ -195,11 +195,11 @@ class Entries(Grip):
         if self._over.is_set():
             how = "aborted by its reader" if self._left else "read to its end"
             raise Ended(f"pushable, made at {self.site}, takes nothing more: it was {how}") from self._reason
-        if self._ending is not None:
+        if self._stored.ending is not None:
             raise Ended(f"pushable, made at {self.site}, takes nothing after end() or fail()")
 
     def _may_follow(self, time: Hashable) -> None:
-        last = self._waiting[-1].time if self._waiting else self._stored[-1][0] if self._stored else self._answered
+        last = self._waiting[-1].time if self._waiting else self._stored.last if self._stored else self._answered
         if less_equal(last, self._advanced):
             last = self._advanced
         if not less_equal(last, time):
@@ -218,23 +218,16 @@ class Entries(Grip):
 
     async def take(self, limit: int) -> Batch[Any] | Done:
         """At most `limit` values at one time, when there are any, or the end."""
-        while not self._stored:
-            if isinstance(self._ending, BaseException):
-                raise self._ending
-            if self._ending is DONE:
-                return DONE
+        while (answer := self._stored.answer(limit)) is None:
             self._changed = trio.Event()
             await self._changed.wait()
-        time = self._stored[0][0]
-        values: list[Any] = []
-        while self._stored and len(values) < limit and self._stored[0][0] == time:
-            values.append(self._stored.popleft()[1])
-        self._answered = time
-        while self._waiting and len(self._stored) < self._capacity:
-            entry = self._waiting.popleft()
-            self._stored.append((entry.time, entry.value))
-            entry.event.set()
-        return Batch(time, values)
+        if answer is not DONE:
+            self._answered = answer.time
+            while self._waiting and self._stored.values < self._capacity:
+                entry = self._waiting.popleft()
+                self._stored.put(entry.time, [entry.value])
+                entry.event.set()
+        return answer
 
     def lower(self) -> None:
         """Lower the source's capability to what was said with `advance`, if all before it has been answered."""
@@ -247,16 +240,17 @@ class Entries(Grip):
     def close(self, reason: BaseException | None) -> None:
         """Nobody reads any more."""
         if not self._over.is_set():
-            self._left = self._ending is None or bool(self._stored) or reason is not self._failure
+            self._left = self._stored.ending is None or bool(self._stored) or reason is not self._failure
             self._reason = reason
-            self._stored.clear()
+            self._stored.forget()
             self._over.set()
             for entry in self._waiting:
                 entry.event.set()
 
     @property
     def _failure(self) -> BaseException | None:
-        return self._ending if isinstance(self._ending, BaseException) else None
+        ending = self._stored.ending
+        return ending if isinstance(ending, BaseException) else None
 
 
 class _Pushing(Kernel[Any]):

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from pullstream.engine.beside import Slotted
 from pullstream.engine.kernel import Kernel
-from pullstream.engine.row import Row
+from pullstream.engine.outbox import Outbox
 from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
 from pullstream.engine.waiting import Requests, Waiter, least
@@ -33,7 +33,7 @@ class Notified(Slotted[Any]):
     def __init__(self) -> None:
         self._requests = Requests[_Complete]()
         self._owed: dict[Hashable, Hashable] = {}
-        self._ready = Row(self)
+        self._ready = Outbox(self)
         self._end: Done | BaseException | None = None
 
     # ---- what a module supplies

@@ -15,8 +15,8 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.inner import forget_inner, open_inner
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.outbox import Remainder
 from pullstream.engine.pace import Pace
-from pullstream.engine.row import Left
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.sources.values import Values
 
@@ -160,7 +160,7 @@ class Flatten(Kernel[Any]):
                     closing.callback(close)
 
 
-class _Merged(Left):
+class _Merged(Remainder):
     """One of several streams that are read side by side: its outer time, and what is left of its answer."""
 
     def __init__(self, outer: Hashable) -> None:

@@ -14,7 +14,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.beside import Slotted
-from pullstream.engine.row import Row
+from pullstream.engine.outbox import Outbox
 from pullstream.engine.waiting import Waiter, least
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -53,7 +53,7 @@ class Gather(Slotted[Any]):
         self._timed = timed
         self._bound = bound
         self._parts: dict[Hashable, tuple[Part, Waiter]] = {}
-        self._ready = Row(self)
+        self._ready = Outbox(self)
         self._end: Done | BaseException | None = None
 
     @override

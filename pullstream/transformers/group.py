@@ -11,8 +11,8 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.feed import Portion
 from pullstream.engine.inner import follow_inner, forget_inner, inner_frontier, open_below
 from pullstream.engine.lane import Lane
+from pullstream.engine.outbox import Remainder
 from pullstream.engine.pace import Pace
-from pullstream.engine.row import Left
 from pullstream.errors import CompositionError, blame
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import Antichain
@@ -22,7 +22,7 @@ B = TypeVar("B")
 K = TypeVar("K", bound=Hashable)
 
 
-class _Group(Left):
+class _Group(Remainder):
     """A key's stream: what goes in, what comes out, and what of that waits."""
 
     closing = False

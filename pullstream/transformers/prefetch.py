@@ -1,7 +1,5 @@
 """`prefetch`: asking ahead."""
 
-from collections import deque
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 from typing_extensions import TypeVar, override
@@ -9,7 +7,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Transformer, count_argument
 from pullstream.engine.beside import Beside
 from pullstream.engine.lane import Lane
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.engine.outbox import Outbox
+from pullstream.protocol import Batch, Done
 
 A = TypeVar("A")
 
@@ -18,51 +17,29 @@ class Prefetch(Beside[Any]):
     """Keeps an ask outstanding for as many values as there is room for; what came is held until it is answered."""
 
     def __init__(self, count: int) -> None:
-        self._room = count
-        self._kept: deque[tuple[Hashable, Sequence[Any]]] = deque()
-        self._given = 0
-        self._end: Done | BaseException | None = None
+        self._count = count
+        self._kept = Outbox(self)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         self.ask_ahead()
-        while not self._kept:
-            if isinstance(self._end, BaseException):
-                raise self._end
-            if self._end is not None:
-                return DONE
+        while (answer := self._kept.answer(limit)) is None:
             await self.change()
-        time = self._kept[0][0]
-        values: list[Any] = []
-        while self._kept and self._kept[0][0] == time and len(values) < limit:
-            self._take(values, limit)
-        self._room += len(values)
         self.ask_ahead()
-        return Batch(time, values)
-
-    def _take(self, values: list[Any], limit: int) -> None:
-        time, kept = self._kept[0]
-        part = kept[self._given : self._given + limit - len(values)]
-        values.extend(part)
-        self._given += len(part)
-        if self._given == len(kept):
-            self._kept.popleft()
-            self._given = 0
-            self.seat.drop(time)
+        return answer
 
     def ask_ahead(self) -> None:
         """Have an ask outstanding while there is room."""
-        if self._room and self._end is None:
-            self.ask_beside(self.upstream, self._room)
+        room = self._count - self._kept.values
+        if room > 0 and self._kept.ending is None:
+            self.ask_beside(self.upstream, room)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if not isinstance(answer, Batch):
-            self._end = answer
+            self._kept.end(answer)
             return
-        self.seat.hold(answer.time)
-        self._kept.append((answer.time, answer.values))
-        self._room -= len(answer.values)
+        self._kept.put(answer.time, answer.values)
         lane.ack()
         self.ask_ahead()
 

@@ -1,0 +1,169 @@
+"""Values that are owed: their order, their times, what is held for them, and what it costs to hand them on."""
+
+import random
+import tracemalloc
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream.engine.outbox import Outbox, Remainder
+
+MANY = 20_000
+"""So many values are owed at one time, ..."""
+
+FIRST = 4_000
+"""... so many are asked for at first, and then one at a time."""
+
+
+class Copied(list):
+    """A list that counts how many of its values were copied out of it."""
+
+    copied = 0
+
+    def __getitem__(self, key):
+        values = super().__getitem__(key)
+        if isinstance(key, slice):
+            Copied.copied += len(values)
+            return Copied(values)
+        return values
+
+
+class Held:
+    """Stands for a module, and for its place."""
+
+    def __init__(self):
+        self.seat = self
+        self.held = []
+
+    def hold(self, time):
+        self.held.append(time)
+
+    def drop(self, time):
+        self.held.remove(time)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 1000])
+def test_each_value_is_copied_once(limit, monkeypatch):
+    """However often values are taken from what is owed, or left of an answer, each is copied at most once."""
+    monkeypatch.setattr(Copied, "copied", 0)
+    outbox, rest = Outbox(), Remainder(ps.Batch(0, Copied(range(MANY))))
+    outbox.put(0, Copied(range(MANY)))
+    while outbox:
+        outbox.take(limit)
+    assert Copied.copied <= MANY
+    while rest.left:
+        rest.take(limit)
+    assert Copied.copied <= 2 * MANY
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_what_is_owed_comes_in_order_at_its_time_and_is_held_until_then(seed):
+    """Any puts and takes: the same values, one time an answer, never more than asked for, and exactly the holds."""
+    rng = random.Random(seed)
+    owner = Held()
+    outbox = Outbox(owner)
+    put, taken = [], []
+    for number in range(200):
+        if rng.random() < 0.6:
+            time, values = rng.randrange(3), [(number, n) for n in range(rng.randrange(1, 9))]
+            outbox.put(time, values)
+            put += [(time, value) for value in values]
+        elif outbox:
+            limit = rng.randrange(1, 12)
+            batch = outbox.take(limit)
+            assert 1 <= len(batch.values) <= limit
+            taken += [(batch.time, value) for value in batch.values]
+        assert taken == put[: len(taken)]
+        assert outbox.values == len(put) - len(taken)
+        assert set(owner.held) == {time for time, _ in put[len(taken) :]}
+        if outbox:
+            assert outbox.last == put[-1][0]
+    outbox.withdraw()
+    assert not outbox
+    assert not owner.held
+
+
+def test_the_first_ending_counts_and_comes_after_the_values():
+    """Until there is one, there is no answer; a failure is raised, as often as it is asked for."""
+    outbox = Outbox()
+    assert outbox.answer(9) is None
+    outbox.put(1, "ab")
+    outbox.end(failure := LookupError("gone"))
+    outbox.end()
+    assert outbox.answer(9) == ps.Batch(1, "ab")
+    for _ in range(2):
+        with pytest.raises(LookupError) as raised:
+            outbox.answer(9)
+        assert raised.value is failure
+    outbox.put(2, "c")
+    outbox.forget()
+    with pytest.raises(LookupError):
+        outbox.answer(9)
+
+
+# ---- what one more answer costs
+
+
+def again(value):
+    """The values that a loop's body makes of one: 0 goes round many times."""
+    return (ps.Again(number) for number in range(1, MANY + 1)) if value == 0 else [value]
+
+
+@ps.source
+async def later(ctx):
+    await trio.sleep(1)
+    yield 0
+
+
+def everything(value):
+    return [value for _ in range(MANY)]
+
+
+COUNTING = ps.Fold(int, lambda count, _: count + 1)
+
+OWING = {
+    "count_by_key": ps.pipe(ps.values(range(MANY)), ps.count_by_key()),
+    "reduce_by_key": ps.pipe(ps.values(range(MANY)), ps.reduce_by_key(lambda n: n, COUNTING)),
+    "running": ps.pipe(ps.values(range(MANY)), ps.running(COUNTING, key=lambda n: n)),
+    "tumbling": ps.pipe(ps.values(range(MANY)), ps.tumbling(10, COUNTING, key=lambda n: n)),
+    "sliding": ps.pipe(ps.values(range(MANY)), ps.sliding(10, 10, COUNTING, key=lambda n: n)),
+    "sessions": ps.pipe(ps.values(range(MANY)), ps.sessions(10, COUNTING, key=lambda n: n)),
+    "sort_by_time": ps.pipe(ps.values(range(MANY)), ps.sort_by_time(lambda n: -n)),
+    "aggregate": ps.pipe(ps.values(range(MANY)), ps.aggregate(lambda n: n, n=ps.agg.count())),
+    "batch": ps.pipe(ps.once("a" * MANY), ps.split(size=1)),
+    "flat_map": ps.pipe(ps.once(0), ps.flat_map(everything)),
+    "flatten beside": ps.pipe(ps.once(list(range(MANY))), ps.flatten(width=2)),
+    "group_by": ps.pipe(ps.values(range(MANY)), ps.group_by(lambda _: 0, ps.count_by_key())),
+    "loop": ps.pipe(ps.once(0), ps.loop(ps.flat_map(again))),
+    "join": ps.join(later(), ps.values(range(MANY)), on=lambda _: 0),
+    "left join": ps.join(ps.values(range(MANY)), ps.empty(), on=lambda n: n, how="left"),
+    "prefetch": ps.pipe(ps.values(range(MANY)), ps.count_by_key(), ps.prefetch(MANY)),
+}
+
+
+@pytest.mark.parametrize("name", OWING)
+async def test_one_more_value_costs_one_value(name, autojump_clock):
+    """Whoever owes many values at one time answers one more without copying the rest."""
+
+    @ps.sink
+    async def asking(upstream, ctx):
+        got = len((await upstream.ask(FIRST)).values)
+        peaks = []
+        tracemalloc.start()
+        try:
+            for _ in range(20):
+                tracemalloc.reset_peak()
+                before, _ = tracemalloc.get_traced_memory()
+                got += len((await upstream.ask(1)).values)
+                peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        finally:
+            tracemalloc.stop()
+        ctx.abandon()
+        return got, sorted(peaks)[len(peaks) // 2]
+
+    async with ps.pipe(OWING[name], asking()).open(limit=FIRST) as running:
+        got, peak = await running.result()
+    assert got > 20
+    # The values that are left take 8 bytes each in a list of their own.
+    assert peak < 8 * (MANY - FIRST) / 4
