@@ -43,16 +43,19 @@ class Grown:
             FileTargetError: one is shorter than it was, so somebody else has changed it.
         """
         for target, length in lengths.items():
-            path = Path(target)
-            size = self._place.size(path) if path.exists() else 0
-            if size < length.size:
-                raise FileTargetError(
-                    f"{self._format.module}: {target} has {size} bytes, where the run that is resumed had written "
-                    f"{length.size}: somebody has changed it. Put it back, or start anew with another journal",
-                )
-            if size > length.size:
-                self._place.shorten(path, length.size)
-                self._place.flush(path)
+            with self._store.beside(target) as path:
+                try:
+                    size = self._place.size(path)
+                except FileNotFoundError:
+                    size = 0
+                if size < length.size:
+                    raise FileTargetError(
+                        f"{self._format.module}: {target} has {size} bytes, where the run that is resumed had written "
+                        f"{length.size}: somebody has changed it. Put it back, or start anew with another journal",
+                    )
+                if size > length.size:
+                    self._place.cut(path, length.size)
+                    self._place.flush(path)
         self.lengths = dict(lengths)
 
     def append(self, part: Part) -> int:
@@ -68,7 +71,8 @@ class Grown:
                     f"its next time {_shown(head)}; give a schema=, so that all have the same",
                 )
             start = known.size
-            self._lengthen(part, Path(part.target), start)
+            with self._store.beside(part.target) as path:
+                self._lengthen(part, path, start)
         self.lengths[part.target] = Length(start + part.size, head, part.key)
         return start
 
@@ -99,7 +103,7 @@ class Grown:
                 self._place.flush(path)
         except BaseException:
             # Whole times only, as far as the file system still lets us.
-            self._place.shorten(path, size)
+            self._place.cut(path, size)
             raise
         self._place.remove(part.path)
 

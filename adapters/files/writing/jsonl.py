@@ -36,7 +36,8 @@ def write_jsonl(
       made. No two times share a file: months of days are made before, `ps.restamp(lambda day: day.replace(day=1))`.
     - A file is made beside its place, in a hidden folder `.pullstream-…` in the target's, and renamed into its place,
       after it has reached the disk, when nothing at its time can come any more, and not before: after an error, an
-      abort or a kill there are whole files only, and the next run to the same target removes what was under way. The
+      abort or a kill there are whole files only, and the next run to the same target removes what was under way, and
+      nothing else: the hidden folder is closed to others, and no link is followed below the target's folder. The
       files of one time's keys appear one after another. A time without values has no file. A file that is there
       already is replaced. With `durable=False` nothing is synced: then a power cut may take what was complete.
     - Without `{time}` the file grows: complete times are appended, each when it is complete. A run with a journal that
@@ -48,7 +49,9 @@ def write_jsonl(
       the disk and are encoded when their time is complete: written twice, but as well.
     - `manifest` is the path of a file with a line of JSON for each file that has appeared: time, key, path, rows,
       bytes, and for a file that grows the offset.
-    - A second run to the same target is refused, as long as the first lives (on a URL: on the same machine).
+      An older one is replaced; what is no manifest is refused.
+    - A second run of the same user to the same target is refused, as long as the first lives (on a URL: on the same
+      machine).
     - A URL's file is made on the local disk (`TMPDIR`) and then put: on an object store at once, elsewhere beside its
       place and moved, which is as atomic as the file system's `mv`. `storage_options` go to fsspec.
 

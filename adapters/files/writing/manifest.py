@@ -2,15 +2,19 @@
 
 import json
 import os
+import stat
 from collections.abc import Hashable, Iterable
 from datetime import date, time
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from adapters.files.writing.errors import FileBusyError
+from adapters.files.writing.errors import FileBusyError, FileTargetError
 from adapters.files.writing.place import Place
 
 Entry: TypeAlias = dict[str, Any]
+
+BEGIN: Final = b'{"time": '
+"""How every line begins."""
 
 
 def plain(value: Hashable) -> Any:
@@ -27,9 +31,10 @@ def plain(value: Hashable) -> Any:
 class Manifest:
     """A JSON Lines file, lengthened as targets appear."""
 
-    def __init__(self, place: Place, path: Path, *, durable: bool) -> None:
+    def __init__(self, place: Place, path: Path, module: str, *, durable: bool) -> None:
         self._place = place
         self._path = path
+        self._module = module
         self._durable = durable
         self._size = 0
         self._file: int | None = None
@@ -40,40 +45,73 @@ class Manifest:
 
         Raises:
             FileBusyError: somebody writes it.
+            FileTargetError: what is there is no manifest.
         """
+        place, folder = self._place, self._path.parent
         lines = _lines(entries)
-        self._place.folders(self._path.parent, durable=self._durable)
-        part = self._path.with_name(f".{self._path.name}.part")
-        if os.name == "posix":
-            self._take(part)
-        self._place.append(part, lines, anew=True)
-        if self._durable:
-            self._place.flush(part)
-        self._place.rename(part, self._path)
-        if self._durable:
-            self._place.flush(self._path.parent)
+        place.folders(folder, durable=self._durable)
+        with place.held(folder, link=True):
+            before = self._taken()
+            try:
+                self._begin(lines)
+            finally:
+                place.close(before)
+            if self._durable:
+                place.flush(folder)
         self._size = len(lines)
 
-    def _take(self, part: Path) -> None:
-        """Lock what will be the manifest, and find out whether that which is there is locked."""
-        self._file = self._place.open(part, os.O_RDWR | os.O_CREAT)
-        ours = False
+    def _taken(self) -> int:
+        """The manifest that is there, an empty one if there is none, locked; nobody else begins one meanwhile."""
+        place = self._place
+        while True:
+            self._check(self._path)
+            file = place.open(self._path, os.O_RDWR | os.O_CREAT)
+            try:
+                place.lock(file)
+                # Another run may have put one in its place just before it was locked.
+                if place.look(self._path).st_ino == os.fstat(file).st_ino:
+                    return file
+            except BlockingIOError:
+                place.close(file)
+                raise FileBusyError(
+                    f"another run, or another sink of this one, is writing the manifest {self._path}: give each sink "
+                    f"one of its own",
+                ) from None
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                place.close(file)
+                raise
+            place.close(file)
+
+    def _begin(self, lines: bytes) -> None:
+        """Put a new one in its place, which is locked already when it appears."""
+        place = self._place
+        part = self._path.with_name(f".{self._path.name}.part")
+        if self._check(part):
+            place.remove(part)
+        self._file = place.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
+        place.lock(self._file)
+        place.put(self._file, part, lines)
+        if self._durable:
+            place.sync(self._file)
+        place.rename(part, self._path)
+
+    def _check(self, path: Path) -> bool:
+        """Whether there is something; refuses what no run has left, which is not ours to replace."""
         try:
-            self._place.lock(self._file)
-            ours = True
-            if self._path.exists():
-                before = self._place.open(self._path, os.O_RDONLY)
-                try:
-                    self._place.lock(before)
-                finally:
-                    self._place.close(before)
-        except BlockingIOError:
-            if ours:
-                self._place.remove(part)
-            raise FileBusyError(
-                f"another run, or another sink of this one, is writing the manifest {self._path}: give each sink one "
-                f"of its own",
-            ) from None
+            if not stat.S_ISREG(self._place.look(path).st_mode):
+                what = "is no file, or a link"
+            elif self._place.part_of(path, 0, len(BEGIN)) not in {b"", BEGIN}:
+                what = "is a file of another kind"
+            else:
+                return True
+        except FileNotFoundError:
+            return False
+        raise FileTargetError(
+            f"{self._module}: {path} {what}, and would be replaced by the manifest: give another manifest=, or move it "
+            f"away"
+        )
 
     def close(self) -> None:
         """Let go of it."""
@@ -83,16 +121,26 @@ class Manifest:
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Note what has appeared."""
+        assert self._file is not None
         lines = _lines(entries)
         try:
-            self._place.append(self._path, lines)
+            self._place.put(self._file, self._path, lines)
         except BaseException:
-            self._place.shorten(self._path, self._size)
+            self._place.shorten(self._file, self._size)
             raise
         self._size += len(lines)
         if self._durable:
-            self._place.flush(self._path)
+            self._place.sync(self._file)
 
 
 def _lines(entries: Iterable[Entry]) -> bytes:
-    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries).encode()
+    return b"".join(map(_line, entries))
+
+
+def _line(entry: Entry) -> bytes:
+    line: str = json.dumps(entry, ensure_ascii=False) + "\n"
+    try:
+        return line.encode()
+    except UnicodeEncodeError:
+        # A name need not be UTF-8; then JSON's escapes say what it is, and are read as that again.
+        return (json.dumps(entry) + "\n").encode()

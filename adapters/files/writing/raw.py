@@ -104,7 +104,7 @@ class RawBytes(Raw):
         while self.full or (last and (self._memory or self._read < self._end)):
             unit = b""
             if self._read < self._end:
-                unit = self._place.read(self._path, self._read, min(BLOCK, self._end - self._read))
+                unit = self._place.part_of(self._path, self._read, min(BLOCK, self._end - self._read))
                 self._read += len(unit)
                 if self._read == self._end:
                     self._place.remove(self._path)
@@ -236,7 +236,7 @@ class RawRows(Raw):
         """Read back the oldest of what is on the disk."""
         pa = pyarrow()
         offset, size = self._spilled.popleft()
-        with pa.ipc.open_stream(self._place.read(self._path, offset, size)) as stream:
+        with pa.ipc.open_stream(self._place.part_of(self._path, offset, size)) as stream:
             self._back.extend(stream)
         if not self._spilled:
             self._place.remove(self._path)

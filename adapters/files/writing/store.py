@@ -2,7 +2,8 @@
 
 import errno
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from typing_extensions import override
 
 from adapters.files.urls import fsspec
 from adapters.files.writing.errors import FileTargetError
-from adapters.files.writing.place import Place
+from adapters.files.writing.place import PART, Place
 from adapters.files.writing.target import Target
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
@@ -21,7 +22,7 @@ class Store(ABC):
     """Where finished files appear, whole."""
 
     def open(self, folder: str) -> None:  # noqa: B027 - not every store has something to do
-        """Begin; `folder` is the name of one for files under way, which is emptied."""
+        """Begin; `folder` is the name of one for files under way, of which what dead runs left is removed."""
 
     def check(self, target: str) -> None:  # noqa: B027 - as above
         """Refuse at once a target that cannot become a file."""
@@ -41,9 +42,10 @@ class Store(ABC):
 class Local(Store):
     """Renames; what has appeared survives a power cut."""
 
-    def __init__(self, place: Place, module: str, *, durable: bool) -> None:
+    def __init__(self, place: Place, target: Target, *, durable: bool) -> None:
         self._place = place
-        self._module = module
+        self._module = target.module
+        self._root = Path(target.root)
         self._durable = durable
 
     @override
@@ -57,21 +59,43 @@ class Local(Store):
             raise FileTargetError(
                 f"{self._module}: {target} is a device or a pipe, and a file would take its place: write to a file"
             )
-        above = next((folder for folder in path.parents if folder.exists()), None)
-        if above is not None and not above.is_dir():
-            raise FileTargetError(f"{self._module}: {above} is a file, so {target} cannot be in it: move it away")
+        self._check_above(path)
+
+    def _check_above(self, path: Path) -> None:
+        for folder in path.parents:
+            below = folder.is_relative_to(self._root) and folder != self._root
+            if below and folder.is_symlink():
+                raise FileTargetError(
+                    f"{self._module}: {folder} is a link, so {path} would be in another folder than the target says: "
+                    f"give a target that names that folder in front of its first field"
+                )
+            if folder.exists():
+                if not folder.is_dir():
+                    raise FileTargetError(
+                        f"{self._module}: {folder} is a file, so {path} cannot be in it: move it away"
+                    )
+                if not below:
+                    return
+
+    @contextmanager
+    def beside(self, target: str) -> Generator[Path]:
+        """A target while its folder is held, which is made if it is not there."""
+        path = Path(target)
+        with self._place.inside(self._root, path.parent, durable=self._durable):
+            yield path
 
     @override
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
-        folders = dict.fromkeys(Path(target).parent for _, target in made)
-        for folder in folders:
-            self._place.folders(folder, durable=self._durable)
+        folders: dict[Path, list[tuple[Path, str]]] = {}
         for path, target in made:
-            self._rename(path, target)
-        if self._durable:
-            # The names, too, must survive a power cut.
-            for folder in folders:
-                self._place.flush(folder)
+            folders.setdefault(Path(target).parent, []).append((path, target))
+        for folder, some in folders.items():
+            with self.beside(some[0][1]):
+                for path, target in some:
+                    self._rename(path, target)
+                if self._durable:
+                    # The names, too, must survive a power cut.
+                    self._place.flush(folder)
 
     def _rename(self, path: Path, target: str) -> None:
         try:
@@ -104,7 +128,7 @@ class Remote(Store):
         self._fs, root = fsspec().core.url_to_fs(self._target.root, **self._options)
         protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else set(self._fs.protocol)
         if not protocols & _PUT_IS_ATOMIC:
-            self._beside = f"{root.rstrip('/')}/.{folder}"
+            self._beside = f"{root.rstrip('/')}/{folder}"
             self._clear()
 
     @override
@@ -135,8 +159,15 @@ class Remote(Store):
             self._clear()
 
     def _clear(self) -> None:
-        if self._beside is not None and self._kind(self._beside) is not None:
-            self._fs.rm(self._beside, recursive=True)
+        """Remove what runs have put beside, and nothing else."""
+        if self._beside is None or self._kind(self._beside) != "directory":
+            return
+        for info in self._fs.ls(self._beside, detail=True):
+            if info["type"] == "file" and PART.fullmatch(info["name"].rpartition("/")[2]):
+                self._fs.rm_file(info["name"])
+        with suppress(FileNotFoundError):
+            if not self._fs.ls(self._beside, detail=False):
+                self._fs.rmdir(self._beside)
 
     def _kind(self, place: str) -> str | None:
         """What is there; unlike fsspec's `exists` and `isdir` this fails when the store does."""

@@ -1,97 +1,155 @@
-"""The folder where the files of a run are made: locked while it works there, emptied by the next one."""
+"""The folder where the files of a run are made: locked while it works there, emptied by the next one.
 
-import errno
-import getpass
+Others may write to the folder that it is in: `/tmp`, or one that is shared. So nobody can know its name beforehand, it
+is closed to others, and what is in it is reached by its descriptor. A dead run's is known by its name, which follows
+from the target; by being its user's, closed to others, and no link; and by the lock in it, which nobody holds any
+more. Of what is in such a folder only files that are called like those of a run are removed.
+"""
+
 import hashlib
 import os
+import secrets
+import stat
 import tempfile
+from contextlib import ExitStack
+from errno import EACCES, EEXIST, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM
 from pathlib import Path
+from time import monotonic, sleep
+from typing import Final, Literal
 
 from adapters.files.writing.errors import FileBusyError
-from adapters.files.writing.place import Place
+from adapters.files.writing.place import PART, Place
 from adapters.files.writing.target import Target
+
+LOCK: Final = "pullstream.lock"
+
+_NOT_OURS: Final = frozenset({ENOENT, ENOTDIR, EEXIST, ELOOP, EACCES, EPERM})
+"""What the system says of a folder that is gone, is another's or is none at all."""
+
+PATIENCE: Final = 5.0
+"""For so many seconds a run that has just begun may look around before it is taken for one at work."""
 
 
 class Workshop:
     """`.pullstream-…` in the target's folder (of a URL, in the system's folder for temporaries).
 
-    Its name follows from the target, so that a run finds what a dead one has left, and removes it. The lock is the
-    system's (flock), and is let go when the process dies, however it does.
+    The lock is the system's (flock), and is let go when the process dies, however it does.
     """
 
     def __init__(self, place: Place, target: Target, *, durable: bool) -> None:
         self._place = place
         self._target = target
         self._durable = durable
-        self._lock: int | None = None
-        self._made = 0
-        if target.is_url:
-            digest = hashlib.sha256(target.template.encode()).hexdigest()[:12]
-            self._root = Path(tempfile.gettempdir())
-            self.folder = self._root / f"pullstream-{getpass.getuser()}-{digest}"
-        else:
-            rest = target.template.removeprefix(target.root)
-            digest = hashlib.sha256(rest.encode()).hexdigest()[:12]
-            self._root = Path(target.root)
-            self.folder = self._root / f".pullstream-{digest}"
+        self._root = Path(tempfile.gettempdir()) if target.is_url else Path(target.root)
+        rest = target.template if target.is_url else target.template.removeprefix(target.root)
+        digest = hashlib.sha256(rest.encode(errors="surrogatepass")).hexdigest()[:12]
+        self.name = f".pullstream-{digest}"
+        """How the names of all workshops for this target begin."""
+        self._holding = ExitStack()
+        self._begins = 0
+        self.folder: Path
+        self._made: os.stat_result | None = None
 
     def open(self) -> None:
-        """Take the lock, and remove what a dead run has left.
+        """Be the only one of this user's who works here, and remove what dead runs have left.
 
         Raises:
             FileBusyError: somebody works here.
         """
         self._place.folders(self._root, durable=self._durable)
-        while not self._locked():
-            pass
-        for path in self._place.listing(self.folder):
-            if path.name != "lock":
-                self._place.remove(path)
+        try:
+            while (lock := self._begun()) is None:
+                self._holding.close()
+            for other in sorted(self._place.listing(self._root)):
+                if other.name.startswith(f"{self.name}-") and other != self.folder:
+                    self._give_way(other)
+            # Whoever comes now will see that this one has looked around.
+            self._place.put(lock, self.folder / LOCK, b"\n")
+        except BaseException:
+            self.close()
+            raise
 
-    def _locked(self) -> bool:
-        """Whether the lock is ours; not if whoever had it has just taken the folder away."""
-        self._place.make_folder(self.folder)
-        path = self.folder / "lock"
+    def _begun(self) -> int | None:
+        """The lock in a new folder; None if another run has taken it for what a dead one left."""
+        place = self._place
+        self.folder = self._root / f"{self.name}-{secrets.token_hex(8)}"
         try:
-            file = self._place.open(path, os.O_RDWR | os.O_CREAT)
-        except FileNotFoundError:
-            return False
+            place.make_private(self.folder)
+            self._made = self._holding.enter_context(place.held(self.folder))
+            lock = place.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            self._holding.callback(place.close, lock)
+            place.lock(lock)
+            return lock if place.look(self.folder / LOCK).st_ino == os.fstat(lock).st_ino else None
+        except (FileNotFoundError, FileExistsError, BlockingIOError):
+            return None
+
+    def _give_way(self, other: Path) -> None:
+        """Empty what is dead, and leave to others what is alive: of two that begin at once one goes on."""
+        until = monotonic() + PATIENCE
+        while (state := self._state(other)) is not None:
+            if state == "at work" or other < self.folder or monotonic() > until:
+                raise FileBusyError(
+                    f"{self._target.module}: another run, or another sink of this one, is writing to "
+                    f"{self._target.template!r}: wait for it, or write somewhere else",
+                )
+            sleep(0.01)
+
+    def _state(self, other: Path) -> Literal["begins", "at work"] | None:
+        """What a run does there; None if it is dead, and all it left removed, or if no run of this user made it."""
         try:
-            self._place.lock(file)
-            if os.fstat(file).st_ino == path.stat().st_ino:
-                self._lock = file
-        except FileNotFoundError:
-            pass
-        except BlockingIOError:
-            raise FileBusyError(
-                f"{self._target.module}: another run, or another sink of this one, is writing to "
-                f"{self._target.template!r}: wait for it, or write somewhere else",
-            ) from None
-        finally:
-            if self._lock is None:
-                self._place.close(file)
-        return self._lock is not None
+            with self._place.held(other) as made:
+                if not self._alike(made):
+                    return None
+                try:
+                    with self._place.opened(other / LOCK, os.O_RDWR) as lock:
+                        try:
+                            self._place.lock(lock)
+                        except BlockingIOError:
+                            return "at work" if os.fstat(lock).st_size else "begins"
+                        self._empty(other)
+                except FileNotFoundError:
+                    # It was killed before it had a lock, or has not got one yet, and will begin again.
+                    pass
+        except OSError as exc:
+            if exc.errno not in _NOT_OURS:
+                raise
+            return None
+        self._leave(other)
+        return None
+
+    def _alike(self, made: os.stat_result) -> bool:
+        """Whether a folder is whose this one is, and as closed to others."""
+        mine = self._made
+        return mine is not None and (made.st_uid, made.st_mode & 0o777) == (mine.st_uid, mine.st_mode & 0o777)
+
+    def _empty(self, folder: Path) -> None:
+        """Remove what a run has made, which is locked, and the lock in the end."""
+        for path in self._place.listing(folder):
+            if PART.fullmatch(path.name) and stat.S_ISREG(self._place.look(path).st_mode):
+                self._place.remove(path)
+        # While it is locked: whoever has it open already will find that it is gone, and make another.
+        self._place.remove(folder / LOCK)
+
+    def _leave(self, folder: Path) -> None:
+        try:
+            self._place.remove_folder(folder)
+        except OSError as exc:
+            # Then there is something in it that is not ours, or it is gone.
+            if exc.errno not in {ENOTEMPTY, EEXIST, ENOENT, ENOTDIR}:
+                raise
 
     def part(self) -> Path:
         """A place for a file under way."""
-        self._made += 1
-        return self.folder / f"{self._made}.part"
+        self._begins += 1
+        return self.folder / f"{self._begins}.part"
 
     def close(self) -> None:
         """Leave nothing behind, and let go of the lock."""
-        if self._lock is None:
+        if self._made is None:
             return
-        file, self._lock = self._lock, None
+        self._made = None
         try:
-            for path in self._place.listing(self.folder):
-                if path.name != "lock":
-                    self._place.remove(path)
-            # While it is locked: whoever has it open already will find that it is gone, and make another.
-            self._place.remove(self.folder / "lock")
+            self._empty(self.folder)
         finally:
-            self._place.close(file)
-        try:
-            self._place.remove_folder(self.folder)
-        except OSError as exc:
-            if exc.errno not in {errno.ENOTEMPTY, errno.ENOENT}:  # then the next run is there already
-                raise
+            self._holding.close()
+        self._leave(self.folder)

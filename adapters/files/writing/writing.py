@@ -49,13 +49,13 @@ class Writing:
         self._place = place = Place()
         self._names = Names(plan.target)
         self._workshop = Workshop(place, plan.target, durable=plan.durable)
-        local = Local(place, plan.target.module, durable=plan.durable)
+        local = Local(place, plan.target, durable=plan.durable)
         self._store: Store = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
         self._grown = Grown(place, plan.format, self._workshop, local, durable=plan.durable)
         self._what = f"{plan.target.module} cannot write to {plan.target.template!r}"
         self._listing = f"{plan.target.module} cannot write its manifest, {plan.manifest!r}"
         path = plan.manifest
-        self._manifest = None if path is None else Manifest(place, Path(path), durable=plan.durable)
+        self._manifest = None if path is None else Manifest(place, Path(path), plan.target.module, durable=plan.durable)
         self._parts: dict[Hashable, dict[Hashable, Part]] = {}
         self._behind = Behind()
         self._full: dict[Part, None] = {}
@@ -70,7 +70,7 @@ class Writing:
         """Be the only one who writes there, and go on from what an earlier run has kept, if it has."""
         with explained(self._what):
             self._workshop.open()
-            self._store.open(self._workshop.folder.name.lstrip("."))
+            self._store.open(self._workshop.name)
             self._grown.resume({target: length for target, length in kept.items() if isinstance(length, Length)})
         made: list[tuple[int, list[Entry]]] = [value for value in kept.values() if not isinstance(value, Length)]
         for what, value in kept.items():

@@ -17,7 +17,8 @@ from adapters.files.writing.place import Place
 
 from .kit import content, left_behind, visible, written
 
-OPERATIONS = [name for name in vars(Place) if name not in {"append", "flush", "folders", "copy"} and name[0] != "_"]
+COMPOSED = ["append", "put", "opened", "part_of", "cut", "copy", "size", "flush", "folders", "held", "inside"]
+OPERATIONS = [name for name in vars(Place) if name not in COMPOSED and name[0] != "_"]
 
 
 class Faults:

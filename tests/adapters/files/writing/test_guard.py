@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import trio
 
 import pullstream as ps
 from adapters import files
+from adapters.files.writing.place import Place
+from adapters.files.writing.target import Target
+from adapters.files.writing.workshop import Workshop
 
 from .kit import content, left_behind, visible, written
 
@@ -122,16 +126,6 @@ def test_kills_at_random_moments(kills, tmp_path):
     assert content(out) == expected
 
 
-def test_only_what_dead_runs_left_is_removed(tmp_path):
-    """Files that are not ours, and those of other targets, stay."""
-    (tmp_path / ".hidden.part").write_text("mine")
-    other = tmp_path / ".pullstream-000000000000"
-    other.mkdir()
-    (other / "1.part").write_text("another target's")
-    written("a", files.write_text(tmp_path / "{time}.txt"))
-    assert sorted(content(tmp_path)) == [".hidden.part", ".pullstream-000000000000/1.part", "0.txt"]
-
-
 def test_a_folder_that_is_not_writable(tmp_path):
     """The refusal arrives as itself, names the folder, and comes before anything is read."""
     tmp_path.chmod(0o555)
@@ -156,15 +150,48 @@ except PermissionError as exc:
 
 
 def test_what_a_dead_run_left_is_removed_at_once(tmp_path):
-    """Before anything is read, and not only in the end."""
+    """Before anything is read, and not only in the end; also if it was killed before it had made anything."""
     write = files.write_text(tmp_path / "{time}.txt")
     seen = []
-    look = ps.tap(lambda _: seen.append(sorted(content(tmp_path))))
+    look = ps.tap(lambda _: seen.append(sorted(path.name for path in tmp_path.iterdir())))
     written("a", ps.pipe(look, write))
-    ((lock,),) = seen
-    left = (tmp_path / lock).with_name("1.part")
-    left.parent.mkdir()
-    left.write_text("half")
+    ((name,),) = seen
+    for number, made in enumerate([("pullstream.lock", "1.part"), ("pullstream.lock",), ()]):
+        left = tmp_path / f"{name[:-1]}{'fg'[name[-1] == 'f']}{number}"
+        left.mkdir(mode=0o700)
+        for inside in made:
+            (left / inside).write_text("half")
     written("a", ps.pipe(look, write))
-    assert seen[1] == [lock, "0.txt"]
+    assert len(seen[1]) == 2
+    assert seen[1][1] == "0.txt"
     assert content(tmp_path) == {"0.txt": b"a\n"}
+
+
+def test_of_runs_that_begin_at_once_one_goes_on(tmp_path):
+    """Each sees the others, or is seen by them."""
+    barrier = threading.Barrier(8)
+    done, busy = [], []
+
+    def work(number):
+        workshop = Workshop(Place(), Target.of("write_text", f"{tmp_path}/{{time}}.txt"), durable=False)
+        barrier.wait()
+        try:
+            workshop.open()
+        except files.FileBusyError:
+            busy.append(number)
+        else:
+            done.append(number)
+        barrier.wait()
+        workshop.close()
+
+    for _ in range(20):
+        done.clear()
+        busy.clear()
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(done) == 1
+        assert len(busy) == 7
+        assert list(tmp_path.iterdir()) == []
