@@ -7,6 +7,9 @@ loop in), and because every cycle strictly advances, each (spot, time) is visite
 it: counts never dip below zero, and the work ends. This is the algorithm of the verified model; `invariants` states
 what holds between any two steps.
 
+That cycles advance is checked when the graph is built, as far as the summaries tell. A step that says it does and then
+leaves a time where it is (half a day added to a date) shows here, and is refused.
+
 `BEGINNING` is the one time cycles do not advance. It passes every path, so in a strongly connected group it is
 everywhere or nowhere, and one number, how often it comes in from outside, decides.
 """
@@ -18,9 +21,10 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from timely.cycles import Order
+from timely.errors import CycleError, TimeDomainError
+from timely.graph import Graph
 from timely.mutable import MutableAntichain
-from timely.order import BEGINNING, has_sort_key, less_than
+from timely.order import BEGINNING, less_than
 from timely.plan import Spot
 from timely.summary import Summary
 
@@ -28,22 +32,29 @@ from timely.summary import Summary
 class CountingGroup:
     """The spots of a strongly connected component (or one very wide join), their counted arrivals and pending work."""
 
-    def __init__(self, spots: list[Spot], order: Order) -> None:
+    def __init__(self, spots: list[Spot], graph: Graph) -> None:
         self.spots = spots
         self.first = spots[0]
         self.arrivals: dict[int, MutableAntichain[Any]] = {spot.index: MutableAntichain() for spot in spots}
         self.pending: dict[tuple[int, Any], int] = {}
         self.beginnings = 0
         self._began = False
-        self._order = order
+        self._graph = graph
+        self._order = graph.order
         self._by_index = {spot.index: spot for spot in spots}
         self._heap: list[tuple[Any, int, int, Any]] = []
         self._sequence = count()
         self._sortable = True
-        self._inner: dict[int, list[tuple[Spot, Summary]]] = {}
+        self._inner: dict[int, list[tuple[Spot, Summary, bool]]] = {}
+        """The ways from each spot to others of the group, and whether the order of work relies on their advancing."""
+        ranks = self._order.ranks
         for spot in spots:
             spot.counting = self
-            self._inner[spot.index] = [feed for feed in spot.feeds if feed[0].index in self._by_index]
+            self._inner[spot.index] = [
+                (end, summary, not summary.advances or ranks[end.place] <= ranks[spot.place])
+                for end, summary in spot.feeds
+                if end.index in self._by_index
+            ]
 
     def add(self, spot: Spot, time: Any, delta: int) -> None:
         """Note a change of arrivals, to be worked off by `settle`."""
@@ -55,10 +66,12 @@ class CountingGroup:
             self.pending[key] += delta
             return
         self.pending[key] = delta
-        if self._sortable and not has_sort_key(time):
-            self._sortable = False
-        if self._sortable:
+        if not self._sortable:
+            return
+        try:
             heappush(self._heap, (self._order.key(spot.place, time), next(self._sequence), spot.index, time))
+        except TimeDomainError:
+            self._sortable = False
 
     def settle(self) -> list[Spot]:
         """Work off everything pending; the spots whose frontier may have changed."""
@@ -68,12 +81,15 @@ class CountingGroup:
             before = arrivals.elements
             if not arrivals.update(time, delta):
                 continue
-            touched[index] = self._by_index[index]
-            for end, summary in self._inner[index]:
+            spot = touched[index] = self._by_index[index]
+            for end, summary, relied_on in self._inner[index]:
                 for changed, sign in differences(before, arrivals.elements):
                     later = summary.results_in(changed)
-                    if later is not None:
-                        self.add(end, later, sign)
+                    if later is None:
+                        continue
+                    if relied_on and not self._comes_later(end, later, spot, changed):
+                        raise self._stuck(spot, changed, end, later)
+                    self.add(end, later, sign)
         if self._began != (self.beginnings > 0):
             self._began = not self._began
             return self.spots
@@ -82,6 +98,21 @@ class CountingGroup:
     def front(self, spot: Spot) -> tuple[Any, ...]:
         """The frontier at a spot of this group."""
         return (BEGINNING,) if self._began else self.arrivals[spot.index].elements
+
+    def _comes_later(self, end: Spot, later: Any, start: Spot, time: Any) -> bool:
+        """Is a visit of one spot later, in the order of work, than the visit of another that leads to it?"""
+        try:
+            return bool(self._order.key(end.place, later) > self._order.key(start.place, time))
+        except TimeDomainError:
+            return bool(later != time)
+
+    def _stuck(self, start: Spot, time: Any, end: Spot, later: Any) -> CycleError:
+        names = (self._graph.name(start.place), self._graph.name(end.place))
+        return CycleError(
+            f"a cycle through {names[0]} and {names[1]} does not strictly advance time: between the two, {time!r} "
+            f"becomes {later!r}; make the step of the cycle one that always advances such times",
+            names,
+        )
 
     def _in_order(self) -> Iterator[tuple[int, Any, int]]:
         pending = self.pending

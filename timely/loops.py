@@ -156,6 +156,8 @@ class LoopSummary(Summary):
         if time is BEGINNING:
             return time
         naiad = isinstance(time, NaiadTime)
+        if self.lexicographic and not naiad:
+            raise SummaryError(f"{self!r} is compared by Naiad's order, in which {time!r} is not: make it a NaiadTime")
         outer: Any = time.epoch if naiad else time.outer if isinstance(time, LoopTime) else time
         counters = time.counters if isinstance(time, LoopTime | NaiadTime) else ()
         if self.leaves > len(counters):
@@ -172,7 +174,7 @@ class LoopSummary(Summary):
 
     @override
     def merge(self, other: Summary) -> Summary | None:
-        if not isinstance(other, LoopSummary):
+        if not isinstance(other, LoopSummary) or type(other) is not type(self):
             return None
         kept = len(self.enters) - other.leaves
         if kept < 0:

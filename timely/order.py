@@ -160,8 +160,16 @@ def sort_key(time: Any) -> Any:
 
 
 def has_sort_key(time: object) -> bool:
-    """Can this time be sorted by `sort_key`?"""
-    return is_total(time) or isinstance(time, tuple | frozenset) or hasattr(time, "sort_key")
+    """Can this time, with all of its parts, be sorted by `sort_key`?
+
+    >>> has_sort_key((1, "a")), has_sort_key((1, object()))
+    (True, False)
+    """
+    try:
+        sort_key(time)
+    except TimeDomainError:
+        return False
+    return True
 
 
 def _key(time: Any) -> Any:

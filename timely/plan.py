@@ -150,7 +150,7 @@ def _connect(
         ways.setdefault(end, []).append(step.followed_by(summary))
     for end, summaries in ways.items():
         for summary in minimal(summaries):
-            if end == spot.place and summary.up == 0:
+            if end == spot.place and summary.advances:
                 continue  # back where it was and later: never minimal
             spot.feeds.append((by_place[end], summary))
             by_place[end].sources.append((spot, _or_none(summary)))

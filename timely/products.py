@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, final
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any, Final, final
 
 import attrs
 from typing_extensions import override
 
 from timely.errors import SummaryError, TimeDomainError
 from timely.order import BEGINNING, is_total, less_equal, sort_key
-from timely.summary import Delay, Identity, Summary
+from timely.summary import Delay, Identity, Path, Summary
 
 
 class _Parts:
@@ -134,7 +136,13 @@ class Componentwise(Summary):
     def __attrs_post_init__(self) -> None:
         if any(part.up or part.down for part in self.parts):
             raise SummaryError("the parts of a product stay in their loop context: enter and leave act on whole times")
-        object.__setattr__(self, "strict", any(part.strict for part in self.parts))
+        strict = any(part.strict for part in self.parts) and not self.converts
+        object.__setattr__(self, "strict", strict)
+
+    @property
+    @override
+    def converts(self) -> bool:
+        return any(part.converts for part in self.parts)
 
     @override
     def results_in(self, time: Any) -> Any:
@@ -142,10 +150,27 @@ class Componentwise(Summary):
             return time
         if not isinstance(time, _Parts) or len(time.parts) != len(self.parts):
             raise SummaryError(f"{self!r} fits a time of {len(self.parts)} parts, not {time!r}")
-        if isinstance(time, Lexicographic) and not all(_keeps_apart(part) for part in self.parts[:-1]):
-            raise SummaryError("before the last part of a lexicographic time only delays are monotone")
+        if isinstance(time, Lexicographic):
+            self._check_lexicographic(time)
         parts = [part.results_in(value) for part, value in zip(self.parts, time.parts, strict=True)]
-        return None if None in parts else type(time)(*parts)
+        if None not in parts:
+            return type(time)(*parts)
+        if isinstance(time, Lexicographic) and None in parts[1:]:
+            raise SummaryError(
+                f"{self!r} stops {time!r} for the sake of a part behind the first, and lets later times pass: of a "
+                "lexicographic time only the first part may have a limit"
+            )
+        return None
+
+    def _check_lexicographic(self, time: Lexicographic) -> None:
+        """Refuse what may make one time of two: behind that the later parts could go back."""
+        for part, value in zip(self.parts[:-1], time.parts, strict=False):
+            if not _keeps_apart(part, value):
+                raise SummaryError(
+                    f"{part!r} may make one time of two, such as {value!r}, and the parts of a lexicographic time "
+                    "behind it could then go back: before its last part only delays are monotone, and only of whole "
+                    "numbers, fractions, dates and datetimes, whose sums are exact"
+                )
 
     @override
     def merge(self, other: Summary) -> Summary | None:
@@ -162,5 +187,19 @@ class Componentwise(Summary):
         return Summary.less_equal(self, other)
 
 
-def _keeps_apart(part: Summary) -> bool:
-    return isinstance(part, Identity) or (isinstance(part, Delay) and part.limit is None)
+_EXACT: Final[dict[type, frozenset[type]]] = {
+    int: frozenset({int, Fraction}),
+    Fraction: frozenset({int, Fraction}),
+    timedelta: frozenset({date, datetime, timedelta}),
+}
+"""The types of steps that can be added to times of some types without rounding two of them to one."""
+
+
+def _keeps_apart(part: Summary, time: Any) -> bool:
+    """Is it known that times different from this one come out different?"""
+    if isinstance(part, Path):
+        return all(_keeps_apart(step, time) for step in part.steps)
+    if isinstance(part, Delay):
+        step: object = part.step
+        return not part.strict or time is BEGINNING or type(time) in _EXACT.get(type(step), frozenset())
+    return isinstance(part, Identity)

@@ -7,8 +7,12 @@ take it (an overflow: never wrapped, never clamped). Three promises make progres
 - *advancing*: no time comes out earlier than it went in (leaving a loop forgets a coordinate, which is not going back);
 - `BEGINNING` stays `BEGINNING`, whatever the path.
 
-Summaries compose (`followed_by`) and are compared: `p <= q` when `p` never gives a later time than `q`. "Cannot tell"
-counts as not `<=`: a set of minimal summaries then keeps both, which is never wrong, only longer.
+Summaries compose (`followed_by`): the whole gives exactly the time that its steps give one after the other. Steps have
+a shorter form together only where that holds for every time: two loop counters add up, two delays do not, because
+`t + (a + b)` is not `t + a + b` for floats, nor for parts of a day added to a date.
+
+They are compared: `p <= q` when `p` never gives a later time than `q`. "Cannot tell" counts as not `<=`: a set of
+minimal summaries then keeps both, which is never wrong, only longer.
 
 A summary says three things about its shape, from which graphs are checked for cycles that do not advance: `up` (how
 many loop contexts the path leaves on its way), `down` (how many it then enters), and `strict` (whether in the
@@ -66,8 +70,7 @@ class Summary(ABC):
         """The summary of this path and then `other`."""
         if isinstance(other, Identity):
             return self
-        merged = self.merge(other)
-        return Path.of(self, other) if merged is None else merged
+        return Path.of(self, other)
 
     def merge(self, other: Summary) -> Summary | None:
         """A common form of this path and then `other`, where there is one; neither is the identity."""
@@ -76,8 +79,11 @@ class Summary(ABC):
 
     @property
     def advances(self) -> bool:
-        """Is it known that no time comes out earlier than it went in? Leaving a loop may forget a coordinate."""
-        return self.up == 0
+        """Is it known that no time comes out earlier than it went in?
+
+        Leaving a loop may forget a coordinate, and of what leads to another domain nothing is known.
+        """
+        return self.up == 0 and not self.converts
 
     def split(self) -> Iterator[Summary]:
         """The steps this summary consists of."""
@@ -85,7 +91,7 @@ class Summary(ABC):
 
     def less_equal(self, other: Summary) -> bool:
         """Is the time that comes out here, for every time in, never later than through `other`?"""
-        return self == other
+        return Path.below(self, other)
 
     def __le__(self, other: Summary) -> bool:
         return self.less_equal(other)
@@ -110,27 +116,37 @@ class Identity(Summary):
 
     @override
     def less_equal(self, other: Summary) -> bool:
-        return other.advances
+        return other.advances and other.up == other.down
 
 
 IDENTITY: Final = Identity()
 
 
+def _typed(value: object) -> tuple[type, object]:
+    """What a step is compared by: 1 and 1.0 are equal, and added to a large integer they differ."""
+    return type(value), value
+
+
 @final
 @attrs.frozen(order=False)
 class Delay(Summary):
-    """Add a fixed step to the time: `t + step`, or nothing once that passes `limit`.
+    """Add a fixed step to the time: `t + step`, or nothing once that passes `limit` or cannot be expressed.
 
-    Works for whatever can be added and compared: integers, fractions, dates with a `timedelta`.
+    Works for whatever can be added and compared: integers, fractions, dates with a `timedelta`. It is as exact as this
+    addition, so delays in a row stay several: added up, they could give another time than one after the other. Equal
+    times must have equal sums: integers that a float cannot hold do not belong among floats.
 
     >>> Delay(2).results_in(3), Delay(100, limit=255).results_in(200)
     (5, None)
-    >>> Delay(2).followed_by(Delay(3))
-    Delay(step=5, limit=None)
+    >>> Delay(0.1).followed_by(Delay(0.7)).results_in(9.7) == 9.7 + 0.1 + 0.7 != 9.7 + (0.1 + 0.7)
+    True
+
+    `strict` says that the step is more than nothing. Where a sum is rounded a time may stay all the same (half a day
+    after a date is that date): a cycle that relies on it is refused by the tracker when it does.
     """
 
-    step: Any = attrs.field()
-    limit: Any = None
+    step: Any = attrs.field(eq=_typed)  # pyright: ignore[reportUnknownVariableType]
+    limit: Any = attrs.field(default=None, eq=_typed)  # pyright: ignore[reportUnknownVariableType]
     strict: bool = attrs.field(init=False, repr=False, eq=False)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __attrs_post_init__(self) -> None:
@@ -149,39 +165,37 @@ class Delay(Summary):
     def results_in(self, time: Any) -> Any:
         if time is BEGINNING:
             return time
-        try:
-            later = time + self.step
-        except OverflowError:
-            return None
-        except TypeError as error:
-            raise SummaryError(f"cannot add the step {self.step!r} to the time {time!r}") from error
+        later = time
+        if self.strict:  # adding nothing could round as well
+            try:
+                later = time + self.step
+            except OverflowError:
+                return None
+            except TypeError as error:
+                raise SummaryError(f"cannot add the step {self.step!r} to the time {time!r}") from error
+            if not less_equal(time, later):
+                raise SummaryError(
+                    f"the time {time!r} and the step {self.step!r} add up to {later!r}, which is earlier: the sum is "
+                    "rounded; use a type of times that holds it exactly"
+                )
         return later if self.limit is None or later <= self.limit else None
 
     @override
-    def merge(self, other: Summary) -> Summary | None:
-        if isinstance(other, Delay) and type(other.step) is type(self.step):
-            passing = None if self.limit is None else self.limit + other.step
-            return Delay(self.step + other.step, _least(passing, other.limit))
-        return None
-
-    @override
     def less_equal(self, other: Summary) -> bool:
-        if isinstance(other, Delay) and type(other.step) is type(self.step):
-            return bool(self.step <= other.step) and self._passes_all_of(other)
         if isinstance(other, Identity):
             return not self.strict and self.limit is None
-        return Summary.less_equal(self, other) or Path.below(self, other)
+        return Path.below(self, other)
 
-    def _passes_all_of(self, other: Delay) -> bool:
-        if self.limit is None:
-            return True
-        return other.limit is not None and bool(other.limit - other.step <= self.limit - self.step)
+    def never_later(self, other: Delay) -> bool:
+        """Does the sum here come no later, and pass the limit whenever that of `other` does?
 
-
-def _least(a: Any, b: Any) -> Any:
-    if a is None or b is None:
-        return b if a is None else a
-    return min(a, b)
+        Steps are compared, and limits, but never sums of the two, which may be rounded.
+        """
+        if type(self.step) is not type(other.step) or not self.step <= other.step:
+            return False
+        if self.limit is None or other.limit is None:
+            return self.limit is None
+        return type(self.limit) is type(other.limit) and bool(other.limit <= self.limit)
 
 
 @final
@@ -219,10 +233,6 @@ class MapTime(Summary):
             raise SummaryError(f"{self.function!r} is declared strict but leaves the time {time!r} where it is")
         return later
 
-    @override
-    def less_equal(self, other: Summary) -> bool:
-        return Summary.less_equal(self, other) or Path.below(self, other)
-
 
 @final
 @attrs.frozen(order=False)
@@ -235,19 +245,24 @@ class Path(Summary):
     def of(cls, *parts: Summary) -> Summary:
         """Compose, joining neighbours that have a common form.
 
-        >>> Path.of(Delay(1), IDENTITY, Delay(2))
-        Delay(step=3, limit=None)
+        >>> from timely import ENTER, LEAVE
+        >>> Path.of(ENTER, IDENTITY, LEAVE, Delay(2))
+        Delay(step=2, limit=None)
         """
         steps: list[Summary] = []
         for part in parts:
-            for step in part.steps if isinstance(part, Path) else (part,):
-                if isinstance(step, Identity):
-                    continue
-                merged = steps[-1].merge(step) if steps else None
+            further = part.steps if isinstance(part, Path) else () if isinstance(part, Identity) else (part,)
+            # Within a part no neighbours can be joined, so only where two parts meet is there anything to do.
+            start = 0
+            while steps and start < len(further):
+                merged = steps[-1].merge(further[start])
                 if merged is None:
-                    steps.append(step)
-                else:
-                    steps[-1:] = [] if isinstance(merged, Identity) else [merged]
+                    break
+                start += 1
+                steps.pop()
+                if not isinstance(merged, Identity):
+                    steps.append(merged)
+            steps += further[start:]
         return IDENTITY if not steps else steps[0] if len(steps) == 1 else cls(tuple(steps))
 
     @override
@@ -273,6 +288,11 @@ class Path(Summary):
     def strict(self) -> bool:
         return self._shape()[2]
 
+    @property
+    @override
+    def converts(self) -> bool:
+        return any(step.converts for step in self.steps)
+
     def _shape(self) -> tuple[int, int, bool]:
         height = top = 0
         strict = False
@@ -283,18 +303,14 @@ class Path(Summary):
             elif apex == top:
                 strict = strict or step.strict
             height = apex - step.down
-        return top, top - height, strict
-
-    @override
-    def less_equal(self, other: Summary) -> bool:
-        return self == other or Path.below(self, other)
+        return top, top - height, strict and not self.converts
 
     @staticmethod
     def below(small: Summary, large: Summary) -> bool:
-        """Is `small` the path `large` with some detours left out?
+        """Is `small` the path `large` with some detours left out, and some delays shorter?
 
         A detour (a stretch that ends in the loop context it began in, without leaving it) only ever advances times, so
-        leaving it out of a chain of monotone steps never gives a later time.
+        leaving it out of a chain of monotone steps never gives a later time. Nor does a step that is never later.
         """
         return _contained(tuple(_letters(small)), tuple(_letters(large)))
 
@@ -313,7 +329,7 @@ def _contained(small: tuple[Summary, ...], large: tuple[Summary, ...]) -> bool:
     matched: list[set[int]] = [{0}] + [set() for _ in large]  # how much of `small`, by how much of `large`
     for start, step in enumerate(large):
         here = matched[start]
-        matched[start + 1].update(n + 1 for n in here if n < len(small) and small[n] == step)
+        matched[start + 1].update(n + 1 for n in here if n < len(small) and _step_below(small[n], step))
         height = 0
         for end in range(start, len(large)):
             height -= large[end].up
@@ -324,3 +340,7 @@ def _contained(small: tuple[Summary, ...], large: tuple[Summary, ...]) -> bool:
                 matched[end + 1] |= here
                 break
     return len(small) in matched[-1]
+
+
+def _step_below(small: Summary, large: Summary) -> bool:
+    return small == large or (isinstance(small, Delay) and isinstance(large, Delay) and small.never_later(large))

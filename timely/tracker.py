@@ -277,7 +277,7 @@ class Tracker:
         plan = self._plan = make_plan(self.graph, self._observed)
         self._spots = {spot.place: spot for spot in plan.spots if spot.observed}
         for spots in plan.groups:
-            CountingGroup(spots, self.graph.order)
+            CountingGroup(spots, self.graph)
         for spot in plan.spots:
             spot.link()
         for place, here in enumerate(self._counts):

@@ -88,13 +88,19 @@ class _Delaying(Kernel[Any]):
     trusted: ClassVar[bool] = True
 
     def __init__(self, step: Any) -> None:
+        self._step = step
         self._delay = Delay(step)
         self.summaries = (self._delay,)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         batch = await self.upstream.ask(limit)
-        return DONE if batch is DONE else Batch(self._delay.results_in(batch.time), batch.values)
+        if batch is DONE:
+            return DONE
+        later = self._delay.results_in(batch.time)
+        if later is None:
+            raise SummaryError(f"{self.seat}: the time {batch.time!r} has none that is {self._step!r} later")
+        return Batch(later, batch.values)
 
     @override
     def acknowledged(self) -> None:
@@ -108,7 +114,11 @@ def delay(step: Any) -> Transformer[A, A]:
     >>> ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), ps.delay(10), ps.collect(timed=True)))
     [(11, 1), (12, 2)]
 
-    It is a delay in logical time, and makes nobody wait.
+    It is a delay in logical time, and makes nobody wait. Times are added as Python adds them: delays in a row give what
+    they give one after the other, also where sums are rounded (floats), and half a day after a date is that date.
+
+    Raises:
+        SummaryError: the step cannot be added to a time, or there is no time so late.
     """
     try:
         Delay(step)

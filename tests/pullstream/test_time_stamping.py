@@ -300,3 +300,45 @@ def test_a_lateness_of_another_kind_is_told():
     told = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Give numbers, or dates and a timedelta"
     with pytest.raises(TypeError, match=told):
         ps.run(pipeline)
+
+
+NOON = dt.timedelta(hours=12)
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    ("time", "step", "again"),
+    [
+        (9.7, 0.1, 0.7),
+        (dt.date(2013, 1, 1), NOON, NOON),
+        (dt.datetime(2013, 1, 1, tzinfo=dt.UTC), NOON, NOON),
+        (2, 3, 4),
+    ],
+)
+async def test_delays_in_a_row_give_what_they_give_one_after_the_other(time, step, again, limit, autojump_clock):
+    """What is complete below is what the values' own times say, also where the two steps add up to something else."""
+    pushed = ps.pushable(10)
+    module = ps.pipe(ps.delay(step), ps.delay(again), ps.count_by_key(lambda _: "n"))
+    async with ps.pipe(pushed, module, ps.collect(timed=True)).open(limit=limit) as running:
+        for n in range(3):
+            await pushed.push(n, time=time)
+            await trio.sleep(1)
+        pushed.end()
+        assert await running.result() == [(time + step + again, ("n", 3))]
+
+
+@pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.restamp(lambda n: n // 30)])
+async def test_a_branch_that_goes_back_in_time_holds_its_times_beside_one_that_does_not(others, autojump_clock):
+    """Minutes of seconds on one branch of a fork: they complete when the seconds do, not with the other branch."""
+    seconds = moving(*(step for n in (60, 61, 62) for step in (ps.Batch(n, [n]), 1)))
+    minutes = ps.fork(ps.restamp(lambda second: second // 60), others)
+    counts = ps.pipe(seconds, minutes, ps.count_by_key(lambda _: "n"), ps.collect(timed=True))
+    async with counts.open() as running:
+        assert (1, ("n", 3)) in await running.result()
+
+
+def test_a_delay_past_the_last_time_is_refused():
+    """There is no such date, so the value has no time."""
+    days = ps.values([1], time=lambda _: dt.date.max)
+    with pytest.raises(ValueError, match=r"delay.*9999.*has none that is .* later"):
+        ps.run(ps.pipe(days, ps.delay(dt.timedelta(1)), ps.collect()))

@@ -1,0 +1,286 @@
+"""Every kind of summary on every kind of time: a path gives what its steps give, and comparing promises no more."""
+
+# ruff: noqa: SIM300, DTZ001, DTZ901 - comparisons are the subject, in every direction; and naive times, too
+
+import itertools
+import math
+import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from timely import (
+    BEGINNING,
+    ENTER,
+    FEEDBACK,
+    IDENTITY,
+    LEAVE,
+    CallBody,
+    CallTime,
+    CycleError,
+    Delay,
+    GraphBuilder,
+    Lexicographic,
+    LoopSummary,
+    LoopTime,
+    MapTime,
+    NaiadSummary,
+    NaiadTime,
+    Product,
+    Source,
+    SummaryError,
+    Target,
+    TimeDomainError,
+    Tracker,
+    less_equal,
+)
+from timely.products import Componentwise
+from timely.summary import Path
+
+HOURS, DAY, DAYS = timedelta(hours=12), timedelta(days=1), timedelta(days=1, hours=18)
+FLOATS = [0.0, 0.1, 0.3, 9.7, 1.0, 4.0000000000000009, 2.0**53, 1e16, 1e300, 1.7e308, -0.1, -2.5]
+INTS = [0, 1, 2, 5, -3, 2**53 + 1, 2**54, 10**30]
+SMALL = [0, 1, 5, -3, 2**40, 0.1, 9.7, 4.0000000000000009, -2.5]
+FRACTIONS = [Fraction(1, 3), Fraction(-5, 7), Fraction(10**20, 3)]
+DECIMALS = [Decimal("0.1"), Decimal("9.7"), Decimal("1." + "0" * 30 + "1"), Decimal("1E+40"), Decimal(-3)]
+DATES = [date(2013, 1, 1), date(2013, 1, 2), date.max, date.max - DAY, date.min]
+DATETIMES = [datetime(2013, 1, 1), datetime(2013, 1, 1, 12), datetime.max, datetime.max - HOURS]
+AWARE = [moment.replace(tzinfo=UTC) for moment in DATETIMES]
+TIMEDELTAS = [timedelta(), HOURS, DAY, timedelta.max]
+BODY = CallBody([("in", "c"), ("c", "out"), ("in", "out")], calls={"c"})
+CALLS = [CallTime(BODY, "in", stack) for stack in ((), ("c",), ("c", "c"))]
+SETS = [frozenset(text) for text in ("", "a", "b", "ab")]
+
+WHOLE = [0, 1, 2, 3, 2**53 + 1]
+ROUNDED = [0.0, 1, 2, 0.1, 0.7, 1.0, 1e-9, 1e16]
+DURATIONS = [timedelta(), HOURS, DAY, DAYS, timedelta(microseconds=1), timedelta(days=400)]
+
+
+def _delays(steps, limits):
+    return [Delay(step) for step in steps] + [Delay(step, limit) for step in steps[1:5] for limit in limits]
+
+
+FUNCTIONS = [
+    IDENTITY,
+    MapTime(lambda t: max(t, 7)),
+    MapTime(math.ceil, converts=True),
+    MapTime(lambda t: t // 2, converts=True),
+]
+CALENDAR = [
+    IDENTITY,
+    *_delays(DURATIONS, [date.max, date(2013, 1, 2)]),
+    MapTime(lambda t: t.replace(day=28) if t.day < 28 else t),
+    MapTime(lambda t: t.replace(day=1), converts=True),
+]
+CLOCK = [IDENTITY, *_delays(DURATIONS, [datetime.max, datetime(2013, 1, 2)]), MapTime(lambda t: t, strict=False)]
+PARTS = [Delay(1), Delay(0.1), Delay(0.7), IDENTITY, Delay(1, limit=3), MapTime(lambda t: max(t, 4))]
+PAIRS = [IDENTITY, *(Componentwise((a, b)) for a, b in itertools.product(PARTS, PARTS))]
+WORDS = ["e", "i", "f", "ef", "if", "ei", "efi", "eif", "ff"]
+
+DOMAINS = {
+    "integers": (INTS, [*FUNCTIONS, *_delays(WHOLE, [5, 6, 9])]),
+    "floats": (FLOATS, [*FUNCTIONS, *_delays(ROUNDED, [5, 1.0, 1.6, 10.4, 1e16])]),
+    "integers and floats": (SMALL, [*FUNCTIONS, *_delays(ROUNDED[:-1], [5, 1.0, 9])]),
+    "fractions": ([*INTS, *FRACTIONS], [*FUNCTIONS, *_delays([*WHOLE, Fraction(1, 3)], [5, 6, 9])]),
+    "decimals": (DECIMALS, [*FUNCTIONS, *_delays([0, 1, Decimal("0.7"), Decimal("1e-35")], [5, Decimal("10.4")])]),
+    "dates": (DATES, CALENDAR),
+    "datetimes": (DATETIMES, CLOCK),
+    "aware datetimes": (AWARE, [IDENTITY, *_delays(DURATIONS, [])]),
+    "durations": (TIMEDELTAS, [IDENTITY, *_delays(DURATIONS, [DAY])]),
+    "products": ([Product(a, b) for a in (0, 1, 9.7) for b in (0, 2, 9.7, 10**30)], PAIRS),
+    "lexicographic": ([Lexicographic(a, b) for a in (0, 1, 3, 4) for b in (0, 3, 4)], PAIRS),
+    "lexicographic floats": ([Lexicographic(a, b) for a in (1.0, 1 + 2**-52, 9.7) for b in (0, 5)], PAIRS),
+    "loops": (
+        [LoopTime(5, (a, b)) for a in (0, 2) for b in (0, 3)] + [LoopTime(2, (1, 0))],
+        [IDENTITY, *map(LoopSummary.word, WORDS), MapTime(lambda t: t, strict=False)],
+    ),
+    "one loop": ([3, LoopTime(3, (0,)), LoopTime(3, (4,))], [IDENTITY, ENTER, LEAVE, FEEDBACK, Delay(1)]),
+    "naiad": (
+        [NaiadTime(5, (a, b)) for a in (0, 2) for b in (0, 3)],
+        [IDENTITY, *map(NaiadSummary.word, WORDS), *map(LoopSummary.word, WORDS)],
+    ),
+    "product order, naiad's summaries": (
+        [LoopTime(5, (a, b)) for a in (0, 2) for b in (0, 3)],
+        [*map(NaiadSummary.word, WORDS), *map(LoopSummary.word, WORDS)],
+    ),
+    "calls": (
+        CALLS,
+        [IDENTITY, MapTime(lambda t: CallTime(BODY, "in", (*t.stack, "c"))), MapTime(lambda t: t)],
+    ),
+    "sets": (SETS, [IDENTITY, MapTime(lambda t: t | {"a"}), MapTime(lambda t: t | {"b"}), MapTime(len, converts=True)]),
+    "strings": (["", "a", "b"], [IDENTITY, MapTime(lambda t: max(t, "b")), MapTime(len, converts=True)]),
+}
+REFUSED = "refused"
+NEVER = "never"
+
+
+def outcome(summary, time):
+    """The time that comes out, that none does, or that it is refused."""
+    try:
+        later = summary.results_in(time)
+    except SummaryError:
+        return REFUSED
+    except (TypeError, AttributeError, ArithmeticError):
+        return REFUSED  # the function given does not fit such times
+    return NEVER if later is None else later
+
+
+def in_turn(summaries, time):
+    for summary in summaries:
+        time = outcome(summary, time)
+        if time in (REFUSED, NEVER):
+            return time
+    return time
+
+
+def below(early, late):
+    """Is one outcome at or before another? One that never comes is the latest."""
+    return late == NEVER or (early != NEVER and less_equal(early, late))
+
+
+@pytest.mark.parametrize("domain", [domain for domain in DOMAINS if domain != "product order, naiad's summaries"])
+def test_a_path_gives_what_its_steps_give_in_turn(domain):
+    """For chains of up to four steps and every time: the same time, none in either way, or a refusal.
+
+    (Naiad's summaries refuse times in the product order, which entering and leaving, joined to nothing, cannot.)
+    """
+    times, summaries = DOMAINS[domain]
+    rng = random.Random(1)
+    chains = [(a, b) for a in summaries for b in summaries]
+    chains += [tuple(rng.choices(summaries, k=rng.randrange(3, 5))) for _ in range(400)]
+    compared = 0
+    for chain in chains:
+        cut = rng.randrange(1, len(chain))
+        whole = chain[0]
+        for step in chain[1:]:
+            whole = whole.followed_by(step)
+        halves = Path.of(*chain[:cut]).followed_by(Path.of(*chain[cut:]))
+        for time in [*times, BEGINNING]:
+            expected = in_turn(chain, time)
+            found = outcome(whole, time)
+            assert found in (expected, REFUSED), (chain, time)
+            assert type(found) is type(expected) or found == REFUSED
+            assert outcome(halves, time) == found
+            compared += found != REFUSED
+    assert compared > len(chains)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_comparing_promises_no_more_than_is_so(domain):
+    """Where one summary, or path of two, is said to be at or below another, no time comes out later there."""
+    times, summaries = DOMAINS[domain]
+    rng = random.Random(2)
+    paths = list(summaries) + [a.followed_by(b) for a, b in (rng.choices(summaries, k=2) for _ in range(120))]
+    claims = 0
+    for p, q in itertools.product(paths, paths):
+        if not p <= q:
+            continue
+        for time in times:
+            early, late = outcome(p, time), outcome(q, time)
+            if REFUSED in (early, late):
+                continue
+            try:
+                assert below(early, late), (p, q, time, early, late)
+            except TimeDomainError:
+                raise AssertionError((p, q, time, early, late)) from None
+            claims += p is not q
+    assert claims > len(paths)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_paths_are_monotone_and_go_back_only_where_they_say_so(domain):
+    """A later time in never gives an earlier one out; what advances never goes back; what passes lets earlier pass."""
+    times, summaries = DOMAINS[domain]
+    rng = random.Random(3)
+    for path in [*summaries, *(Path.of(*rng.choices(summaries, k=3)) for _ in range(150))]:
+        outcomes = [(time, outcome(path, time)) for time in times]
+        for (a, out_a), (b, out_b) in itertools.product(outcomes, outcomes):
+            if REFUSED in (out_a, out_b) or type(a) is not type(b) or not _comparable(a, b):
+                continue
+            assert not a <= b or below(out_a, out_b), (path, a, b)
+            if path.advances and path.up == path.down and out_a != NEVER:
+                assert less_equal(a, out_a), (path, a)
+
+
+def _comparable(a, b):
+    try:
+        return less_equal(a, b) or less_equal(b, a)
+    except TimeDomainError:
+        return False
+
+
+def test_delays_in_a_row_are_not_added_up():
+    """Steps of floats, and parts of days on dates, would give another time as one."""
+    floats = Delay(0.1).followed_by(Delay(0.7))
+    assert floats.results_in(9.7) == 9.7 + 0.1 + 0.7 != 9.7 + (0.1 + 0.7)
+    halves = Delay(HOURS).followed_by(Delay(HOURS))
+    assert halves.results_in(date(2013, 1, 1)) == date(2013, 1, 1)
+    assert halves.results_in(datetime(2013, 1, 1)) == datetime(2013, 1, 2)
+
+
+def test_delays_with_limits_in_a_row_cannot_be_taken_past_the_end_of_time():
+    """Two days after the last but one there is no date: nothing comes out, and nothing is raised."""
+    both = Delay(DAY, limit=date.max).followed_by(Delay(DAY, limit=date.max))
+    assert both.results_in(date.max - DAY) is None
+    assert both.results_in(date.max - 2 * DAY) == date.max
+
+
+def test_delays_are_compared_by_steps_and_limits_and_never_by_sums():
+    """A shorter step with as late a limit is below; where only a rounded sum could tell, nothing is said."""
+    assert Delay(1) <= Delay(2)
+    assert Delay(1).followed_by(Delay(2)) <= Delay(2).followed_by(Delay(2))
+    assert Delay(1, limit=6) <= Delay(2, limit=5)
+    assert not Delay(1, limit=5) <= Delay(5, limit=9)
+    assert Delay(1) != Delay(1.0)
+    assert not Delay(1) <= Delay(1.0)
+
+
+def test_a_rounded_sum_is_never_taken_for_an_earlier_time():
+    """An integer too large for a float would go back: that is refused with what to do."""
+    with pytest.raises(SummaryError, match="exactly"):
+        Delay(0.5).results_in(2**53 + 1)
+    assert Delay(0.0).results_in(2**53 + 1) == 2**53 + 1
+
+
+def cycle(step, *, observe):
+    """Two nodes that feed each other, one of them by a step, and a tracker that observes both."""
+    builder = GraphBuilder()
+    builder.add_node("merge", 2, 1)
+    builder.add_node("later", 1, 1, {(0, 0): step})
+    builder.add_node("source", 0, 1)
+    builder.add_edge(Source(2), Target(0, 0))
+    builder.add_edge(Source(0), Target(1))
+    builder.add_edge(Source(1), Target(0, 1))
+    graph = builder.build()
+    tracker = Tracker(graph, debug=True)
+    for location in observe:
+        tracker.observe(graph.place(location))
+    return graph, tracker
+
+
+def test_half_a_day_is_no_advance_among_dates():
+    """A cycle whose delay leaves dates where they are is refused when that shows; among datetimes it is sound."""
+    for begin, refused in ((date(2013, 1, 1), True), (datetime(2013, 1, 1), False)):
+        graph, tracker = cycle(Delay(HOURS), observe=[Target(0, 1), Target(1)])
+        start = graph.place(Source(2))
+        tracker.update(start, begin, 1)
+        if refused:
+            with pytest.raises(CycleError, match=r"later, input.*does not strictly advance time"):
+                tracker.propagate()
+            continue
+        tracker.propagate()
+        assert tracker.frontier(graph.place(Target(0, 1))).elements == (begin + HOURS,)
+        tracker.update(start, begin, -1)
+        tracker.propagate()
+        assert not tracker.frontier(graph.place(Target(0, 1))).elements
+
+
+def test_a_step_to_another_domain_is_no_advance():
+    """It may lead back within the same one: it is above no other path, and advances nothing."""
+    back = MapTime(lambda t: t // 60, converts=True)
+    assert not IDENTITY <= back
+    assert not IDENTITY <= Delay(1).followed_by(back)
+    assert not Delay(1).followed_by(back).strict
+    assert not Componentwise((back, Delay(1))).strict
