@@ -47,6 +47,7 @@ from pullstream.errors import (
     WorkerDied,
 )
 from pullstream.failures import Failed
+from pullstream.journal.store import Journal
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.run import Beside, Running, run
@@ -129,6 +130,7 @@ __all__ = [
     "Failed",
     "Fold",
     "Hold",
+    "Journal",
     "JournalError",
     "Kernel",
     "Lending",

@@ -17,6 +17,7 @@ from pullstream.errors import CompositionError, ReuseError
 
 if TYPE_CHECKING:
     from pullstream.checker.pipeline import Check
+    from pullstream.journal.store import Journal
     from pullstream.run import Beside, Running
 
 T = TypeVar("T")
@@ -209,7 +210,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         release_timeout: float = 5.0,
         check: "Check" = False,
         beside: "Beside | None" = None,
-        journal: "str | PathLike[str] | None" = None,
+        journal: "str | PathLike[str] | Journal | None" = None,
     ) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
@@ -229,8 +230,12 @@ class Pipeline(Blueprint, Generic[R_co]):
         that has come to its end does nothing again, and gives its result again, unless the files that it read have
         changed, which is refused. Nobody looks at what sinks have done: an output file that somebody deletes is not
         written again, unless the journal goes with it. What has no times is all at one, and begins anew until all of it
-        is done. Times, and what modules keep beyond them, are pickled (the file is trusted as the program is). One run
-        at a time has a journal.
+        is done. One run at a time has a journal.
+
+        Times, and what modules keep beyond them, are pickled, and reading pickles runs what they say: a journal is as
+        trusted as the program. It is made for its owner alone (mode 0600), and is read only if it belongs to who runs,
+        is no link, and nobody else may write to it; each of its records is checked before anything is taken from it.
+        One that has been where others could write is to be opened only if it was written with a secret, see `Journal`.
 
         >>> import trio, pullstream as ps
         >>> async def main():

@@ -30,6 +30,7 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.journal.keeper import Keeper
+from pullstream.journal.store import Journal
 
 R = TypeVar("R")
 
@@ -48,7 +49,7 @@ class Running(Generic[R]):
         release_timeout: float,
         check: Check = False,
         beside: Beside | None = None,
-        journal: "str | PathLike[str] | None" = None,
+        journal: "str | PathLike[str] | Journal | None" = None,
     ) -> None:
         if beside is not None:
             _beside_argument(beside)
@@ -408,7 +409,7 @@ def run(
     release_timeout: float = 5.0,
     check: Check = False,
     beside: Beside | None = None,
-    journal: "str | PathLike[str] | None" = None,
+    journal: "str | PathLike[str] | Journal | None" = None,
 ) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 

@@ -100,7 +100,7 @@ def job(killed_after: str = "") -> None:
         (prices,) = [row.values_in for row in running.counters() if row.module == "map_async"]
         print(f"  has asked for {prices} prices")
 
-    ps.run(takings(asked), journal="journal.sqlite", beside=looks_on)
+    ps.run(takings(asked), journal="night.journal", beside=looks_on)
 
 
 def start(killed_after: str = "") -> "subprocess.Popen[bytes]":
@@ -140,7 +140,7 @@ def a_file_a_day() -> None:
 def killed() -> None:
     """2. Killed, and started again.
 
-    The same job in a process of its own, and with a journal: `run(..., journal="journal.sqlite")`, see `job`. On
+    The same job in a process of its own, and with a journal: `run(..., journal="night.journal")`, see `job`. On
     Wednesday it is killed by SIGKILL, which no program sees coming. Two days are there, and no trace of a third. Then
     the same command again. It goes on at Wednesday; and what comes is, to the byte, what an undisturbed run gives,
     though nobody asks a second time what was sold on Monday and on Tuesday. What the sums were then, the journal knew.
@@ -215,7 +215,7 @@ def state() -> None:
     with tea_house():
         for _ in range(2):
             try:
-                ps.run(job, journal="journal.sqlite")
+                ps.run(job, journal="night.journal")
             except RuntimeError as error:
                 print(f"failed: {error}")
     # | 1 ['12 is a record']
@@ -237,17 +237,17 @@ def refused() -> None:
         await running.abort()
 
     async def two_at_once() -> None:
-        async with takings().open(journal="journal.sqlite"), takings().open(journal="journal.sqlite"):
+        async with takings().open(journal="night.journal"), takings().open(journal="night.journal"):
             pass
 
     def amended() -> None:
         Path("receipts/2026-03-02.csv").write_text("item,count\ntea,99\n")
-        ps.run(takings(asked), journal="journal.sqlite")
+        ps.run(takings(asked), journal="night.journal")
 
     with tea_house() as folder:
         with suppress(ps.Abandoned):
-            ps.run(takings(asked), journal="journal.sqlite", beside=until_tuesday)
-        for attempt in (lambda: ps.run(takings(), journal="journal.sqlite"), amended):
+            ps.run(takings(asked), journal="night.journal", beside=until_tuesday)
+        for attempt in (lambda: ps.run(takings(), journal="night.journal"), amended):
             try:
                 attempt()
             except ps.JournalError as error:
@@ -257,12 +257,12 @@ def refused() -> None:
             trio.run(two_at_once)
         except ps.JournalError as error:
             say(error)
-    # | the journal journal.sqlite belongs to another pipeline: module 2 was map_async(asked, 1, ordered=True), and
+    # | the journal night.journal belongs to another pipeline: module 2 was map_async(asked, 1, ordered=True), and
     # |   is map_async(known, 1, ordered=True). Run the one it belongs to, or begin anew with another journal
     # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal: what comes of it
     # |   now would not go together with what that run completed. Put the files back as they were (a file is known
     # |   by its size and the time it was written), or begin anew with another journal
-    # | the journal journal.sqlite is in use: another run goes on with it. Two runs with one journal would do
+    # | the journal night.journal is in use: another run goes on with it. Two runs with one journal would do
     # |   everything twice; wait for it to end, or give each a journal of its own
 
 
@@ -275,7 +275,7 @@ def shown() -> None:
     a log, it says a line at the end. Everything that is not the same in every run is left out.
     """
     with tea_house(), Path("log").open("w+") as log:
-        ps.run(takings(), journal="journal.sqlite", beside=display(console=Console(file=log, width=100)))
+        ps.run(takings(), journal="night.journal", beside=display(console=Console(file=log, width=100)))
         log.seek(0)
         for line in log:
             print(line.partition(" in 0:")[0] if "finished" in line else line[:36].rstrip())

@@ -1,9 +1,10 @@
 """Keeping a run's journal: what the last run left behind is given out, and what this one completes is recorded."""
 
 import logging
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final, cast
 
@@ -19,7 +20,7 @@ from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.fingerprint import difference, fingerprint
 from pullstream.journal.memory import Changes, Memory, pickled
-from pullstream.journal.store import Entry, Record, Store, journal_path, unpickled
+from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
 from timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2
@@ -35,8 +36,9 @@ _UNKNOWN: Final = [Antichain([BEGINNING])]
 class Keeper:
     """The journal of one run."""
 
-    def __init__(self, path: "str | PathLike[str]", pipeline: Pipeline[Any], run: Run) -> None:
-        self.path = journal_path(path)
+    def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Pipeline[Any], run: Run) -> None:
+        self._journal = Journal.of(journal)
+        self.path = Path(self._journal.path)
         self._pipeline = pipeline
         self._run = run
         self._store: Store
@@ -49,7 +51,8 @@ class Keeper:
         self._for_now: dict[Seat, list[Seat]] = {}
         """Sinks, and the sources above them whose end is that of what there is now: a later run may have more."""
         self._finished: dict[Seat, tuple[bool, bytes | None]] = {}
-        self._saved: dict[str, dict[int, dict[bytes, bytes]]] = {}
+        self._saved = Contents()
+        """What earlier runs have saved, until the modules have taken theirs."""
         self._memories: dict[Seat, Memory] = {}
         self._about: dict[str, bytes] = {}
         """What the journal does not say yet of what it belongs to: nobody's, as long as nothing is completed in it."""
@@ -74,31 +77,23 @@ class Keeper:
             JournalError: it is in use, damaged, or that of another pipeline or of other sources.
         """
         with trio.CancelScope(shield=True):
-            self._store = await in_thread(Store, self.path)
+            self._store = await in_thread(Store, self.path, self._journal.key)
         try:
             with trio.CancelScope(shield=True):
-                entries = await in_thread(self._read)
+                self._saved = await in_thread(self._store.contents)
+                self._check_pipeline()
                 self._check_modules()
                 self._check_sources()
-                self._go_on(entries)
+                self._go_on(self._saved.sinks)
             if self._resumed:
                 await self._end_sources()
         except BaseException:
             self._store.close()
             raise
 
-    def _read(self) -> dict[int, Entry]:
-        store = self._store
-        entries = store.sinks()
-        nodes = range(len(self._run.progress.seats))
-        for table in ("memory", "ledger"):
-            self._saved[table] = {node: store.memory(table, node) for node in nodes}
-        self._check_pipeline()
-        return entries
-
     def _check_pipeline(self) -> None:
         now = fingerprint(self._pipeline)
-        recorded = self._store.about("pipeline")
+        recorded = self._saved.about.get("pipeline")
         if recorded is None:
             self._about["pipeline"] = pickled(now, "it says what the pipeline is")
             return
@@ -113,7 +108,7 @@ class Keeper:
         for source in sorted(self._run.sources, key=lambda source: source.seat.node):
             identity = source.identity()
             name = f"source {source.seat.node}"
-            recorded = self._store.about(name)
+            recorded = self._saved.about.get(name)
             if recorded is not None:
                 before = unpickled(recorded, self.path)
                 if before != identity:
@@ -218,12 +213,17 @@ class Keeper:
         memory = self._memories.get(seat)
         if memory is None:
             memory = self._memories[seat] = Memory(seat, saves=True)
-            memory.restore(self._unpickled("memory", seat), self._unpickled("ledger", seat))
+            saved, node, path = self._saved, seat.node, self.path
+            notes = saved.notes.pop(node, [])
+            memory.restore(
+                self._unpickled(saved.memory.pop(node, {})),
+                self._unpickled(saved.ledger.pop(node, {})),
+                (unpickled(note, path) for note in notes),
+            )
         return memory
 
-    def _unpickled(self, table: str, seat: Seat) -> dict[Any, Any]:
+    def _unpickled(self, saved: Mapping[bytes, bytes]) -> dict[Any, Any]:
         path = self.path
-        saved = self._saved[table].pop(seat.node, {})
         return {unpickled(key, path): unpickled(value, path) for key, value in saved.items()}
 
     def finished(self, seat: Seat) -> bool | None:
@@ -311,14 +311,19 @@ class Keeper:
         cut = Cut(self._run.progress.reach, frontiers)
         memory: dict[int, Changes] = {}
         ledger: dict[int, Changes] = {}
+        notes: dict[int, Notes] = {}
         for seat, kept in self._memories.items():
-            changes = kept.take(partial(cut.input_done, seat))
+            done = remembered(partial(cut.input_done, seat))
+            changes = kept.take(done)
             if changes:
                 memory[seat.node] = changes
+            noted = kept.notes.take(done)
+            if noted:
+                notes[seat.node] = noted
             decided = kept.ledger.take()
             if decided:
                 ledger[seat.node] = decided
-        return Record(sinks, memory, ledger, self._about)
+        return Record(sinks, memory, ledger, self._about, notes)
 
     async def until_recorded(self, seat: Seat, time: Hashable) -> None:
         """Wait until the journal says that everything that comes of a time at a module's output is complete."""
@@ -355,8 +360,7 @@ class Keeper:
             finally:
                 self._over = True
                 self._recorded.set()
-                # SQLite puts what it has written in its place, and waits for the disk.
-                await in_thread(self._store.close)
+                self._store.close()
 
     def close(self) -> None:
         """Let go of the journal, if its run never came to an end."""

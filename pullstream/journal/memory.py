@@ -1,7 +1,7 @@
 """What a module keeps beyond a time: a dict with a version for every time, of which the journal saves one."""
 
 import pickle
-from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
@@ -42,6 +42,8 @@ class Memory(MutableMapping[Any, Any]):
         self._sealed: list[tuple[Any, Changes]] = []
         self.ledger = Ledger(seat)
         """What holds from now on, whatever the time, and is saved before anything that follows from it."""
+        self.notes = Notes(seat)
+        """What only a later run wants to know, entry by entry; nothing of it stays in memory."""
 
     def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
         """The dict, to be changed because of what came at `time`.
@@ -81,10 +83,11 @@ class Memory(MutableMapping[Any, Any]):
 
     # ---- for the journal
 
-    def restore(self, saved: Mapping[Any, Any], ledger: Mapping[Any, Any]) -> None:
+    def restore(self, saved: Mapping[Any, Any], ledger: Mapping[Any, Any], notes: Iterable[Any] = ()) -> None:
         """Begin with what was saved."""
         self._now = dict(saved)
         self.ledger.restore(ledger)
+        self.notes.restore(notes)
 
     def take(self, done: Callable[[Hashable], bool]) -> Changes:
         """What changed up to and with the times that are done, and was not taken before."""
@@ -179,6 +182,38 @@ class Ledger(MutableMapping[Any, Any]):
     @override
     def __repr__(self) -> str:
         return repr(self._now)
+
+
+class Notes:
+    """Entries that are written down at their times, in any order, and are read again by the next run alone.
+
+    >>> notes = Notes()
+    >>> notes.add(3, "a file")
+    >>> len(notes.take(lambda time: time <= 3)), len(notes.take(lambda time: time <= 3))
+    (1, 0)
+    """
+
+    def __init__(self, seat: "Seat | None" = None) -> None:
+        self._seat = seat
+        self._waiting: dict[Hashable, list[bytes]] = {}
+        self._earlier: Iterable[Any] = ()
+
+    def restore(self, earlier: Iterable[Any]) -> None:
+        """Begin with what was saved."""
+        self._earlier = earlier
+
+    def earlier(self) -> Iterable[Any]:
+        """What earlier runs have written down at times that are done, in that order; given away once."""
+        earlier, self._earlier = self._earlier, ()
+        return earlier
+
+    def add(self, time: Hashable, entry: object) -> None:
+        """Write down, because of what came at `time`, what is saved when that is done."""
+        self._waiting.setdefault(time, []).append(pickled(entry, f"{self._seat}, keeps it beyond its time"))
+
+    def take(self, done: Callable[[Hashable], bool]) -> list[bytes]:
+        """The entries at times that are done, and were not taken before."""
+        return [entry for time in [time for time in self._waiting if done(time)] for entry in self._waiting.pop(time)]
 
 
 def pickled(what: object, reason: str) -> bytes:

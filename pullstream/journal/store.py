@@ -1,31 +1,76 @@
-"""The journal's file: a SQLite database, written in whole transactions, by one run at a time."""
+"""What a journal holds, and how it becomes records of its file.
+
+A record says what has changed since the one before. When the changes have outgrown what holds by `SLACK` times, the
+file is written anew with what holds: so it has at most that many times the size, or `SMALL`.
+"""
 
 import pickle
-import sqlite3
-from collections.abc import Mapping
-from contextlib import suppress
-from os import PathLike
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from pullstream.errors import CompositionError, JournalError
+from pullstream.journal.log import Log
 from pullstream.journal.memory import Changes
 
-APPLICATION: Final = 0x70737472
-"""What SQLite files of this kind say they are: `pstr`."""
+SLACK: Final = 4
 
-FORMAT: Final = 1
+SMALL: Final = 1 << 20
 
-_TABLES: Final = """
-create table about (name text primary key, value blob not null) without rowid;
-create table sinks (node integer primary key, frontiers blob not null, result blob);
-create table memory (node integer, key blob, value blob not null, primary key (node, key));
-create table ledger (node integer, key blob, value blob not null, primary key (node, key));
-"""
+CHUNK: Final = 1 << 16
+"""About so many bytes of notes are one record when a file is written anew."""
 
-_ANOTHER: Final = "Give a journal a path of its own"
+
+@attrs.frozen
+class Journal:
+    """A journal of which more is to be said than its path: `run(pipeline, journal=Journal(path, version="2"))`.
+
+    `version` is what you say of the program, in place of the comparison of its functions: with the same version a run
+    goes on, however the functions have changed meanwhile; with another one it is refused. Say it where functions
+    hold on to what cannot be compared (connections, locks), or where one has been mended, and what it completed was
+    right. What a journal has not been told yet it is told by the next run.
+
+    `secret`, bytes or text, makes the digests of the file's records keyed ones (HMAC), so that nothing is read from it
+    that was not written by somebody who knows the secret. It keeps nobody from reading it, or from putting back an
+    older state of it.
+
+    >>> import pullstream as ps
+    >>> ps.Journal("night.journal", version="2")
+    Journal('night.journal', version='2')
+    """
+
+    path: "str | PathLike[str]"
+    version: str | None = attrs.field(default=None, kw_only=True)
+    secret: str | bytes | None = attrs.field(default=None, kw_only=True, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.path, (str, PathLike)) or isinstance(fspath(self.path), bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompositionError(f"journal= is the path of a file, or a Journal, and got {self.path!r}")
+        if not (self.version is None or isinstance(self.version, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompositionError(f"Journal(version=...) is text, and got {self.version!r}")
+        if self.secret is not None and (not isinstance(self.secret, (str, bytes)) or not self.secret):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompositionError("Journal(secret=...) is text or bytes, and not empty")
+
+    def __repr__(self) -> str:
+        version = "" if self.version is None else f", version={self.version!r}"
+        return f"Journal({fspath(self.path)!r}{version}{'' if self.secret is None else ', secret=...'})"
+
+    @classmethod
+    def of(cls, given: "str | PathLike[str] | Journal") -> "Journal":
+        """What was given as `journal=`.
+
+        Raises:
+            CompositionError: it is none.
+        """
+        return given if isinstance(given, Journal) else cls(given)
+
+    @property
+    def key(self) -> bytes | None:
+        """The secret's bytes."""
+        return self.secret.encode() if isinstance(self.secret, str) else self.secret
 
 
 @attrs.define
@@ -37,6 +82,9 @@ class Entry:
     """How it ended, if it did."""
 
 
+Notes = Sequence[bytes]
+
+
 @attrs.frozen
 class Record:
     """What is written at once."""
@@ -45,98 +93,80 @@ class Record:
     memory: Mapping[int, Changes]
     ledger: Mapping[int, Changes]
     about: Mapping[str, bytes] = {}
+    notes: Mapping[int, Notes] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.sinks or self.memory or self.ledger or self.about)
+        return bool(self.sinks or self.memory or self.ledger or self.notes or self.about)
+
+    def packed(self) -> bytes:
+        """Bytes of it."""
+        sinks = {node: (entry.frontiers, entry.result) for node, entry in self.sinks.items()}
+        return pickle.dumps((dict(self.about), sinks, dict(self.memory), dict(self.ledger), dict(self.notes)), 5)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> "Record":
+        """The record of such bytes."""
+        about, sinks, memory, ledger, notes = pickle.loads(data)  # noqa: S301 - its digest was that of the run's own
+        return cls({node: Entry(*entry) for node, entry in sinks.items()}, memory, ledger, about, notes)
+
+
+@attrs.frozen
+class Contents:
+    """What holds after some records."""
+
+    about: dict[str, bytes] = attrs.field(factory=dict[str, bytes])
+    sinks: dict[int, Entry] = attrs.field(factory=dict[int, Entry])
+    memory: dict[int, dict[bytes, bytes]] = attrs.field(factory=dict[int, dict[bytes, bytes]])
+    ledger: dict[int, dict[bytes, bytes]] = attrs.field(factory=dict[int, dict[bytes, bytes]])
+    notes: dict[int, list[bytes]] = attrs.field(factory=dict[int, list[bytes]])
+
+    def add(self, record: Record, *, notes: bool = True) -> None:
+        """Another record follows."""
+        self.about.update(record.about)
+        self.sinks.update(record.sinks)
+        for here, changed in ((self.memory, record.memory), (self.ledger, record.ledger)):
+            for node, changes in changed.items():
+                kept = here.setdefault(node, {})
+                for key, value in changes.items():
+                    if value is None:
+                        kept.pop(key, None)
+                    else:
+                        kept[key] = value
+        for node, some in record.notes.items() if notes else ():
+            self.notes.setdefault(node, []).extend(some)
+
+    def record(self) -> Record:
+        """All of it but the notes, in one record."""
+        return Record(self.sinks, self._changes(self.memory), self._changes(self.ledger), self.about)
+
+    def _changes(self, table: dict[int, dict[bytes, bytes]]) -> dict[int, Changes]:
+        return {node: dict(kept) for node, kept in table.items() if kept}
 
 
 class Store:
     """An open journal. It is used by one thread at a time, whichever; nobody else can open it meanwhile."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
-        self._database = self._open()
+        self._log = Log(path, secret)
+        self._holds = 0
+        """About how many bytes of the file hold."""
 
-    def _open(self) -> sqlite3.Connection:
+    def contents(self) -> Contents:
+        """What it holds; to be asked first.
+
+        Raises:
+            JournalError: it is damaged.
+        """
+        contents = Contents()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.is_dir():
-                raise JournalError(f"the journal {self.path} is a folder: give the path of a file in it")
-            # Some names that are not absolute (:memory:, file:) mean something else to SQLite.
-            path = self.path.absolute()
-            database = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-            try:
-                self._prepare(database)
-            except BaseException:
-                database.close()
-                raise
-        except (sqlite3.Error, OSError, ValueError) as exc:
-            raise self._trouble(exc) from None
-        return database
-
-    def _prepare(self, database: sqlite3.Connection) -> None:
-        database.execute("pragma locking_mode = exclusive")
-        (kind,) = database.execute("pragma application_id").fetchone()
-        (tables,) = database.execute("select count(*) from sqlite_master").fetchone()
-        if kind != APPLICATION and (tables or kind):
-            raise JournalError(f"{self.path} is no journal: it is a SQLite database of something else. {_ANOTHER}")
-        (version,) = database.execute("pragma user_version").fetchone()
-        if tables and version != FORMAT:
-            raise JournalError(
-                f"the journal {self.path} is written in format {version}, and this is format {FORMAT}: finish it with "
-                f"the version of pullstream that began it, or begin anew with another journal"
-            )
-        # Written to at once, so that a lock is taken, and kept, before anything else happens.
-        database.execute("pragma journal_mode = wal")
-        database.execute("pragma synchronous = full")
-        database.execute("begin immediate")
-        if not tables:
-            database.execute(f"pragma application_id = {APPLICATION}")
-            database.execute(f"pragma user_version = {FORMAT}")
-            for table in _TABLES.split(";")[:-1]:
-                database.execute(table)
-        database.execute("insert or replace into about values ('opened', cast(julianday() as text))")
-        database.execute("commit")
-
-    def _trouble(self, exc: Exception) -> JournalError:
-        code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
-        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-            return JournalError(
-                f"the journal {self.path} is in use: another run goes on with it. Two runs with one journal would do "
-                f"everything twice; wait for it to end, or give each a journal of its own"
-            )
-        if code == sqlite3.SQLITE_NOTADB:
-            return JournalError(f"{self.path} is no journal: it is a file of another kind ({exc}). {_ANOTHER}")
-        if code == sqlite3.SQLITE_CORRUPT:
-            return JournalError(f"the journal {self.path} is damaged ({exc}): begin anew without it, or restore a copy")
-        return JournalError(
-            f"the journal {self.path} cannot be used ({exc}): give the path of a file that can be written to, in a "
-            f"folder that can"
-        )
-
-    # ---- reading
-
-    def about(self, name: str) -> bytes | None:
-        """Something that holds for all of it."""
-        row = self._rows("select value from about where name = ?", name)
-        return row[0][0] if row else None
-
-    def sinks(self) -> dict[int, Entry]:
-        """What is recorded of the sinks."""
-        rows = self._rows("select node, frontiers, result from sinks")
-        return {node: Entry(frontiers, result) for node, frontiers, result in rows}
-
-    def memory(self, table: str, node: int) -> dict[bytes, bytes]:
-        """What is recorded of a module, in the order in which it came."""
-        return dict(self._rows(f"select key, value from {table} where node = ? order by rowid", node))  # noqa: S608
-
-    def _rows(self, query: str, *given: object) -> list[Any]:
-        try:
-            return self._database.execute(query, given).fetchall()
-        except sqlite3.Error as exc:
-            raise self._trouble(exc) from exc
-
-    # ---- writing
+            for data in self._log.records():
+                contents.add(Record.unpacked(data))
+            self._log.tidy()
+        except OSError as exc:
+            raise self._log.trouble(exc) from exc
+        self._holds = len(contents.record().packed()) + _size(contents.notes)
+        return contents
 
     def write(self, record: Record) -> None:
         """Record all of it, or nothing; it is on the disk when this returns.
@@ -144,50 +174,48 @@ class Store:
         Raises:
             JournalError: it could not be written.
         """
-        database = self._database
+        log = self._log
         try:
-            database.execute("begin immediate")
-            for name, value in record.about.items():
-                database.execute("insert or replace into about values (?, ?)", (name, value))
-            for node, entry in record.sinks.items():
-                database.execute("insert or replace into sinks values (?, ?, ?)", (node, entry.frontiers, entry.result))
-            for table, changed in (("memory", record.memory), ("ledger", record.ledger)):
-                for node, changes in changed.items():
-                    self._change(table, node, changes)
-            database.execute("commit")
-        except sqlite3.Error as exc:
-            with suppress(sqlite3.Error):
-                database.execute("rollback")
+            log.append(record.packed())
+            self._holds += _size(record.notes)
+            if log.size > max(SMALL, SLACK * self._holds):
+                log.replace(self._shortened())
+                self._holds = log.size
+        except OSError as exc:
             raise JournalError(
                 f"the journal {self.path} could not be written ({exc}): what it holds is whole, and a run with it goes "
                 f"on from there"
             ) from exc
 
-    def _change(self, table: str, node: int, changes: Changes) -> None:
-        gone = [(node, key) for key, value in changes.items() if value is None]
-        kept = [(node, key, value) for key, value in changes.items() if value is not None]
-        self._database.executemany(f"delete from {table} where node = ? and key = ?", gone)  # noqa: S608 - one of two
-        self._database.executemany(
-            f"insert into {table} values (?, ?, ?) on conflict (node, key) do update set value = excluded.value",  # noqa: S608
-            kept,
-        )
+    def _shortened(self) -> Iterator[bytes]:
+        """Records that say the same as all there are: what holds, and all notes, which are never in memory at once."""
+        contents = Contents()
+        for data in self._log.records():
+            contents.add(Record.unpacked(data), notes=False)
+        yield contents.record().packed()
+        del contents
+        waiting: dict[int, list[bytes]] = {}
+        for data in self._log.records():
+            for node, notes in Record.unpacked(data).notes.items():
+                waiting.setdefault(node, []).extend(notes)
+            if _size(waiting) > CHUNK:
+                yield Record({}, {}, {}, notes=waiting).packed()
+                waiting = {}
+        if waiting:
+            yield Record({}, {}, {}, notes=waiting).packed()
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._log.size
 
     def close(self) -> None:
         """Let go of the file."""
-        with suppress(sqlite3.Error):
-            self._database.close()
+        self._log.close()
 
 
-def journal_path(given: "str | PathLike[str]") -> Path:
-    """The path of a journal.
-
-    Raises:
-        CompositionError: it is none.
-    """
-    try:
-        return Path(given)
-    except TypeError:
-        raise CompositionError(f"journal= is the path of a file, and got {given!r}") from None
+def _size(notes: Mapping[int, Notes]) -> int:
+    return sum(len(note) for some in notes.values() for note in some)
 
 
 def unpickled(data: bytes, path: Path) -> Any:

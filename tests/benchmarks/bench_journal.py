@@ -89,6 +89,7 @@ def records(folder: Path) -> None:
 
 def a_record(folder: Path) -> None:
     store = Store(folder / "store.journal")
+    store.contents()
     for keys in (0, 100, 10_000):
         memory = {1: {b"key %d" % n: b"x" * 50 for n in range(keys)}}
         record = Record({0: Entry(b"x" * 100)}, memory, {})

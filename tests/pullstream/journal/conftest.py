@@ -1,6 +1,7 @@
 """What the tests of journals share: where a journal is, and a world in which processes are killed."""
 
 import random
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.journal import keeper
-from pullstream.journal.store import Entry
+from pullstream.journal.store import Contents, Record
 
 
 class Killed(BaseException):
@@ -20,9 +21,7 @@ class World:
     """What outlives a run: the journal's contents and what the sinks stored; and when the next run is killed."""
 
     def __init__(self):
-        self.about = {}
-        self.sinks = {}
-        self.kept = {"memory": {}, "ledger": {}}
+        self.journal = Contents()
         self.stored = {}
         self.writes = 0
         self.left = None
@@ -80,30 +79,18 @@ class Held:
 
     world: World
 
-    def __init__(self, path):
+    def __init__(self, path, secret=None):
         self.path = Path(path)
 
-    def about(self, name):
-        return self.world.about.get(name)
-
-    def sinks(self):
-        return {node: Entry(entry.frontiers, entry.result) for node, entry in self.world.sinks.items()}
-
-    def memory(self, table, node):
-        return dict(self.world.kept[table].get(node, {}))
+    def contents(self):
+        return deepcopy(self.world.journal)
 
     def write(self, record):
         world = self.world
         if world.dead:
             return
-        world.about.update(record.about)
-        world.sinks.update(record.sinks)
+        world.journal.add(Record.unpacked(record.packed()))
         world.writes += bool(record.sinks)
-        for table, changed in (("memory", record.memory), ("ledger", record.ledger)):
-            for node, changes in changed.items():
-                here = world.kept[table].setdefault(node, {})
-                for key, value in changes.items():
-                    here.pop(key, None) if value is None else here.__setitem__(key, value)
 
     def close(self):
         pass

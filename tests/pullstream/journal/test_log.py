@@ -1,0 +1,512 @@
+"""The journal's file: what is damaged is refused, what is cut short is taken back, and whose it is counts."""
+
+import os
+import pickle
+import random
+import sqlite3
+import struct
+import subprocess
+import sys
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from pullstream import agg
+from pullstream.journal import log, store
+from pullstream.journal.log import HEADER, Log
+from pullstream.journal.store import Contents, Entry, Record, Store
+
+FRAME = 20
+DIGEST = 32
+STOP = [None]
+
+
+class Stop(Exception):
+    """What ends a run in the middle."""
+
+
+def until_stop(n):
+    """What is given, until it is what was said."""
+    if n == STOP[0]:
+        raise Stop
+    return n
+
+
+def stored(out, *between):
+    """Numbers, five at each time, and what there is at each time."""
+    return ps.pipe(
+        ps.values(range(60), time=lambda n: n // 5),
+        ps.map(until_stop),
+        *between,
+        ps.tee(ps.at_completion(out.__setitem__), ps.collect()),
+    )
+
+
+def folded(out):
+    return stored(out, ps.running(agg.sum(), key=lambda n: n % 3), ps.scan(lambda total, pair: total + pair[1], 0))
+
+
+def behind(out):
+    slow = ps.pipe(ps.map(until_stop), ps.at_completion(lambda time, values: out.__setitem__((time, "slow"), values)))
+    return ps.pipe(ps.values(range(60), time=lambda n: n // 5), ps.tee(ps.at_completion(out.__setitem__), slow, lag=5))
+
+
+@ps.source
+class Dealt(ps.Kernel):
+    """Numbers at times that are dealt out as they come, which a ledger keeps, and notes of each."""
+
+    async def acquire(self):
+        self.noted = [*self.memory.notes.earlier()]
+        for number in range(12):
+            self.memory.ledger.setdefault(f"number {number}", number)
+        self.next = 0
+
+    async def produce(self, limit):
+        while self.next < 12:
+            time = self.memory.ledger[f"number {self.next}"]
+            self.next += 1
+            self.memory.at(time)["given"] = self.next
+            self.memory.notes.add(time, time)
+            self.noted.append(time)
+            if not self.seat.done(time):
+                return ps.Batch(time, [time * 5])
+        assert sorted(set(self.noted)) == list(range(12))
+        return ps.DONE
+
+
+def dealt(out):
+    return ps.pipe(Dealt(), ps.map(until_stop), ps.scan(agg.sum()), ps.at_completion(out.__setitem__))
+
+
+SHAPES = {
+    "folded": (folded, 32, None),
+    "finished": (folded, None, None),
+    "behind, with a secret": (behind, 41, "between us"),
+    "dealt": (dealt, 40, None),
+}
+
+
+def outcome(make, out, journal):
+    """What a run gives and stores, or that it is refused."""
+    try:
+        return ps.run(make(out), journal=journal, limit=3), out
+    except ps.JournalError:
+        return None
+
+
+@pytest.fixture(params=SHAPES)
+def shape(request, path):
+    """A journal, what was stored when it was written, and what is there in the end."""
+    make, stop, secret = SHAPES[request.param]
+    journal = ps.Journal(path, secret=secret)
+    STOP[0] = stop
+    out = {}
+    with suppress(Stop):
+        ps.run(make(out), journal=journal, limit=3)
+    STOP[0] = None
+    whole = {}
+    result = ps.run(make(whole))
+    return make, journal, path.read_bytes(), out, (result, whole)
+
+
+def assert_refused_or_right(shape, tries, seed):
+    make, journal, data, out, right = shape
+    dice = random.Random(seed)
+    seen = {"refused": 0, "right": 0}
+    for number in range(tries):
+        at = dice.randrange(len(data))
+        changed = bytearray(data)
+        if number % 2:
+            changed[at] ^= 1 << dice.randrange(8)
+        else:
+            del changed[at:]
+        journal.path.write_bytes(changed)
+        got = outcome(make, dict(out), journal)
+        assert got in (None, right), (number, at)
+        seen["right" if got else "refused"] += 1
+        if number % 2:
+            assert got is None
+            assert journal.path.read_bytes() == changed
+    return seen
+
+
+def test_what_is_damaged_is_refused_or_does_no_harm(shape):
+    """A bit flipped anywhere is refused, and the file left as it is; a file that is cut off goes on from there."""
+    seen = assert_refused_or_right(shape, 60, 1)
+    assert seen["right"] > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3])
+def test_what_is_damaged_anywhere_is_refused_or_does_no_harm(shape, seed):
+    """The same, 5,000 times in all."""
+    assert_refused_or_right(shape, 625, seed)
+
+
+# ---- records
+
+ONE = Record({0: Entry(b"a time")}, {1: {b"n": b"1"}}, {1: {b"file": b"0"}}, {"pipeline": b"this one"}, {2: [b"noted"]})
+TWO = Record({0: Entry(b"a later time")}, {1: {b"n": None, b"m": b"2"}}, {}, notes={2: [b"more", b"again"]})
+
+
+def written(path, *records, secret=None):
+    """A journal with some records, and where each of them ends."""
+    journal = Store(path, secret)
+    journal.contents()
+    ends = []
+    for record in records:
+        journal.write(record)
+        ends.append(journal.size)
+    journal.close()
+    return ends
+
+
+def held(path, secret=None):
+    """What a journal says it holds."""
+    journal = Store(path, secret)
+    try:
+        return journal.contents()
+    finally:
+        journal.close()
+
+
+def holding(*records):
+    contents = Contents()
+    for record in records:
+        contents.add(record)
+    return contents
+
+
+def test_records_are_read_in_their_order(path):
+    """Later ones change what earlier ones said, and notes are all kept."""
+    written(path, ONE, TWO)
+    contents = held(path)
+    assert contents == holding(ONE, TWO)
+    assert contents.memory == {1: {b"m": b"2"}}
+    assert contents.notes == {2: [b"noted", b"more", b"again"]}
+
+
+def test_a_record_that_was_cut_short_is_taken_back(path):
+    """At whichever byte: what came before holds, and more can be written behind it."""
+    first, second = written(path, ONE, TWO)
+    data = path.read_bytes()
+    for end in range(first, second):
+        path.write_bytes(data[:end])
+        assert held(path) == holding(ONE)
+        assert path.stat().st_size == first
+        written(path, TWO)
+        assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("kept", [0, FRAME, FRAME + 9])
+def test_a_record_that_the_disk_never_had_is_taken_back(path, kept):
+    """After a loss of power a file may be as long as it was to be, with zeros for what was not written."""
+    first, second = written(path, ONE, TWO)
+    data = path.read_bytes()
+    path.write_bytes(data[: first + kept] + bytes(second - first - kept))
+    assert held(path) == holding(ONE)
+
+
+def records_of(path):
+    """The header, and the bytes of each record."""
+    data, parts, at = path.read_bytes(), [], HEADER
+    while at < len(data):
+        (length,) = struct.unpack(">Q", data[at : at + 8])
+        parts.append(data[at : at + FRAME + length + DIGEST])
+        at += len(parts[-1])
+    return data[:HEADER], parts
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda parts, other: [parts[1], parts[0], parts[2]], r"damaged at byte 72: there is record 1 in the place"),
+        (lambda parts, other: [parts[0], parts[2]], "there is record 2 in the place of record 1"),
+        (lambda parts, other: [parts[0], parts[0], parts[1]], "there is record 0 in the place of record 1"),
+        (lambda parts, other: [parts[0], other[1], parts[2]], "record 1 is not what was written, or not in its place"),
+        (lambda parts, other: [parts[0], parts[1], other[2]], "record 2 is not what was written"),
+        (lambda parts, other: [parts[0], b"\xff" * FRAME, parts[1]], "checksum of record 1's beginning"),
+    ],
+)
+def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
+    """Moved, lost, doubled, or another journal's: it is said where, and what to do, and the file is left as it is."""
+    written(path, ONE, TWO, ONE)
+    written(tmp_path / "other", ONE, TWO, ONE)
+    head, parts = records_of(path)
+    path.write_bytes(data := head + b"".join(change(parts, records_of(tmp_path / "other")[1])))
+    with pytest.raises(ps.JournalError, match=rf"(?s){message}.*Restore a copy of it, or begin anew"):
+        held(path)
+    assert path.read_bytes() == data
+
+
+# ---- which file
+
+
+def database(path, kind, version):
+    connection = sqlite3.connect(path)
+    connection.execute(f"pragma application_id = {kind}")
+    connection.execute(f"pragma user_version = {version}")
+    connection.execute("create table about (name text primary key, value blob not null)")
+    connection.commit()
+    connection.close()
+
+
+def with_format(number):
+    head = struct.pack(">16sHH16s", log.MAGIC, number, 0, bytes(16))
+    return head + struct.pack(">I", zlib.crc32(head)) + bytes(DIGEST)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: database(path, 0x70737472, 1), "is written in format 1, and this is format 2: finish it with"),
+        (lambda path: database(path, 0, 0), "no journal: it is a SQLite database of something else"),
+        (lambda path: path.write_bytes(with_format(3)), "is written in format 3, and this is format 2"),
+        (lambda path: path.write_bytes(log.MAGIC[:9]), "no journal: it is a file of another kind"),
+        (lambda path: path.write_bytes(log.MAGIC + b"\0\2"), "damaged at byte 18: it is cut short"),
+        (lambda path: path.write_bytes(with_format(2)), "its header is damaged"),
+        (lambda path: path.write_text("item,price\ntea,3\n"), "no journal: it is a file of another kind"),
+        (lambda path: path.write_bytes(b"\n"), "no journal: it is a file of another kind"),
+    ],
+)
+def test_files_of_other_kinds_are_refused(path, make, message):
+    """They are left as they are."""
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(ps.JournalError, match=message):
+        held(path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_a_journal_that_has_not_begun(path):
+    """Somebody has made it for this, or a run was killed just when it had."""
+    path.touch(0o644)
+    assert held(path) == Contents()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+# ---- whose it is
+
+GONE_OFF = []
+
+
+class Bomb:
+    """A pickle that does something when it is read."""
+
+    def __reduce__(self):
+        return GONE_OFF.append, ("bang",)
+
+
+def planted(path, secret=None):
+    """A journal whose records do something when they are read."""
+    journal = Log(path, secret)
+    list(journal.records())
+    journal.append(pickle.dumps(Bomb()))
+    journal.close()
+
+
+def test_a_journal_is_its_owners_alone(path):
+    """It is made so, whatever the mask says."""
+    before = os.umask(0)
+    try:
+        written(path, ONE)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_journal_that_others_may_write_is_not_read(path, mode):
+    """Reading it would do what they say."""
+    planted(path)
+    path.chmod(mode)
+    with pytest.raises(ps.JournalError, match="can be written to by others.*chmod 600"):
+        held(path)
+    assert not GONE_OFF
+
+
+def test_a_journal_of_another_user_is_not_read(path, monkeypatch):
+    """Reading it would do what they say."""
+    planted(path)
+    owner = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: owner)
+    with pytest.raises(ps.JournalError, match="belongs to another user"):
+        held(path)
+    assert not GONE_OFF
+
+
+def test_nothing_is_unpickled_that_is_not_checked(path):
+    """What is damaged is refused before it is looked into."""
+    planted(path)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ps.JournalError, match="record 0 is not what was written"):
+        held(path)
+    assert not GONE_OFF
+
+
+def test_a_secret_keeps_others_from_writing(path, tmp_path):
+    """What was not made with it is not looked into; nor is a journal that was begun without, or with another."""
+    written(path, ONE, secret=b"ours")
+    assert held(path, b"ours") == holding(ONE)
+    with pytest.raises(ps.JournalError, match=r"was written with a secret: Journal\('run.journal', secret=\.\.\.\)"):
+        held(path)
+    with pytest.raises(ps.JournalError, match="written with another secret, or is damaged"):
+        held(path, b"theirs")
+    planted(tmp_path / "theirs", b"theirs")
+    head, _ = records_of(path)
+    _, forged = records_of(tmp_path / "theirs")
+    path.write_bytes(head + forged[0])
+    with pytest.raises(ps.JournalError, match="record 0 is not what was written"):
+        held(path, b"ours")
+    planted(tmp_path / "plain")
+    with pytest.raises(ps.JournalError, match="was written without a secret"):
+        held(tmp_path / "plain", b"ours")
+    assert not GONE_OFF
+
+
+@pytest.mark.parametrize("given", [{"secret": ""}, {"secret": b""}, {"secret": 5}, {"version": 2}])
+def test_what_is_said_of_a_journal_is_checked(given):
+    """When it is said."""
+    with pytest.raises(ps.CompositionError, match=r"Journal\((secret|version)=...\) is text"):
+        ps.Journal("here", **given)
+
+
+def test_a_secret_is_not_shown():
+    """Neither by the journal, nor by what refuses it."""
+    assert "hush" not in repr(ps.Journal("here", secret="hush"))
+
+
+# ---- how large it gets
+
+
+def test_a_journal_keeps_itself_short(path, monkeypatch):
+    """What is changed again and again takes little more room than what holds, and notes are all kept."""
+    monkeypatch.setattr(store, "SMALL", 4096)
+    monkeypatch.setattr(log, "_sync", lambda file: None)
+    journal = Store(path)
+    journal.contents()
+    largest = 0
+    for n in range(1000):
+        key = b"key %d" % (n % 10)
+        notes = {2: [b"note %d" % n]} if n % 10 == 0 else {}
+        journal.write(Record({0: Entry(b"%d" % n)}, {1: {key: b"%d" % n, b"gone %d" % n: None}}, {}, notes=notes))
+        largest = max(largest, journal.size)
+    journal.close()
+    contents = held(path)
+    assert contents.notes == {2: [b"note %d" % n for n in range(0, 1000, 10)]}
+    assert contents.memory == {1: {b"key %d" % (n % 10): b"%d" % n for n in range(990, 1000)}}
+    assert contents.sinks == {0: Entry(b"999")}
+    assert largest < 20_000
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in path.parent.iterdir()] == [path.name]
+
+
+def test_what_a_killed_run_left_is_removed_and_nothing_else(path, monkeypatch):
+    """A new file that never came to its place is the journal's own if it begins as that does."""
+    monkeypatch.setattr(store, "SMALL", 0)
+    monkeypatch.setattr(store, "SLACK", 0)
+    theirs = path.with_name(f".{path.name}.0123.part")
+    theirs.write_text("somebody else's")
+    journal = Store(path)
+    journal.contents()
+    left = []
+    monkeypatch.setattr(type(path), "unlink", lambda path, **_: left.append(path))
+    with pytest.raises(TypeError, match="killed"):
+        monkeypatch.setattr(type(path), "replace", killed)
+        journal.write(ONE)
+    journal.close()
+    monkeypatch.undo()
+    assert [each.exists() for each in left] == [True]
+    assert held(path) == holding(ONE)
+    assert sorted(each.name for each in path.parent.iterdir()) == sorted([theirs.name, path.name])
+
+
+def killed(*_):
+    raise TypeError("killed")
+
+
+def test_what_cannot_be_made_shorter_is_whole(path, monkeypatch):
+    """A full disk ends the run, and the next one goes on from all that was written."""
+    monkeypatch.setattr(store, "SMALL", 0)
+    monkeypatch.setattr(store, "SLACK", 0)
+    journal = Store(path)
+    journal.contents()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(path), "replace", full)
+    with pytest.raises(ps.JournalError, match="could not be written.*No space.*what it holds is whole"):
+        journal.write(ONE)
+    journal.close()
+    assert held(path) == holding(ONE)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
+    """After a failure nothing more is written: a record would be missing in between."""
+    journal = Store(path)
+    journal.contents()
+    journal.write(ONE)
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:10]) and full_disk())
+    with pytest.raises(ps.JournalError, match="No space"):
+        journal.write(TWO)
+    monkeypatch.undo()
+    with pytest.raises(ps.JournalError, match="an earlier record could not be written"):
+        journal.write(TWO)
+    journal.close()
+    assert held(path) == holding(ONE)
+
+
+def full_disk():
+    raise OSError(28, "No space left on device")
+
+
+# ---- who has it
+
+
+def test_a_forked_child_does_not_keep_the_journal(path):
+    """A child outlives a parent that was killed, and has no part in its run."""
+    program = f"""
+import os, sys, time
+from pathlib import Path
+from pullstream.journal.store import Store
+journal = Store(Path({str(path)!r}))
+journal.contents()
+reading, writing = os.pipe()
+if os.fork():
+    os.read(reading, 1)
+    os._exit(0)
+os.write(writing, b"!")
+time.sleep(60)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    parent = subprocess.Popen([sys.executable, "-c", program], env=environment, start_new_session=True)
+    parent.wait()
+    try:
+        assert held(path) == Contents()
+    finally:
+        os.killpg(parent.pid, 9)
+
+
+def test_a_journal_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
+    """Who has waited for the lock of a file that is gone by then has the lock of nothing."""
+    written(path, ONE)
+    lock, files = log._lock, []
+
+    def late(file):
+        files.append(file)
+        if len(files) == 1:
+            new = path.with_name("new")
+            written(new, TWO)
+            new.replace(path)
+        lock(file)
+
+    monkeypatch.setattr(log, "_lock", late)
+    assert held(path) == holding(TWO)
