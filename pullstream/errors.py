@@ -76,6 +76,28 @@ def without_cancelled(exc: BaseException) -> BaseException | None:
     return None if isinstance(exc, trio.Cancelled) else exc
 
 
+def raised_when_cancelled(exc: BaseException) -> bool:
+    """Whether something was raised by code that had been cancelled, as its clean-up is, rather than by itself.
+
+    What was on its way when the cancellation came has seen none of it. An interrupt or an exit always counts: it is
+    for the whole program, whenever it comes.
+    """
+    if isinstance(exc, BaseExceptionGroup):
+        parts = cast("BaseExceptionGroup[BaseException]", exc).exceptions
+        if any(raised_when_cancelled(part) for part in parts):
+            return True
+    elif not isinstance(exc, Exception):
+        return True
+    seen: set[int] = set()
+    context = exc.__context__
+    while context is not None and id(context) not in seen:
+        if without_cancelled(context) is None:
+            return True
+        seen.add(id(context))
+        context = context.__context__
+    return False
+
+
 def blame(exc: BaseException, module: str) -> None:
     """Note on a user's exception which module it was raised in; once, however often it is raised."""
     note = f"raised in {module}"

@@ -82,13 +82,13 @@ class Edge:
 
     def ask(self, lane: int, limit: int) -> int:
         """A lane asks; gives the number of the request."""
+        self.asked = True
         number = self._request(ASK, lane, limit)
         asks = self._asks
         if asks and any(lane == asking for asking, _ in asks.values()):
             self._blame_below("R4", "this lane has an ask outstanding: take a lane() for each task")
         if self.strict:
             self._polite(lane)
-        self.asked = True
         if self.state is not OPEN:
             self._step(Event.ASK)
         asks[number] = lane, limit

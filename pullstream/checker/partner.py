@@ -27,7 +27,7 @@ class Watching(Protocol):
         """A rule was broken; it is about to be raised."""
 
     def began(self, edge: "Edge") -> None:
-        """The edge is asked for the first time."""
+        """The edge has its first request."""
 
     def ended(self, edge: "Edge", how: Event) -> None:
         """The edge is over: an answer said so, or a termination was confirmed."""

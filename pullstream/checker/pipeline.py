@@ -17,7 +17,7 @@ from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.engine.seat import NOTHING, Port, Seat
-from pullstream.errors import ReleaseTimeout
+from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Event
 from timely import Antichain
 
@@ -33,12 +33,14 @@ class RunEdge(Edge):
     kernel: "Kernel[Any]"
     resource: Resource
     consumer: Seat
+    dismissed = False
+    """Whether the kernel below has sent a termination: what code of its module's still sends is not sent (R9)."""
 
 
 class WatchedLane(Lane[T_co]):
     """A lane that verifies what passes; a run that is checked makes these instead."""
 
-    __slots__ = ("_closed", "_dismissed", "_front", "_index", "_time", "edge")
+    __slots__ = ("_closed", "_front", "_index", "_time", "edge")
 
     def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge) -> None:
         super().__init__(kernel, port)
@@ -47,13 +49,12 @@ class WatchedLane(Lane[T_co]):
         self._front: Antichain[Any] | None = None
         self._closed: int | None = None
         self._time: Any = NOTHING
-        self._dismissed = False
 
     @override
     async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
-        if self._dismissed:
-            return await self._ask_unsent(limit)
         edge = self.edge
+        if edge.dismissed:
+            return await self._ask_unsent(limit)
         number = edge.ask(self._index, limit)
         if self._front is None:
             self._front = self._frontier()
@@ -102,12 +103,15 @@ class WatchedLane(Lane[T_co]):
 
     @override
     async def terminate(self, reason: BaseException | None) -> Done:
-        self._dismissed = True
-        return await self._terminate(reason)
+        sent = self.edge.terminated and self._closed is None
+        self.edge.dismissed = True
+        return await (self._terminate_unsent(reason) if sent else self._terminate(reason))
 
     async def _terminate(self, reason: BaseException | None) -> Done:
         if self.over or self._closed is not None:
             return await super().terminate(reason)
+        if self.edge.terminated and self.edge.dismissed:
+            return await self._terminate_unsent(reason)
         number = self.edge.terminate(self._index, reason)
         try:
             answer = await super().terminate(reason)
@@ -117,10 +121,24 @@ class WatchedLane(Lane[T_co]):
         self.edge.confirmed(number, answer)
         return answer
 
+    async def _terminate_unsent(self, reason: BaseException | None) -> Done:
+        """Wait for the confirmation of what the module, or its kernel, has sent before: both have ended it (R9)."""
+        if self.over:
+            return DONE
+        try:
+            answer = await super().terminate(reason)
+        except BaseException as exc:
+            if without_cancelled(exc) is not None:
+                self.edge.let_go(exc)
+            raise
+        self.edge.let_go()
+        return answer
+
     @override
     def close(self, reason: BaseException | None) -> bool:
-        self._dismissed = True
-        if not self.over:
+        sent = self.edge.terminated
+        self.edge.dismissed = True
+        if not (self.over or sent):
             self._closed = self.edge.terminate(self._index, reason)
         return super().close(reason)
 
@@ -140,13 +158,13 @@ class WatchedLane(Lane[T_co]):
 
     @override
     def _indicate(self, reason: BaseException | None) -> None:
-        if not self.over:
+        if not (self.over or (self.edge.terminated and self.edge.dismissed)):
             self.edge.terminate(self._index, reason, waits=False)
         super()._indicate(reason)
 
     @override
-    async def _confirm(self, reason: BaseException | None) -> None:
-        await super()._confirm(reason)
+    async def _confirm(self) -> None:
+        await super()._confirm()
         try:
             self.edge.let_go(self.trouble)
         except Violation as exc:
@@ -245,7 +263,7 @@ class Checker:
         self.tripped.set()
 
     def began(self, edge: Edge) -> None:
-        """The edge has its first request: the module below it must have been asked as well."""
+        """The edge has its first request."""
         assert isinstance(edge, RunEdge)
         self._open[edge] = None
         verify_beginning(edge, self._above.get(edge.consumer))

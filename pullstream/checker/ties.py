@@ -10,8 +10,8 @@ from pullstream.protocol import DONE, Event
 
 
 def verify_beginning(edge: Edge, output: Edge | None) -> None:
-    """`edge` is asked for the first time: the module below it must have been asked as well."""
-    if output is not None and not output.requests:
+    """`edge` has its first request: if that is an ask, the module below it must have been asked as well."""
+    if edge.asked and output is not None and not output.requests:
         edge.violated("R2", edge.below, "it began to ask before anybody had asked it")
 
 
@@ -61,7 +61,7 @@ class Tie:
         """Raised where it is found, and nobody else is to hear of it."""
 
     def began(self, edge: Any) -> None:
-        """An edge is asked for the first time."""
+        """An edge has its first request."""
         if edge is self._input:
             verify_beginning(edge, self._output)
 

@@ -2,20 +2,19 @@
 
 A module says how it produces an answer; everything else (turns, terminations, failures, cancellation, release and
 accounting) happens here. The requests of all lanes of an edge pass through one kernel, which serves them one at a
-time, first come, first served (R1, R4).
+time, first come, first served (R1, R4). Whose turn it is, and what has ended the edge, is decided in `requests`; the
+kernel waits, and lets go.
 
 Two facts about trio carry the argument that no value passes after a termination. First, a coroutine runs until it
 awaits something that really waits: so `terminate` marks this edge, and through its upstream's `terminate` every edge
-above, before any other task runs. Second, an event that was set wakes its waiters at a later step: so an ask that
-ends and then wakes a waiting abort has returned to its asker before the abort is confirmed (R5).
+above, before any other task runs. Second, a ticket that was set wakes its waiter at a later step: so an ask that is
+answered, and gives the turn to a waiting abort, has returned to its asker before the abort is confirmed (R5).
 """
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
-from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, Generic
 
 import trio
@@ -23,11 +22,19 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Source
 from pullstream.engine.lane import Lane
+from pullstream.engine.requests import EdgeRequests
 from pullstream.engine.seat import Carries, Port, Seat
 from pullstream.engine.shared import Run
 from pullstream.engine.standstill import Signal
-from pullstream.errors import CapabilityError, ProtocolError, ReleaseTimeout, blame, without_cancelled
-from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
+from pullstream.errors import (
+    CapabilityError,
+    ProtocolError,
+    ReleaseTimeout,
+    blame,
+    raised_when_cancelled,
+    without_cancelled,
+)
+from pullstream.protocol import DONE, Batch, Done, Event, State
 from timely import Summary
 
 if TYPE_CHECKING:
@@ -204,20 +211,11 @@ class Kernel(ABC, Generic[T]):
         self.origin = not upstreams
         if upstreams:
             self.upstream = self.inputs[0]
-        self.__state = State.OPEN
-        self.__failure: BaseException | None = None
-        self.__traceback: TracebackType | None = None
-        self.__acquired = False
-        self.__asking = False
+        self.__requests = EdgeRequests()
+        self.__confirmation: trio.Event | None = None
         self.__scope: trio.CancelScope | None = None
-        self.__interrupted = False
-        self.__finishing = False
-        self.lanes: list[Lane[T]] = []
-        self.__queue: deque[Signal] = deque()
-        self.__granted: Signal | None = None
-        self.__idle: trio.Event | None = None
-        self.__closed: trio.Event | None = None
         self.__release_failure: BaseException | None = None
+        self.lanes: list[Lane[T]] = []
         self.__breath = 0.0
         self.__memory: Memory | None = None
 
@@ -234,12 +232,12 @@ class Kernel(ABC, Generic[T]):
     @property
     def state(self) -> State:
         """Where the module's output edge is in its life."""
-        return self.__state
+        return self.__requests.state
 
     @property
     def failure(self) -> BaseException | None:
         """What the stream failed with, if it did."""
-        return self.__failure
+        return self.__requests.failure
 
     def reader(self, port: Port) -> "Lane[T]":
         """A first lane for the module that has the `port`, which further lanes are taken from."""
@@ -256,7 +254,7 @@ class Kernel(ABC, Generic[T]):
             await trio.lowlevel.checkpoint()
             self.__breath = monotonic()
             self.run.turn = (thread_time(), self.run.blocked)
-        return self.__state is State.OPEN
+        return self.__requests.state is State.OPEN
 
     def answers_promptly(self) -> bool:
         """Whether nothing has to be waited for beside an ask, neither a completion nor the clock."""
@@ -266,14 +264,15 @@ class Kernel(ABC, Generic[T]):
 
     async def ask(self, lane: "Lane[T]", limit: int) -> Batch[T] | Done:
         """Serve an ask of `lane` (R1 to R5, R7, R8, R10)."""
-        if (self.__state is not State.OPEN or self.__asking) and not await self.__turn():
+        requests = self.__requests
+        if (requests.busy or requests.state is not State.OPEN) and not await self.__turn():
             return self.__terminal()
-        self.__asking = True
+        requests.begin()
         try:
             answer: Batch[T] | Done = DONE
-            if not (self.__acquired or self.__finishing):
+            if not (requests.acquired or requests.finishing):
                 await self.__begin()
-            if self.__state is not State.OPEN or self.__finishing:
+            if requests.state is not State.OPEN or requests.finishing:
                 pass
             elif self.waits:
                 with trio.CancelScope() as self.__scope:
@@ -282,28 +281,28 @@ class Kernel(ABC, Generic[T]):
                 answer = await self.produce(limit)
             if lane.drops is not None:
                 answer = await self.__beyond(lane.drops, answer, limit)
-            if self.__state is State.OPEN:
-                if answer is not DONE:
-                    if not self.trusted:
-                        self.__check(answer, limit)
-                    if self.origin:
-                        self.seat.advance(answer.time)
-                    lane.stamp(answer.time)
-                    return answer
-                await self.__finish()
+            if answer is not DONE and requests.state is State.OPEN:
+                if not self.trusted:
+                    self.__check(answer, limit)
+                if self.origin:
+                    self.seat.advance(answer.time)
+                lane.stamp(answer.time)
+                requests.answered()
+                return answer
         except BaseException as exc:  # noqa: BLE001 - every way to leave passes through the one policy (R8, R10)
             await self.__strike(exc)
-        finally:
-            self.__pass_turn()
+        else:
+            await self.__finish()
         return self.__terminal()
 
     async def __beyond(self, drops: Callable[[Hashable], bool], answer: Batch[T] | Done, limit: int) -> Batch[T] | Done:
         """The first answer at a time that an earlier run has not completed."""
-        while answer is not DONE and self.__state is State.OPEN and drops(answer.time):
+        requests = self.__requests
+        while answer is not DONE and requests.state is State.OPEN and drops(answer.time):
             if self.origin:
                 self.seat.advance(answer.time)
             answer = DONE
-            if self.__finishing or not await self.breathe():
+            if requests.finishing or not await self.breathe():
                 break
             if self.waits:
                 with trio.CancelScope() as self.__scope:
@@ -315,51 +314,56 @@ class Kernel(ABC, Generic[T]):
     async def terminate(self, reason: BaseException | None) -> Done:
         """Serve an abort, or an error with its reason (R5, R6)."""
         if self.close(reason):
-            return await self.confirm(reason)
-        if self.__state is State.CLOSING:
-            await self.__closing().wait()
+            return await self.confirm()
+        if not self.__requests.settled:
+            ticket = trio.Event()
+            self.__requests.stand(ticket)
+            await self.__confirmed(ticket)
         return DONE
 
     def close(self, reason: BaseException | None) -> bool:
         """Take a termination: from now on no value passes (R5). True for the first, which is to be confirmed."""
-        opened = self.__state is State.OPEN
-        self.__step(Event.ABORT if reason is None else Event.ERROR)
-        if opened:
-            self.__remember(reason)
-            self.seat.freeze()
-        return opened
+        first = self.__end_by(Event.ABORT if reason is None else Event.ERROR, reason, below=True)
+        if first and self.__requests.busy:
+            self.__confirmation = trio.Event()
+            self.__requests.stand(self.__confirmation)
+        return first
 
-    async def confirm(self, reason: BaseException | None) -> Done:
+    async def confirm(self) -> Done:
         """Let go of everything from here up: what confirms the termination that `close` took (R6)."""
-        self.__interrupt()
-        await self.__let_go(reason)
-        for lane in self.lanes:
-            lane.live = False
-        self.seat.abandon(reason)
-        # What an error froze above is frozen here as well: what is below may deal with the failure, and go on.
-        for above in self.inputs:
-            above.kernel.seat.thaw()
-        self.__end()
+        await self.__let_all_go()
+        if self.__confirmation is not None:
+            # Nobody before it in line has anything to wait for any more.
+            with trio.CancelScope(shield=True):
+                await self.__confirmed(self.__confirmation)
         if self.__release_failure is not None:
             raise self.__release_failure
         return DONE
+
+    async def __confirmed(self, ticket: trio.Event) -> None:
+        """Wait until every request that came before a termination is answered (R5)."""
+        try:
+            await ticket.wait()
+        finally:
+            self.__requests.withdraw(ticket)
 
     async def __begin(self) -> None:
         self.seat.meter.begin()
         if not self.waits:
             await self.acquire()
-            self.__acquired = True
+            self.__requests.acquired = True
             return
         with trio.CancelScope() as self.__scope:
             await self.acquire()
-            self.__acquired = True
+            self.__requests.acquired = True
 
     def acknowledge(self) -> None:
         """A lane acknowledged without asking.
 
-        While an ask is served here, what came from upstream may be in flight for its sake: acknowledged later.
+        Before the first ask there is nothing to acknowledge. While an ask is served here, what came from upstream may
+        be in flight for its sake: acknowledged later.
         """
-        if not self.__asking:
+        if self.__requests.acquired and not self.__requests.busy:
             self.acknowledged()
 
     def acknowledged(self) -> None:
@@ -369,86 +373,117 @@ class Kernel(ABC, Generic[T]):
 
     def finish(self) -> None:
         """Come to the end by itself as soon as may be, instead of producing more; for sources."""
-        self.__finishing = True
-        if self.__asking and self.__scope is not None:
+        self.__requests.finishing = True
+        if self.__requests.working and self.__scope is not None:
             self.__scope.cancel()
 
+    def end_here(self, failure: BaseException | None = None) -> None:
+        """End the stream at this module now, or have it fail, whether anybody asks or not; the first ending counts.
+
+        What is upstream is told at once, and asks are answered when all of it has let go (R7, R8).
+        """
+        if self.__requests.state is not State.OPEN:
+            return
+        if failure is not None and not self.relayed(failure):
+            blame(failure, self.culprit())
+        self.__end_by(Event.END if failure is None else Event.FAIL, failure)
+        self.run.spawn(self.__let_all_go)
+
     async def __finish(self) -> None:
-        """The module came to its end by itself, or because its upstream did (R7)."""
-        self.__step(Event.END)
-        self.seat.freeze()
-        await self.__let_go(None)
-        for lane in self.inputs:
-            lane.kernel.seat.thaw()
-        if self.__release_failure is None:
-            self.seat.complete()
-        else:
-            self.__remember(self.__release_failure)
-            self.seat.fail(self.__release_failure)
-        self.__end()
+        """The module came to its end by itself, or because its upstream did (R7); or another request has ended it."""
+        requests = self.__requests
+        if requests.find_again():
+            await self.__turn()
+            return
+        try:
+            if requests.state is State.OPEN:
+                requests.come_back()
+                self.__end_by(Event.END)
+                await self.__let_all_go()
+            else:
+                await self.__until_over()
+        finally:
+            requests.answered()
 
     async def __strike(self, exc: BaseException) -> None:
         """Something was raised while an ask was served (R8), or the ask was cancelled (R10)."""
-        rest = without_cancelled(exc)
-        cancelled, exc = rest is None, rest or exc
-        if self.__state is not State.OPEN:
-            if cancelled:
+        requests = self.__requests
+        failure = without_cancelled(exc)
+        ours = failure is not None and not self.relayed(failure)
+        if requests.find_again():
+            await self.__turn()
+            if failure is None:
                 raise exc
-            if exc is not self.__failure and not self.relayed(exc):
-                # The code under way was cancelled and raised something of its own: a release that failed.
-                blame(exc, self.culprit())
-                self.__keep(exc)
             return
-        self.__step(Event.ABORT if cancelled else Event.FAIL)
-        self.seat.freeze()
-        if not cancelled:
-            if not self.relayed(exc):
-                blame(exc, self.culprit())
-            self.__remember(exc)
-        await self.__let_go(self.__failure)
-        for lane in self.inputs:
-            lane.kernel.seat.thaw()
-        if self.__release_failure is not None:
-            self.__release_failure.__context__ = exc
-            self.__remember(self.__release_failure)
-        if self.__failure is None:
-            self.seat.abandon(keep=True)
-        else:
-            self.seat.fail(self.__failure)
-        self.__end()
-        if cancelled and self.__failure is None:
+        try:
+            if requests.state is State.OPEN:
+                if failure is not None and ours:
+                    blame(failure, self.culprit())
+                requests.come_back()
+                self.__end_by(Event.ABORT if failure is None else Event.FAIL, failure)
+                await self.__let_all_go()
+                cancelled = requests.failure is None
+            else:
+                if failure is not None and ours and raised_when_cancelled(failure):
+                    # The code under way was cancelled and raised something of its own: a release that failed. What
+                    # it raised before the cancellation could reach it came too late: nobody asks any more.
+                    blame(failure, self.culprit())
+                    self.__keep(failure)
+                cancelled = failure is None
+                await self.__until_over()
+        finally:
+            requests.answered()
+        if cancelled:
             raise exc
+
+    def __end_by(self, event: Event, failure: BaseException | None = None, *, below: bool = False) -> bool:
+        """Take a termination from either side: no value passes any more. True for the first, which is to be done."""
+        first = self.__requests.terminate(event, failure, below=below)
+        if first:
+            self.seat.freeze()
+        return first
+
+    async def __let_all_go(self) -> None:
+        """Do what every termination comes to, whoever sent it: all is let go from here up, then the edge has ended."""
+        requests, reason = self.__requests, self.__requests.failure
+        # A module that has nothing to wait for needs no scope, which is most of what it costs to end a short stream.
+        waits = self.waits or requests.working or not all(lane.over for lane in self.inputs)
+        try:
+            with trio.CancelScope(shield=True) if waits else nullcontext():
+                await self.__let_go(reason)
+        finally:
+            self.__ended(reason)
 
     async def __let_go(self, reason: BaseException | None) -> None:
         """Terminate every input that has not ended, wait for the code under way, then release (R6)."""
-        # A module that has nothing to wait for needs no scope, which is most of what it costs to end a short stream.
-        waits = self.waits or (self.__interrupted and self.__asking) or not all(lane.over for lane in self.inputs)
-        with trio.CancelScope(shield=True) if waits else nullcontext():
-            if self.__acquired:
+        if self.__requests.working and self.__scope is not None:
+            self.__scope.cancel()
+        try:
+            if self.__requests.acquired:
                 self.halt()
-            try:
-                await self.dismiss(reason)
-            except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-                self.__keep(exc)
-            try:
-                await self.__settle()
-            except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
-                # A failure that comes from above has its note, and what ran out of time names the module itself.
-                if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc) or exc is self.__failure):
-                    blame(exc, self.culprit())
-                self.__keep(exc)
+            await self.dismiss(reason)
+        except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
+            self.__keep(exc)
+        try:
+            await self.__settle()
+        except BaseException as exc:  # noqa: BLE001 - kept, and raised by whoever confirms
+            # A failure that comes from above has its note, and what ran out of time names the module itself.
+            if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc) or exc is reason):
+                blame(exc, self.culprit())
+            self.__keep(exc)
 
     async def __settle(self) -> None:
-        if not self.waits and not (self.__interrupted and self.__asking):
-            if self.__acquired:
+        requests = self.__requests
+        if not (self.waits or requests.working):
+            if requests.acquired:
                 await self.release()
             return
         with self.run.grace() as grace:
             # An upstream that has not let go in its time answers no ask either: what waits for it is not waited for.
-            if self.__interrupted and self.__asking and not isinstance(self.__release_failure, ReleaseTimeout):
-                self.__idle = trio.Event()
-                await self.__idle.wait()
-            if self.__acquired:
+            if requests.working and not isinstance(self.__release_failure, ReleaseTimeout):
+                left = requests.left = trio.Event()
+                await left.wait()
+            if requests.acquired:
                 # Once more, for what `acquire` has begun since.
                 self.halt()
                 await self.release()
@@ -458,60 +493,78 @@ class Kernel(ABC, Generic[T]):
                 f"or blocking wait in it, or raise release_timeout",
             )
 
+    def __ended(self, reason: BaseException | None) -> None:
+        """Everything from here up is let go: say so, in the sidecar and to who waits."""
+        requests, trouble = self.__requests, self.__release_failure
+        self.run.sources.discard(self)
+        if requests.below:
+            for lane in self.lanes:
+                lane.live = False
+            self.seat.abandon(reason)
+        else:
+            if trouble is not None:
+                # Nobody confirms a termination that nobody sent: whoever asks hears of the release that failed.
+                trouble.__context__ = trouble.__context__ or reason
+                requests.fail(trouble)
+            if requests.failure is not None:
+                self.seat.fail(requests.failure)
+            elif requests.how is Event.ABORT:
+                self.seat.abandon(keep=True)
+            else:
+                self.seat.complete()
+        # What an ending froze above is frozen here as well: what is below may deal with a failure, and go on.
+        for above in self.inputs:
+            above.kernel.seat.thaw()
+        requests.give_up()
+        requests.released()
+
     # ---- details
 
-    def __interrupt(self) -> None:
-        """Cancel the user's code under way, and answer the asks that wait for their turn (R5)."""
-        self.__interrupted = True
-        if self.__scope is not None:
-            self.__scope.cancel()
-        while self.__queue:
-            self.__queue.popleft().set()
-
     async def __turn(self) -> bool:
-        """Wait for this request's turn; False when the stream has ended in the meantime."""
-        self.__step(Event.ASK)
-        if self.__state is State.OPEN:
-            event = self.run.signal()
-            self.__queue.append(event)
-            try:
-                await event.wait()
-            except trio.Cancelled:
-                if event in self.__queue:
-                    self.__queue.remove(event)
-                elif self.__granted is event:
-                    # The turn came in the very step in which the cancellation struck: it goes with the stream.
-                    self.__granted = None
-                    self.__asking = False
-                    if self.__idle is not None:
-                        self.__idle.set()
-                await self.terminate(None)
-                raise
-            granted = self.__granted is event
-            if granted:
-                self.__granted = None
-            if self.__state is State.OPEN:
+        """Wait for this ask's turn; False when the stream has ended before, and it may be answered."""
+        requests = self.__requests
+        if requests.settled:
+            return False
+        ticket = self.run.signal()
+        requests.stand(ticket)
+        try:
+            await self.__answerable(ticket)
+            if requests.state is State.OPEN:
                 return True
-            if granted:
-                self.__pass_turn()
-        elif self.__state is State.CLOSING:
-            await self.__closing().wait()
+            # The turn came in the very step in which the stream ended.
+            await self.__until_over()
+        except BaseException:
+            requests.answered()
+            raise
+        requests.answered()
         return False
 
-    def __pass_turn(self) -> None:
-        """This request is answered: the next one has the turn at once, so that none can overtake it (R1)."""
-        if self.__queue:
-            self.__granted = self.__queue.popleft()
-            self.__granted.set()
-            return
-        self.__asking = False
-        if self.__idle is not None:
-            self.__idle.set()
+    async def __until_over(self) -> None:
+        """Wait until the stream, which another request has ended, is released: nobody is told before (R10)."""
+        if self.__requests.state is State.CLOSING:
+            # No inside wait: what is being released has its time, and is no standstill.
+            ticket = trio.Event()
+            self.__requests.step_back(ticket)
+            await self.__answerable(ticket)
+
+    async def __answerable(self, ticket: Signal | trio.Event) -> None:
+        """Wait for the turn; who is cancelled in this ends the stream, and comes back when that is released (R10)."""
+        try:
+            await ticket.wait()
+        except BaseException:
+            first = self.__end_by(Event.ABORT)
+            with trio.CancelScope(shield=True):
+                if first:
+                    await self.__let_all_go()
+                await ticket.wait()
+            if not first or self.__requests.failure is None:
+                raise
 
     def __terminal(self) -> Done:
-        if self.__failure is not None:
+        failure = self.__requests.failure
+        if failure is not None:
             # The same object for every ask, with the traceback it had at first (R3).
-            raise self.__failure.with_traceback(self.__traceback)
+            raise failure.with_traceback(self.__requests.traceback)
         return DONE
 
     def __check(self, answer: Batch[T], limit: int) -> None:
@@ -533,14 +586,6 @@ class Kernel(ABC, Generic[T]):
         """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
         return any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)
 
-    def __step(self, event: Event) -> None:
-        self.__state = TRANSITIONS[self.__state, event]
-
-    def __closing(self) -> trio.Event:
-        if self.__closed is None:
-            self.__closed = trio.Event()
-        return self.__closed
-
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, rather than from this module."""
         return any(exc is lane.kernel.failure for lane in self.inputs)
@@ -549,16 +594,6 @@ class Kernel(ABC, Generic[T]):
         """The name that goes into a note on what was raised here."""
         return str(self.seat)
 
-    def __end(self) -> None:
-        self.run.sources.discard(self)
-        self.__step(Event.RELEASED if self.__failure is None else Event.RELEASED_FAILED)
-        if self.__closed is not None:
-            self.__closed.set()
-
     def __keep(self, exc: BaseException) -> None:
-        if self.__release_failure is None and exc is not self.__failure:
+        if self.__release_failure is None and exc is not self.__requests.failure:
             self.__release_failure = exc
-
-    def __remember(self, failure: BaseException | None) -> None:
-        self.__failure = failure
-        self.__traceback = None if failure is None else failure.__traceback__

@@ -79,11 +79,11 @@ class Lane(Stamp, Reader[T_co]):
     def _indicate(self, reason: BaseException | None) -> None:
         self.live = False
         if not self.over and self.kernel.close(reason):
-            self.kernel.run.spawn(self._confirm, reason)
+            self.kernel.run.spawn(self._confirm)
 
-    async def _confirm(self, reason: BaseException | None) -> None:
+    async def _confirm(self) -> None:
         try:
-            await self.kernel.confirm(reason)
+            await self.kernel.confirm()
         except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for the confirmation after all
             self.trouble = exc
 
@@ -98,7 +98,7 @@ class Lane(Stamp, Reader[T_co]):
             await self.terminate(reason)
             return
         try:
-            await self.kernel.confirm(reason)
+            await self.kernel.confirm()
         finally:
             self.over = True
 

@@ -110,38 +110,25 @@ class _Switch(Grip):
 
 
 class _Switched(Passing):
-    """Ends by itself when it is told to; it asks itself for that end, so that it need not wait for the next ask."""
+    """Ends by itself when it is told to, whether anybody asks or not."""
 
     outside: ClassVar[bool] = True
 
     def __init__(self, grip: _Switch) -> None:
         grip.attach(self)
-        self._told = bool(grip.early)
-        self._reason = grip.early[0] if grip.early else None
+        self._early = grip.early[:1]
         grip.early.clear()
 
     def switch(self, reason: BaseException | None) -> None:
-        if not self._told:
-            self._told = True
-            self._reason = reason
-            self.slot = DONE
-            self.look()
-            self.run.spawn(self._end)
-
-    async def _end(self) -> None:
-        try:
-            await self.ask(self.lanes[0], 1)
-        except BaseException as exc:
-            # Whoever asks next is told; that is not this task.
-            if exc is not self.failure:
-                raise
+        self.end_here(reason)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        answer = DONE if self._told else await super().produce(limit)
-        if self._told and self._reason is not None:
-            raise self._reason
-        return DONE if self._told else answer
+        if not self._early:
+            return await super().produce(limit)
+        if self._early[0] is not None:
+            raise self._early[0]
+        return DONE
 
 
 @attrs.frozen(repr=False)

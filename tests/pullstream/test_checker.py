@@ -393,8 +393,8 @@ class NeverReleases(Broken):
     async def acquire(self):
         pass
 
-    async def confirm(self, reason):
-        await self.dismiss(reason)
+    async def confirm(self):
+        await self.dismiss(None)
         return ps.DONE
 
 

@@ -1,0 +1,166 @@
+"""The requests of one edge: which are outstanding, whose turn it is, and how the edge ends (R1, R3 to R5).
+
+Nothing here waits, and nothing calls anybody's code: what happens on the edge comes in as a call, and what follows is a
+return value, or a ticket that is set. So no change of state can be left half done, and all orders of what can happen
+can be tried one after another.
+
+A request that cannot be answered at once leaves a **ticket**, which is anything with a `set()`. All that have one stand
+in a line, asks and terminations alike. The first in line is given the **turn** by setting its ticket, and gives it back
+by `answered`, whatever happened to it meanwhile: cancelled, too, it is still the one whom the others wait for.
+
+What always holds between two calls:
+
+- At most one request has the turn (`busy`). Only its ask may have the module's code under way (`working`).
+- Who stands in line, stands there for a reason: somebody has the turn, or the edge is closing. While it closes, nobody
+  is given the turn; once it has ended, one after the other is, and so requests are answered in the order in which they
+  came, asks before the termination that came after them.
+- The first termination decides, from whichever side it comes: how the edge ends, and with what, is then the same for
+  every request. Only a release that fails turns an end into a failure, and only before anybody was told.
+"""
+
+from collections import deque
+from types import TracebackType
+from typing import Final, Protocol
+
+from pullstream.protocol import TRANSITIONS, Event, State
+
+OPEN: Final = State.OPEN
+CLOSING: Final = State.CLOSING
+
+
+class Ticket(Protocol):
+    """What a request waits for that has not got its turn yet."""
+
+    def set(self) -> None:
+        """It has the turn."""
+        ...
+
+    def is_set(self) -> bool:
+        """Whether it has the turn."""
+        ...
+
+
+class EdgeRequests:
+    """The requests of all lanes of one edge, and the edge's state."""
+
+    __slots__ = (
+        "acquired",
+        "below",
+        "busy",
+        "failure",
+        "finishing",
+        "how",
+        "left",
+        "line",
+        "lost",
+        "state",
+        "traceback",
+        "working",
+    )
+
+    def __init__(self) -> None:
+        self.state = State.OPEN
+        self.how: Event | None = None
+        """What ended the edge: the first termination."""
+        self.below = False
+        """Whether that was a request, from below, which is confirmed."""
+        self.failure: BaseException | None = None
+        """What every ask raises from now on, instead of being answered done."""
+        self.traceback: TracebackType | None = None
+        self.acquired = False
+        """Whether the module has what it needs, which is released at the end."""
+        self.finishing = False
+        """Whether the module is to come to its end instead of producing more."""
+        self.busy = False
+        self.working = False
+        self.line: deque[Ticket] = deque()
+        self.left: Ticket | None = None
+        """Set when the code that was under way at the end has come back."""
+        self.lost = False
+        """Whether the code under way did not come back in time, and its ask has lost its turn."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the edge has ended, and everything from it up is released."""
+        return self.state is not OPEN and self.state is not CLOSING
+
+    @property
+    def settled(self) -> bool:
+        """Whether the edge has ended and nobody is left who waits for an answer: a request is answered at once."""
+        return self.over and not self.busy
+
+    # ---- turns
+
+    def begin(self) -> None:
+        """An ask came to an open edge where nobody had the turn, or was given the turn: its module goes to work."""
+        self.busy = self.working = True
+
+    def stand(self, ticket: Ticket) -> None:
+        """A request stands in line."""
+        self.line.append(ticket)
+
+    def answered(self) -> None:
+        """The request that had the turn is answered: the next has it at once, so that none can overtake it (R1)."""
+        self.busy = self.working = False
+        if self.line and self.state is not CLOSING:
+            self._grant()
+
+    def step_back(self, ticket: Ticket) -> None:
+        """The ask that has the turn is not answered before the edge has ended: it stands first in line again."""
+        self.come_back()
+        self.busy = False
+        self.line.appendleft(ticket)
+
+    def withdraw(self, ticket: Ticket) -> None:
+        """A request will not be answered, because whoever sent it waits no more."""
+        if ticket.is_set():
+            self.answered()
+        else:
+            self.line.remove(ticket)
+
+    def _grant(self) -> None:
+        self.busy = True
+        self.line.popleft().set()
+
+    # ---- the module's code
+
+    def come_back(self) -> None:
+        """The module's code, which was under way for the request that has the turn, has come back."""
+        self.working = False
+        if self.left is not None:
+            self.left.set()
+            self.left = None
+
+    def give_up(self) -> None:
+        """The module's code does not come back in time: its ask loses its turn, and others are answered before it."""
+        if self.working:
+            self.lost = True
+            self.busy = self.working = False
+            self.left = None
+
+    def find_again(self) -> bool:
+        """Whether the code that comes back now was given up: its ask has no turn, and stands in line like a new one."""
+        lost, self.lost = self.lost, False
+        return lost
+
+    # ---- endings
+
+    def terminate(self, event: Event, failure: BaseException | None = None, *, below: bool = False) -> bool:
+        """A termination comes; True for the first, which is to be carried out and then `released` (R5, R6)."""
+        first = self.state is OPEN
+        self.state = TRANSITIONS[self.state, event]
+        if first:
+            self.how, self.below = event, below
+            self.fail(failure)
+        return first
+
+    def fail(self, failure: BaseException | None) -> None:
+        """Have every ask raise this from now on: the same object, with the traceback that it has now (R3)."""
+        self.failure = failure
+        self.traceback = None if failure is None else failure.__traceback__
+
+    def released(self) -> None:
+        """Everything from here up is released: requests are answered, one after another."""
+        self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
+        if self.line and not self.busy:
+            self._grant()

@@ -1,0 +1,359 @@
+"""One edge of a real run, in every order of what can happen on it, at the resolution of one step of the scheduler.
+
+Wherever trio has several tasks to run, and wherever something happens from outside, `Order` decides what comes first.
+It either tries all decisions one run after another, or draws them at random from a seed. What was decided is all that a
+run depends on: the clock is virtual, and jumps.
+"""
+
+from collections import deque
+from contextlib import suppress
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import attrs
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.engine.kernel import Kernel
+
+
+class Order:
+    """Decides, wherever more than one thing may come first; then tries the next decisions, until all are tried."""
+
+    def __init__(self, random=None):
+        self.random = random
+        self.decided = []
+        self.script = []
+
+    def choose(self, count):
+        if count < 2:
+            return 0
+        at = len(self.decided)
+        if at < len(self.script):
+            choice = self.script[at]
+        else:
+            choice = 0 if self.random is None else self.random.randrange(count)
+        self.decided.append((choice, count))
+        return choice
+
+    def again(self):
+        """Whether there is something left to try."""
+        decided, self.decided = self.decided, []
+        while decided and decided[-1][0] + 1 == decided[-1][1]:
+            decided.pop()
+        self.script = [choice for choice, _ in decided]
+        if decided:
+            self.script[-1] += 1
+        return bool(decided)
+
+
+class Runnable(deque):
+    """The tasks that trio is to run next, in an order that is decided."""
+
+    order = None
+
+    def __iter__(self):
+        tasks = list(super().__iter__())
+        while tasks:
+            yield tasks.pop(0 if self.order is None else self.order.choose(len(tasks)))
+
+
+def decide_the_order(order):
+    """Have `order` decide from now on which task comes first."""
+    runner = trio._core._run.GLOBAL_RUN_CONTEXT.runner
+    runner.runq = runnable = Runnable(runner.runq)
+    runnable.order = order
+
+
+class Boom(Exception):
+    pass
+
+
+@attrs.define(eq=False)
+class Ask:
+    lane: int
+    sent: int
+    answered: int = -1
+    outcome: Any = None
+
+
+@attrs.define(eq=False)
+class Termination:
+    reason: Any
+    sent: int
+    outstanding: list
+    confirmed: int = -1
+    outcome: Any = None
+
+
+@attrs.define
+class Record:
+    """What happened, with the number of each event in the order of time."""
+
+    release_failure: Any = None
+    now: int = 0
+    asks: list = attrs.field(factory=list)
+    terminations: list = attrs.field(factory=list)
+    acquired: list = attrs.field(factory=list)
+    released: list = attrs.field(factory=list)
+    told: list = attrs.field(factory=list)
+    producing: int = 0
+    ended_below: bool = False
+    ended: bool = False
+    failed: Any = None
+
+    def tick(self):
+        self.now += 1
+        return self.now
+
+
+@ps.source
+class Scripted(Kernel):
+    """Answers what it is given, and takes some steps to acquire what it needs and to release it."""
+
+    def __init__(self, record, gate, steps):
+        self.record, self.gate, self.steps = record, gate, steps
+
+    async def acquire(self):
+        for _ in range(self.steps):
+            await trio.lowlevel.checkpoint()
+        self.record.acquired.append(self.record.tick())
+
+    async def produce(self, limit):
+        record = self.record
+        record.producing += 1
+        assert record.producing == 1, "R4: two asks are served at once"
+        try:
+            answer = await self.gate.take()
+        finally:
+            record.producing -= 1
+        if isinstance(answer, Boom):
+            record.failed = answer
+            raise answer
+        record.ended = answer is ps.DONE
+        return answer
+
+    async def dismiss(self, reason):
+        self.record.told.append(reason)
+
+    async def release(self):
+        assert not self.record.producing, "R10: released while its code is under way"
+        for _ in range(self.steps):
+            await trio.lowlevel.checkpoint()
+        self.record.released.append(self.record.tick())
+        if self.record.release_failure is not None:
+            raise self.record.release_failure
+
+
+@ps.transformer
+class Through(Kernel):
+    """Passes everything on, and waits for nothing itself: the edge above is then one that a module ends."""
+
+    waits = False
+    trusted = True
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+
+class Gate:
+    """Lets answers out one at a time."""
+
+    def __init__(self):
+        self.given = deque()
+        self.came = trio.Event()
+
+    def give(self, answer):
+        self.given.append(answer)
+        self.came.set()
+
+    async def take(self):
+        while not self.given:
+            self.came = trio.Event()
+            await self.came.wait()
+        return self.given.popleft()
+
+
+EVENTS = ("ask 0", "ask 1", "ask 2", "cancel 0", "cancel 1", "cancel 2", "abort 2", "error 1", "indicate 0", "value",
+          "value", "end", "fail")  # fmt: skip
+
+
+class Edge:
+    """A sink that asks on three lanes, as events tell it to, and writes down what comes of it."""
+
+    def __init__(self, upstream, record, gate):
+        self.lanes = [upstream, upstream.lane(), upstream.lane()]
+        self.record, self.gate = record, gate
+        self.scopes = {}
+        self.reason = Boom("from below")
+
+    def happen(self, event, nursery):
+        match event.split():
+            case ["ask", lane] if int(lane) not in self.scopes:
+                self.scopes[int(lane)] = trio.CancelScope()
+                nursery.start_soon(self.ask, int(lane))
+            case ["cancel", lane] if int(lane) in self.scopes:
+                self.record.ended_below = True
+                self.scopes[int(lane)].cancel()
+            case ["abort", lane]:
+                nursery.start_soon(self.terminate, int(lane), None)
+            case ["error", lane]:
+                nursery.start_soon(self.terminate, int(lane), self.reason)
+            case ["indicate", lane]:
+                self.record.ended_below = True
+                self.lanes[int(lane)].abort_nowait()
+            case ["value"]:
+                self.gate.give(ps.Batch(0, [0]))
+            case ["end"]:
+                self.gate.give(ps.DONE)
+            case ["fail"]:
+                self.gate.give(Boom("the module's"))
+
+    async def ask(self, number):
+        record, lane = self.record, self.lanes[number]
+        with self.scopes[number]:
+            ask = Ask(number, record.tick())
+            record.asks.append(ask)
+            try:
+                ask.outcome = await lane.ask()
+            except trio.Cancelled:
+                ask.outcome = "cancelled"
+                raise
+            except Boom as exc:
+                ask.outcome = exc
+            finally:
+                ask.answered = record.tick()
+        self.scopes.pop(number, None)
+
+    async def terminate(self, number, reason):
+        record, lane = self.record, self.lanes[number]
+        record.ended_below = True
+        # On a lane that was told of the end nothing is sent any more (R9).
+        told = any(
+            ask.lane == number and not isinstance(ask.outcome, ps.Batch) and ask.answered > 0 for ask in record.asks
+        )
+        outstanding = [] if told else [ask for ask in record.asks if ask.answered < 0]
+        sent = Termination(reason, record.tick(), outstanding)
+        record.terminations.append(sent)
+        try:
+            sent.outcome = await (lane.abort() if reason is None else lane.error(reason))
+        except Boom as exc:
+            sent.outcome = exc
+        sent.confirmed = record.tick()
+
+
+async def play(order, events, *, steps, fails, stages, check, asked_before=0):
+    """Have the events happen, in an order and with gaps that are decided, and give what was recorded."""
+    record, gate = Record(Boom("the release's") if fails else None), Gate()
+
+    async def sink(upstream, ctx):
+        edge = Edge(upstream, record, gate)
+        left = list(events)
+        async with trio.open_nursery() as nursery:
+            for number in range(asked_before):
+                edge.happen(f"ask {number}", nursery)
+                await trio.testing.wait_all_tasks_blocked()
+            decide_the_order(order)
+            while left:
+                edge.happen(left.pop(order.choose(len(left))), nursery)
+                # Nothing between two events, one step, two, or whatever comes of the first.
+                for _ in range(gap := order.choose(4)):
+                    if gap == 3:
+                        await trio.testing.wait_all_tasks_blocked()
+                    else:
+                        await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked()
+            # Whatever has happened: an abort now is confirmed, and nobody is left waiting.
+            await edge.terminate(0, None)
+        for number in range(3):
+            edge.scopes[number] = trio.CancelScope()
+            await edge.ask(number)
+
+    pipeline = ps.pipe(Scripted(record, gate, steps), *(Through() for _ in range(stages)), ps.sink(sink)())
+    with trio.fail_after(1000), suppress(Boom):
+        async with pipeline.open(check=check) as running:
+            await running.result()
+    return record
+
+
+def verify(record):
+    """What R1 to R10 say of one edge, and of what is above it."""
+    asks, terminations = record.asks, record.terminations
+    assert all(ask.answered >= 0 for ask in asks), "R1: an ask is not answered"
+    for first, second in pairwise(asks):
+        assert first.answered < second.answered, "R1, R4: answered in another order than asked"
+    values = [ask for ask in asks if isinstance(ask.outcome, ps.Batch)]
+    endings = {id(ask.outcome): ask.outcome for ask in asks if ask not in values and ask.outcome != "cancelled"}
+    assert len(endings) <= 1, f"R3: told of two endings, {list(endings.values())}"
+    assert all(ask.answered < other.answered for ask in values for other in asks if other not in values), "R3"
+    assert len(record.acquired) == len(record.released) <= 1, "R10: not released once"
+    assert len(record.told) <= 1, "R6: told twice"
+    for ask in asks:
+        if ask not in values and record.acquired:
+            assert record.released[0] < ask.answered, "R6, R10: told of the end before the release"
+    first = min((sent.sent for sent in terminations), default=record.now)
+    assert not any(first < ask.answered for ask in values), "R5: a value after the termination"
+    for sent in terminations:
+        assert sent.confirmed >= 0, "R1: a termination is not confirmed"
+        assert all(ask.answered < sent.confirmed for ask in sent.outstanding), "R5: confirmed before asks are answered"
+        assert sent.outcome in (ps.DONE, record.release_failure), f"R8: a termination raised {sent.outcome!r}"
+        assert all(released < sent.confirmed for released in record.released), "R6: confirmed before the release"
+    _verify_reason(record, endings)
+
+
+def _verify_reason(record, endings):
+    """The reason that the source was told, and what was told below, belong together."""
+    ending = next(iter(endings.values()), None)
+    if record.told and isinstance(record.told[0], Boom):
+        # A termination that came below before the failure did is not overtaken by it.
+        late = record.told[0] is record.failed and record.ended_below
+        assert late or ending in (None, record.told[0], record.release_failure), f"R8: the source: {record.told[0]}"
+    elif isinstance(ending, Boom) and not (record.ended or any(ask.outcome == "cancelled" for ask in record.asks)):
+        # What was on its way up before, an end or a cancellation, comes first.
+        assert ending is record.release_failure, "R6: the source was not told the failure"
+
+
+def explore(order, events, runs=10**9, **options):
+    """Play all orders, at most `runs`; how many there were."""
+    played = 0
+    while True:
+        record = trio.run(_played(order, events, **options), clock=trio.testing.MockClock(autojump_threshold=0))
+        try:
+            verify(record)
+        except AssertionError as exc:
+            exc.add_note(f"{events} {options} {order.decided}")
+            raise
+        played += 1
+        if not order.again() or played == runs:
+            return played
+
+
+def _played(order, events, **options):
+    async def main():
+        return await play(order, events, **options)
+
+    return main
+
+
+def at_random(seeds):
+    """Other events in each run, in a random order, over edges of every kind."""
+    for seed in seeds:
+        random = Random(seed)
+        events = random.sample(EVENTS, random.randint(3, 8))
+        explore(
+            Order(random),
+            events,
+            runs=1,
+            steps=random.randrange(3),
+            fails=random.random() < 0.3,
+            stages=random.randrange(3),
+            check=random.random() < 0.3,
+            asked_before=random.randrange(4),
+        )
+
+
+def test_random_orders_of_everything():
+    """Whatever comes when: every ask and termination is answered, in order, alike, after the release (R1 to R10)."""
+    at_random(range(400))
