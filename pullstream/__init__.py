@@ -6,6 +6,7 @@ it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
 """
 
 from pullstream import checker
+from pullstream.arun import arun
 from pullstream.asyncio_bridge import asyncio_call
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
 from pullstream.combining.concat import concat
@@ -164,6 +165,7 @@ __all__ = [
     "agg",
     "aggregate",
     "aiterate",
+    "arun",
     "asyncio_call",
     "at_completion",
     "batch",

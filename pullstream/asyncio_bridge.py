@@ -39,8 +39,8 @@ def asyncio_call(
     [1, 4, 9]
 
     Each call is a task of an asyncio loop, which runs in a thread of its own from the first call to the end of the
-    trio program (for `ps.run`: of the run). With `loop=` it is a loop of yours, which must be running in another
-    thread, for what belongs to that loop already: `await asyncio.to_thread(ps.run, pipeline)` in its program.
+    trio program (for `ps.run`: of the run); in `arun` it is the loop that awaits it. With `loop=` it is a loop of
+    yours, which must be running in another thread, for what belongs to that loop already.
 
     Exceptions arrive as themselves. A cancellation here, by an abort say, cancels the task and waits until it has
     ended, for 5 seconds at most; a task that is cancelled by others raises `asyncio.CancelledError`, a failure like
@@ -193,12 +193,23 @@ class _Thread:
         await self._stopping.wait()
 
 
+_home: trio.lowlevel.RunVar[Bridge | None] = trio.lowlevel.RunVar("the asyncio loop that awaits this program", None)
+
+
+def at_home(bridge: Bridge) -> None:
+    """Have calls without a loop of their own made in the loop that awaits this trio program."""
+    _home.set(bridge)
+
+
 _thread: trio.lowlevel.RunVar[_Thread | None] = trio.lowlevel.RunVar("pullstream's asyncio loop", None)
 
 
 async def bridge_to(loop: asyncio.AbstractEventLoop | None) -> Bridge:
-    """The bridge to `loop` or, without one, to the loop of this trio program, which is started if it has none yet."""
+    """The bridge to `loop` or, without one, to the loop that awaits this trio program, or else to one of its own."""
     if loop is None:
+        home = _home.get()
+        if home is not None:
+            return home
         thread = _thread.get()
         if thread is None:
             thread = _Thread()

@@ -1,13 +1,13 @@
 """Running a pipeline: opening it, waiting for it, ending it in order."""
 
+import builtins
 import inspect
-import signal
-import threading
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Generic, Self, cast
+from typing import Any, Final, Generic, Self, cast
 
 import trio
 from typing_extensions import TypeVar
@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Pipeline, Site, advice, refuse_sharing, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
+from pullstream.engine.interrupts import Interrupts, Spared, current_task
 from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Progress
 from pullstream.engine.shared import Run
@@ -24,7 +25,6 @@ from pullstream.errors import (
     Abandoned,
     CompositionError,
     PullstreamError,
-    ReleaseTimeout,
     ReuseError,
     StalledError,
     without_cancelled,
@@ -33,6 +33,11 @@ from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import Journal
 
 R = TypeVar("R")
+
+STALLS_ASYNCIO: Final = (
+    "run() keeps the asyncio loop that runs here waiting until the stream has ended: nothing else in it goes on. "
+    "Use `await arun(pipeline)`"
+)
 
 Beside = Callable[["Running[Any]"], Awaitable[object]]
 """What looks on while a pipeline runs, such as a progress display: an async function of the `Running`."""
@@ -75,7 +80,9 @@ class Running(Generic[R]):
         self._entered = False
         self._aborted = False
         self._abandoned = False
-        self.interrupted = False
+        self._standing = ExitStack()
+        """What stands before the program's handler of Ctrl-C."""
+        self._interrupts: Interrupts | None = None
 
     @property
     def progress(self) -> Progress:
@@ -153,9 +160,13 @@ class Running(Generic[R]):
 
         The block may then be left quietly: only `result`, and `progress.completed`, raise `Abandoned`.
         """
+        self.abort_nowait()
+        await self.wait()
+
+    def abort_nowait(self) -> None:
+        """Stop now, in order, as `abort` does, and do not wait for it."""
         self._aborted = True
         self._scope.cancel()
-        await self.wait()
 
     def hurry(self) -> None:
         """Wait for no release any longer: each module's `release_timeout` is over."""
@@ -180,8 +191,36 @@ class Running(Generic[R]):
         await self.wait()
 
     def abort_on_interrupt(self) -> None:
-        """Have the first Ctrl-C abort in order, a second one without waiting for releases; a third raises anywhere."""
-        self._run.spawn_watch(self._watch_interrupts)
+        """Have the first Ctrl-C abort in order, a second one without waiting for releases.
+
+        It takes effect in the main thread, from here to the end of the block, which raises KeyboardInterrupt only if
+        the run had ended before the signal came: otherwise `result` raises `Abandoned`, and `interrupted` says why.
+        """
+        interrupts = self._standing.enter_context(Interrupts())
+        self._standing.callback(lambda: setattr(interrupts, "told", self._abandoned))
+        self.heed(interrupts)
+
+    def heed(self, interrupts: Interrupts) -> None:
+        """Have what is kept there abort in order; every further one, without waiting for releases."""
+        self._interrupts = interrupts
+        token = trio.lowlevel.current_trio_token()
+
+        def heard() -> None:
+            interrupts.noticed = True
+            self.abort_nowait()
+            if len(interrupts.kept) > 1:
+                self.hurry()
+
+        def struck() -> None:
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(heard)
+
+        interrupts.listen(struck)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has aborted it, which `abort_on_interrupt` makes it do."""
+        return self._interrupts is not None and bool(self._interrupts.kept)
 
     def pass_on_signals(self, wakeup_fd: int) -> None:
         """Have every signal passed on to another event loop of this thread, by its wakeup descriptor."""
@@ -191,18 +230,27 @@ class Running(Generic[R]):
         if not trio.lowlevel.in_trio_run():
             raise PullstreamError(
                 "open() and aiterate() belong into a trio program, and this is none: run(pipeline) and, for a plain "
-                "for loop, iterate(source) work in a script, and where asyncio runs",
+                "for loop, iterate(source) work in a script, and `await arun(pipeline)` where asyncio runs",
             )
         if self._entered:
             raise ReuseError(f"{self._pipeline!r} is open already: call open() again for another run of it")
         self._entered = True
-        await self._manager.__aenter__()
+        try:
+            if self._interrupts is None:
+                self._standing.enter_context(Spared())
+            await self._manager.__aenter__()
+        except BaseException:
+            self._standing.close()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        return await self._manager.__aexit__(kind, exc, traceback)
+        try:
+            return await self._manager.__aexit__(kind, exc, traceback)
+        finally:
+            self._standing.close()
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None, None]:
@@ -218,12 +266,12 @@ class Running(Generic[R]):
         outcome: BaseException | None = None
         try:
             async with trio.open_nursery() as block:
-                with trio.CancelScope(shield=True):
-                    await block.start(run.host)
-                # From here on everything leads to `stop`: the host is shielded, and would be waited for for ever.
+                block.start_soon(run.host)
+                # From here on everything leads to `halt`: the host is shielded, and would be waited for for ever.
                 begun = False
                 try:
                     with trio.CancelScope(shield=True):
+                        await run.hosting.wait()
                         if self._beside is not None:
                             run.spawn_watch(self._look_on, self._beside)
                             # What looks on sees the beginning, too: the first batch may keep all tasks waiting for
@@ -239,13 +287,13 @@ class Running(Generic[R]):
                     await (self.wait() if self._aborted or self._told else self.result())
                 except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
                     outcome = without_cancelled(exc)
-                with trio.CancelScope(shield=True):
-                    if begun:
-                        await self.abort()
-                    await run.stop()
-        except BaseException as exc:
-            if without_cancelled(exc) is not None:
-                raise
+                if begun:
+                    outcome = await self._released(outcome)
+                run.halt()
+        except BaseException as exc:  # noqa: BLE001 - raised below
+            # What the nursery raises besides its own cancellation is an interrupt that struck while it was left.
+            if (struck := without_cancelled(exc)) is not None:
+                outcome = _sole(struck)
         finally:
             if self._keeper is not None:
                 self._keeper.close()
@@ -256,6 +304,23 @@ class Running(Generic[R]):
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._failure is not None and not self._told and not self._abandoned:
             raise self._failure.with_traceback(self._traceback)
+
+    async def _released(self, outcome: BaseException | None) -> BaseException | None:
+        """Abort, and wait until everything has let go; give what is to be raised then.
+
+        Trio raises an interrupt where its main task waits, shielded or not. The first one is kept until the end; the
+        second one has releases waited for no longer.
+        """
+        self.abort_nowait()
+        with trio.CancelScope(shield=True):
+            while not self.finished:
+                try:
+                    await self.wait()
+                except KeyboardInterrupt as exc:
+                    if isinstance(outcome, KeyboardInterrupt):
+                        self.hurry()
+                    outcome = exc
+        return outcome
 
     async def _consume(self, consumers: Sequence[Consuming], block: trio.Nursery) -> None:
         with self._scope:
@@ -339,6 +404,8 @@ class Running(Generic[R]):
             return outcome
         if outcome is None:
             return trouble
+        if isinstance(outcome, KeyboardInterrupt):
+            return outcome
         return BaseExceptionGroup("the run failed, and so did what looked on", [outcome, trouble])
 
     def _report(self, outcome: BaseException | None) -> None:
@@ -348,16 +415,9 @@ class Running(Generic[R]):
             return
         if failure is None or self._told or isinstance(failure, Abandoned) or _contains(outcome, failure):
             raise outcome
+        if isinstance(outcome, KeyboardInterrupt):
+            raise outcome from failure
         raise BaseExceptionGroup("the block failed, and so did the stream beside it", [outcome, failure])
-
-    async def _watch_interrupts(self) -> None:
-        with trio.open_signal_receiver(signal.SIGINT) as signals:
-            async for _ in signals:
-                if self.interrupted:
-                    self.hurry()
-                    break
-                self.interrupted = True
-                self._run.spawn(self.abort)
 
 
 def _beside_argument(beside: object) -> None:
@@ -395,6 +455,14 @@ def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
     )
 
 
+def _sole(exc: BaseException) -> BaseException:
+    """What a group of one consists of."""
+    if isinstance(exc, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", exc)
+        return _sole(group.exceptions[0]) if len(group.exceptions) == 1 else group
+    return exc
+
+
 def _contains(exc: BaseException | None, failure: BaseException) -> bool:
     """Whether `failure` is what was raised, or part of it: the block's own nursery wraps what its tasks were told."""
     if isinstance(exc, BaseExceptionGroup):
@@ -414,9 +482,13 @@ def run(
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
-    wait for the order, only for code that shields itself from cancellation. It may be called in any thread, and where
-    another event loop runs, as in a notebook: that one waits until it returns. `limit`, `release_timeout`, `check`,
-    `beside` (a progress display) and `journal` (a run that can be killed and goes on) are those of `Pipeline.open`.
+    wait for the order, only for code that shields itself from cancellation, and is raised at once in a function that
+    keeps everything waiting. What a handler of your own raises is treated alike; one that raises nothing has dealt with
+    the signal. Nothing is ever interrupted in its midst, from the first instruction to the last.
+
+    It may be called in any thread (signals are the main thread's), and in a notebook, whose loop waits until it
+    returns. In an asyncio program use `arun`: a RuntimeWarning says so. `limit`, `release_timeout`, `check`, `beside`
+    (a progress display) and `journal` (a run that can be killed and goes on) are those of `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
@@ -427,21 +499,29 @@ def run(
         Violation: with `check`, a rule was broken.
         JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
     """
-    if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        lacks = {"source": "; it has no sink: collect() gives all values as a list", "sink": "; it has no source"}
-        hint = lacks.get(getattr(pipeline, "kind", ""), advice("run", pipeline))
-        raise CompositionError(
-            f"run() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}{hint}"
-        )
+    pipeline_argument("run", pipeline)
     if inside_trio():
         raise PullstreamError(
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
         )
-    with borrowed_wakeups() as borrowed:
+    if current_task() is not None and not hasattr(builtins, "__IPYTHON__"):
+        # In a notebook it waits, too, but so does the notebook.
+        warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=2)
+    with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
         running = pipeline.open(
             limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal
         )
-        return trio.run(_run, running, borrowed)
+        return trio.run(_run, running, borrowed, interrupts)
+
+
+def pipeline_argument(name: str, pipeline: object) -> None:
+    """Refuse what is not a pipeline."""
+    if not isinstance(pipeline, Pipeline):
+        lacks = {"source": "; it has no sink: collect() gives all values as a list", "sink": "; it has no source"}
+        hint = lacks.get(getattr(pipeline, "kind", ""), advice(name, pipeline))
+        raise CompositionError(
+            f"{name}() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}{hint}"
+        )
 
 
 def inside_trio() -> bool:
@@ -453,19 +533,10 @@ def inside_trio() -> bool:
     return True
 
 
-async def _run(running: Running[R], borrowed: int | None) -> R:
-    try:
-        async with running:
-            if borrowed is not None:
-                running.pass_on_signals(borrowed)
-            if threading.current_thread() is threading.main_thread():
-                running.abort_on_interrupt()
-            return await running.result()
-    except Abandoned:
-        if running.interrupted:
-            raise KeyboardInterrupt from None
-        raise
-    except ReleaseTimeout as exc:
-        if running.interrupted:
-            raise KeyboardInterrupt from exc
-        raise
+async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:
+    interrupts.check()
+    running.heed(interrupts)
+    async with running:
+        if borrowed is not None:
+            running.pass_on_signals(borrowed)
+        return await running.result()

@@ -86,7 +86,8 @@ class Run:
         """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
         self.nursery: trio.Nursery
         self._scope = trio.CancelScope(shield=True)
-        self._stopped = trio.Event()
+        self.hosting = trio.Event()
+        """Set when there is a place for tasks."""
         self._graces: set[trio.CancelScope] = set()
         self._hurried = False
 
@@ -106,20 +107,17 @@ class Run:
         for scope in self._graces:
             scope.cancel()
 
-    async def host(self, task_status: trio.TaskStatus[None]) -> None:
-        """Have a place for the tasks of the run until `stop`.
+    async def host(self) -> None:
+        """Have a place for the tasks of the run until `halt`.
 
         It is shielded: a cancellation from outside must reach the sinks first, and through them the stream in order,
         or tasks struck in its middle would look like its end.
         """
-        try:
-            with self._scope:
-                async with trio.open_nursery() as self.nursery:
-                    self.standstill.nursery = self.nursery
-                    task_status.started()
-                    await trio.sleep_forever()
-        finally:
-            self._stopped.set()
+        with self._scope:
+            async with trio.open_nursery() as self.nursery:
+                self.standstill.nursery = self.nursery
+                self.hosting.set()
+                await trio.sleep_forever()
 
     def begin_source(self, source: Finishing) -> None:
         """A source is part of the run."""
@@ -153,10 +151,9 @@ class Run:
         """An event for one task of the run to wait for, and another to set; the wait is an inside one (DESIGN 4.2)."""
         return Signal(self.standstill)
 
-    async def stop(self) -> None:
-        """End what still runs; returns when nothing does."""
+    def halt(self) -> None:
+        """End what still runs; the host ends when nothing does."""
         self._scope.cancel()
-        await self._stopped.wait()
 
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""

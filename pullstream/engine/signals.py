@@ -4,14 +4,12 @@ Only one event loop of a program is told by the operating system that a signal c
 asyncio's handlers depend on it; while trio has it, what comes is written on to asyncio's, and found when it goes on.
 """
 
-import asyncio
 import os
 import signal
 import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from types import FrameType
 
 import trio
 
@@ -27,41 +25,6 @@ def borrowed_wakeups() -> Generator[int | None, None, None]:
         yield None if theirs == -1 or os.name == "nt" else theirs
     finally:
         signal.set_wakeup_fd(theirs)
-
-
-@contextmanager
-def raised_interrupts() -> Generator[None, None, None]:
-    """In an asyncio task, have Ctrl-C raise while that task runs; while others do, asyncio's own handler is called.
-
-    That one cancels the main task, which hears of it when it next awaits: in a plain `for`, never.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    task = _current_task()
-    if task is None or not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    theirs, over = handler, False
-
-    def struck(signum: int, frame: FrameType | None) -> None:
-        if not over and _current_task() is task:
-            raise KeyboardInterrupt
-        theirs(signum, frame)
-
-    signal.signal(signal.SIGINT, struck)
-    try:
-        yield
-    finally:
-        # Loops need not be left in the order in which they began: what was put on top of this handler calls it.
-        over = True
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is struck:
-            signal.signal(signal.SIGINT, theirs)
-
-
-def _current_task() -> "asyncio.Task[object] | None":
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
 
 
 async def pass_on_wakeups(theirs: int) -> None:

@@ -1,19 +1,26 @@
 """`iterate`: the values of a source in a plain `for`; the stream runs in a trio program in a thread beside it."""
 
+import asyncio
 import atexit
 import contextvars
+import signal
+import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+import time
+import weakref
+from _thread import interrupt_main
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Generic
+from types import FrameType
+from typing import Generic, Self
 
 import attrs
 import trio
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site, Source
-from pullstream.engine.signals import raised_interrupts
+from pullstream.engine.interrupts import Interrupts, current_task
 from pullstream.errors import PullstreamError
 from pullstream.protocol import DONE, Done
 from pullstream.run import inside_trio
@@ -44,17 +51,86 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
     source_argument("iterate", source)
     if inside_trio():
         raise PullstreamError("iterate() would keep this trio program waiting: use `async with aiterate(source)`")
-    return _iterate(_Producer(source, Site.here(), limit, release_timeout))
+    producer = _Producer(source, Site.here(), limit, release_timeout)
+    loop = _iterate(producer)
+    producer.interrupts.loop = weakref.ref(loop)
+    return loop
 
 
 def _iterate(producer: "_Producer[T]") -> Generator[T, None, None]:
-    with raised_interrupts():
-        producer.start()
+    with producer.interrupts as interrupts:
         try:
+            producer.start()
             while (values := producer.next()) is not DONE:
-                yield from values
+                try:
+                    interrupts.elsewhere = True
+                    yield from values
+                finally:
+                    interrupts.elsewhere = False
         finally:
+            # Once more: one that struck on the line before this has left it as it was.
+            interrupts.elsewhere = False
             producer.close()
+
+
+class _Interrupts(Interrupts):
+    """Ctrl-C while a loop waits for the stream, or for its release; in the loop's body it is raised as ever.
+
+    In an asyncio task it is raised while that task runs; while others do, asyncio's own handler is called. That one
+    cancels the main task, which hears of it when it next awaits: in a plain `for`, never.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elsewhere = False
+        """Whether the loop's body runs, and not what it loops over."""
+        self.loop: Callable[[], object] = lambda: None
+        """The loop, unless it is being collected."""
+        self._task: asyncio.Task[object] | None = None
+
+    @override
+    def __enter__(self) -> Self:
+        self._task = current_task()
+        self._asks = self._task is None
+        return super().__enter__()
+
+    @override
+    def struck(self, signum: int, frame: FrameType | None) -> None:
+        if not self.elsewhere:
+            super().struck(signum, frame)
+        elif self._task is not None and current_task() is self._task:
+            raise KeyboardInterrupt
+        else:
+            self.ask_theirs(signum, frame)
+
+    @override
+    def check(self, exc: BaseException | None = None) -> None:
+        if self.kept and isinstance(exc, GeneratorExit) and self.loop() is None:
+            # The loop was left, and is let go of by Python itself, which would print what is raised here, and go on.
+            left = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the loop's; documented
+            threading.Thread(target=_strike_after, args=(left,), name="pullstream interrupt").start()
+        else:
+            super().check(exc)
+
+
+def _strike_after(left: FrameType) -> None:
+    """Have Ctrl-C strike again when the main thread has left a frame."""
+    main = threading.main_thread().ident
+    assert main is not None, "it has begun"
+    while left in _frames(main):
+        time.sleep(0.001)
+    if sys.platform == "win32":
+        interrupt_main()
+    else:
+        # What the main thread waits for is interrupted, too.
+        signal.pthread_kill(main, signal.SIGINT)
+
+
+def _frames(thread: int) -> Iterator[FrameType]:
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - documented
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 @attrs.frozen
@@ -67,7 +143,11 @@ class _Producer(Generic[T]):
 
     def __init__(self, source: Source[T], site: Site, limit: int, release_timeout: float) -> None:
         self._given = (source, site, limit, release_timeout)
-        self._answers: SimpleQueue[Sequence[T] | Done | _Raised] = SimpleQueue()
+        self._answers: SimpleQueue[Sequence[T] | Done | _Raised | None] = SimpleQueue()
+        """None is no answer: who waits is to look whether it is interrupted."""
+        self.interrupts = _Interrupts()
+        self.interrupts.listen(self._interrupted)
+        self._closing = False
         self._started = threading.Event()
         self._finished = threading.Event()
         self._token: trio.lowlevel.TrioToken | None = None
@@ -85,13 +165,15 @@ class _Producer(Generic[T]):
     def next(self) -> Sequence[T] | Done:
         """Ask for a batch and wait for it; the stream's failure is raised."""
         self._call(self._want)
-        answer = self._answers.get()
+        while (answer := self._answers.get()) is None:
+            self.interrupts.check()
         if isinstance(answer, _Raised):
             raise answer.exc
         return answer
 
     def close(self) -> None:
         """Abort the stream, unless it has ended, and wait until it has let go; what a release raised is raised."""
+        self._closing = True
         try:
             self._call(self._stop)
             if threading.current_thread() is self._thread:
@@ -110,6 +192,13 @@ class _Producer(Generic[T]):
             answer = self._answers.get()
             if isinstance(answer, _Raised):
                 raise answer.exc
+
+    def _interrupted(self) -> None:
+        # In the midst of whatever this thread does: with the lock of an event, say, which must not be asked for again.
+        self._answers.put(None)
+        if self._closing and self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._hurry)
 
     def _call(self, function: Callable[[], None]) -> None:
         self._started.wait()

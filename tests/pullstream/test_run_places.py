@@ -35,7 +35,8 @@ def test_in_an_asyncio_program():
 
     async def main():
         task = asyncio.create_task(asyncio.sleep(0.01, "slept"))
-        results = [ps.run(pipeline()) for _ in range(3)]
+        with pytest.warns(RuntimeWarning, match="await arun"):
+            results = [ps.run(pipeline()) for _ in range(3)]
         return results, await task
 
     assert asyncio.run(main()) == ([[0, 1, 2]] * 3, "slept")
@@ -48,7 +49,8 @@ async def in_asyncio(parts):
     loop.add_signal_handler(signal.SIGUSR1, got.append, "signal")
     descriptor = signal.set_wakeup_fd(-1)
     signal.set_wakeup_fd(descriptor)
-    result = ps.run(ps.pipe(ps.values(range(3)), *parts, ps.map_async(slow, 2), ps.collect()))
+    with pytest.warns(RuntimeWarning, match="await arun"):
+        result = ps.run(ps.pipe(ps.values(range(3)), *parts, ps.map_async(slow, 2), ps.collect()))
     assert signal.set_wakeup_fd(descriptor) == descriptor
     await asyncio.sleep(0.01)
     during = len(got)
@@ -73,7 +75,7 @@ def test_ctrl_c_in_an_asyncio_program(counting, probe):
     async def main():
         before = signal.getsignal(signal.SIGINT)
         parts = [ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()]
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="await arun"):
             ps.run(ps.pipe(counting(probe, 1_000_000, timed=True), *parts))
         assert signal.getsignal(signal.SIGINT) is before
         return await asyncio.sleep(0.001, "went on")

@@ -141,7 +141,8 @@ def test_in_an_asyncio_program():
     """A run that asyncio waits for has a loop of its own beside, and asyncio's goes on afterwards."""
 
     async def main():
-        result = ps.run(ps.pipe(ps.from_asyncio(numbers), ps.map_async(ps.asyncio_call(double), 2), ps.collect()))
+        with pytest.warns(RuntimeWarning, match="await arun"):
+            result = ps.run(ps.pipe(ps.from_asyncio(numbers), ps.map_async(ps.asyncio_call(double), 2), ps.collect()))
         return result, await double(1)
 
     assert asyncio.run(main()) == ([0, 2, 4, 6, 8], 2)
@@ -199,7 +200,7 @@ def test_a_loop_of_ones_own():
         pipeline = ps.pipe(ps.from_asyncio(future, loop=loop), calls, ps.collect())
         assert await asyncio.to_thread(ps.run, pipeline) == [5]
         assert seen == [loop]
-        with pytest.raises(ps.PullstreamError, match="in this very thread"):
+        with pytest.raises(ps.PullstreamError, match="in this very thread"), pytest.warns(RuntimeWarning, match="arun"):
             ps.run(ps.pipe(ps.values([1]), calls, ps.collect()))
         return calls
 

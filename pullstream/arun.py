@@ -1,0 +1,157 @@
+"""`arun`: a run that is awaited, in an asyncio program or in a trio program."""
+
+import asyncio
+import atexit
+import contextvars
+import threading
+from collections.abc import Coroutine
+from contextlib import suppress
+from os import PathLike
+from typing import Any, Generic, TypedDict
+
+import trio
+from typing_extensions import TypeVar
+
+from pullstream.asyncio_bridge import Bridge, at_home
+from pullstream.blueprint import Pipeline
+from pullstream.checker.pipeline import Check
+from pullstream.errors import PullstreamError
+from pullstream.run import Beside, Running, inside_trio, pipeline_argument
+
+R = TypeVar("R")
+
+
+def arun(
+    pipeline: Pipeline[R],
+    *,
+    limit: int = 4096,
+    release_timeout: float = 5.0,
+    check: Check = False,
+    beside: Beside | None = None,
+    journal: "str | PathLike[str] | None" = None,
+) -> Coroutine[Any, Any, R]:
+    """Run a pipeline to its end, awaited in an asyncio program (or a trio one), and give its sink's result.
+
+    >>> import asyncio, pullstream as ps
+    >>> async def fetch(n):
+    ...     await asyncio.sleep(0.001)
+    ...     return n * n
+    >>> async def main():
+    ...     pipeline = ps.pipe(ps.values([1, 2, 3]), ps.map_async(ps.asyncio_call(fetch), width=8), ps.collect())
+    ...     return await ps.arun(pipeline)
+    >>> asyncio.run(main())
+    [1, 4, 9]
+
+    The stream runs in a thread of its own, in which trio runs, and so do the functions that it is made of; asyncio goes
+    on meanwhile. What `asyncio_call` and `from_asyncio` call, without a `loop=`, runs in the loop that awaits. The
+    stream's failure is raised as itself.
+
+    A cancellation, as by `task.cancel()`, `asyncio.timeout` or asyncio's Ctrl-C, aborts the stream in order, waits
+    until everything has been released, and goes on then; a second one does not wait for releases. In a trio program it
+    is `pipeline.open()` and its result. The arguments are those of `Pipeline.open`.
+
+    Raises:
+        BaseException: the stream's failure, as itself, with a note that names the module.
+        PullstreamError: neither asyncio nor trio runs here.
+    """
+    pipeline_argument("arun", pipeline)
+    options = _Options(limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal)
+    return _awaited(pipeline, options)
+
+
+class _Options(TypedDict):
+    limit: int
+    release_timeout: float
+    check: Check
+    beside: Beside | None
+    journal: "str | PathLike[str] | None"
+
+
+async def _awaited(pipeline: Pipeline[R], options: _Options) -> R:
+    running = pipeline.open(**options)
+    if inside_trio():
+        async with running:
+            return await running.result()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise PullstreamError("arun() is awaited where asyncio or trio runs: use run(pipeline) elsewhere") from None
+    return await _Awaited(running, loop).ended()
+
+
+class _Awaited(Generic[R]):
+    """A trio program in a thread, which an asyncio task awaits."""
+
+    def __init__(self, running: Running[R], loop: asyncio.AbstractEventLoop) -> None:
+        self._running = running
+        self._loop = loop
+        self._ended: asyncio.Future[None] = loop.create_future()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._stops = 0
+        self._result: R
+        self._failure: BaseException | None = None
+        # A daemon: a loop that is stopped, and left with its tasks, does not keep the program from ending; `atexit`
+        # does, for as long as it takes to release everything.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._work,), name="pullstream arun", daemon=True)
+
+    # ---- in asyncio's thread
+
+    async def ended(self) -> R:
+        """Wait for the end, whatever cancels meanwhile; its result."""
+        cancelled: asyncio.CancelledError | None = None
+        atexit.register(self._close)
+        self._thread.start()
+        while not self._ended.done():
+            try:
+                await asyncio.wait([self._ended])
+            except asyncio.CancelledError as exc:
+                cancelled = exc
+                self._stop()
+        atexit.unregister(self._close)
+        self._thread.join()
+        failure, self._failure = self._failure, None
+        if cancelled is not None:
+            # Whoever cancels is to see that; a release that failed is its cause.
+            raise cancelled from failure
+        if failure is not None:
+            raise failure
+        return self._result
+
+    def _stop(self) -> None:
+        self._stops += 1
+        if self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._look)
+
+    def _close(self) -> None:
+        self._stop()
+        self._thread.join()
+
+    # ---- in the stream's thread
+
+    def _work(self) -> None:
+        try:
+            self._result = trio.run(self._run)
+        except BaseException as exc:  # noqa: BLE001 - raised in asyncio's thread
+            self._failure = exc
+        with suppress(RuntimeError):  # the loop is closed, and nobody awaits this any more
+            self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    async def _run(self) -> R:
+        at_home(Bridge(self._loop))
+        self._token = trio.lowlevel.current_trio_token()
+        self._look()
+        async with self._running:
+            return await self._running.result()
+
+    def _look(self) -> None:
+        """Stop, once for every time that it was asked for."""
+        if self._stops:
+            self._running.abort_nowait()
+        if self._stops > 1:
+            self._running.hurry()

@@ -1,0 +1,223 @@
+"""arun: a run that is awaited, by asyncio or by trio; its result, its failure, its end by a cancellation."""
+
+import asyncio
+import contextvars
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Unseen(Exception):
+    """What these tests let fail."""
+
+
+def broken(_):
+    raise Unseen
+
+
+@ps.source
+async def endless(ctx, events):
+    events.append("begun")
+    try:
+        yield 1
+        await trio.sleep_forever()
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(0.01)
+        events.append("released")
+
+
+async def until(events, what):
+    while what not in events:  # noqa: ASYNC110 - they come from another thread
+        await asyncio.sleep(0.001)
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name == "pullstream arun"]
+
+
+def test_the_loop_goes_on_meanwhile():
+    """Several are awaited at once, beside what else the program does."""
+
+    async def main():
+        given = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def give(_):
+            loop.call_soon_threadsafe(given.set)
+
+        first = asyncio.create_task(ps.arun(ps.pipe(ps.values("ab"), ps.tap(give), ps.collect())))
+        await given.wait()
+        return await asyncio.gather(first, ps.arun(ps.pipe(ps.values("cd"), ps.collect()), limit=1, check=True))
+
+    assert asyncio.run(main()) == [["a", "b"], ["c", "d"]]
+    assert not threads()
+
+
+def test_a_failure_arrives_as_itself():
+    """In no group, with the note that names the module."""
+    with pytest.raises(Unseen) as caught:
+        asyncio.run(ps.arun(ps.pipe(ps.once(1), ps.map(broken), ps.collect())))
+
+    assert "test_arun.py" in caught.value.__notes__[0]
+
+
+def test_a_cancelled_task_aborts_in_order():
+    """Everything has been released when the cancellation goes on."""
+    events = []
+
+    async def main():
+        task = asyncio.create_task(ps.arun(ps.pipe(endless(events), ps.drain())))
+        await until(events, "begun")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert events == ["begun", "released"]
+        assert task.cancelled()
+
+    asyncio.run(main())
+    assert not threads()
+
+
+@pytest.mark.parametrize("seconds", [0, 0.001, 0.05])
+def test_a_timeout(seconds):
+    """asyncio's own word for it is raised, at whatever moment it strikes."""
+    events = []
+
+    async def main():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await ps.arun(ps.pipe(endless(events), ps.drain()))
+
+    asyncio.run(main())
+    assert events in ([], ["begun", "released"])
+    assert not threads()
+
+
+def test_a_second_cancellation_does_not_wait():
+    """Releases are cut short, as at a second Ctrl-C."""
+    events = []
+
+    @ps.source
+    async def stuck(ctx):
+        events.append("begun")
+        try:
+            yield 1
+            await trio.sleep_forever()
+        finally:
+            events.append("releasing")
+            await trio.sleep_forever()
+
+    async def main():
+        task = asyncio.create_task(ps.arun(ps.pipe(stuck(), ps.drain()), release_timeout=1000))
+        await until(events, "begun")
+        task.cancel()
+        await until(events, "releasing")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        assert isinstance(caught.value.__cause__, (ps.ReleaseTimeout, ps.Abandoned))
+
+    asyncio.run(main())
+
+
+def test_asyncio_functions_run_in_the_loop_that_awaits():
+    """A client that belongs to the program's loop can be used without saying which loop that is."""
+    name = contextvars.ContextVar("name", default="nobody")
+
+    async def main():
+        name.set("main")
+        here = asyncio.get_running_loop()
+
+        async def fetch(n):
+            assert asyncio.get_running_loop() is here
+            await asyncio.sleep(0)
+            return n, name.get()
+
+        async def listen():
+            assert asyncio.get_running_loop() is here
+            yield 1
+
+        return await ps.arun(ps.pipe(ps.from_asyncio(listen), ps.map_async(ps.asyncio_call(fetch), 2), ps.collect()))
+
+    assert asyncio.run(main()) == [(1, "main")]
+
+
+async def test_in_a_trio_program():
+    """It is `open()` and its result."""
+    assert await ps.arun(ps.pipe(ps.values("ab"), ps.collect())) == ["a", "b"]
+
+
+def test_what_cannot_be_awaited():
+    """What is no pipeline, and where nothing runs that could wait."""
+    with pytest.raises(ps.CompositionError, match=r"arun\(\) at .*test_arun.py.* no sink"):
+        ps.arun(ps.values("ab"))
+    with pytest.raises(ps.PullstreamError, match="run\\(pipeline\\) elsewhere"):
+        ps.arun(ps.pipe(ps.values("ab"), ps.collect())).send(None)
+
+
+LIFESPAN = """
+import asyncio, sys
+from contextlib import asynccontextmanager
+import pullstream as ps, trio
+
+@ps.source
+async def endless(ctx):
+    try:
+        yield 1
+        print("running", flush=True)
+        await trio.sleep_forever()
+    finally:
+        print("released", flush=True)
+
+async def main():
+    await ps.arun(ps.pipe(endless(), ps.drain()))
+
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_in_an_asyncio_program():
+    """asyncio cancels its main task, the stream is aborted in order, and the program ends."""
+    with subprocess.Popen([sys.executable, "-c", LIFESPAN], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert out.splitlines() == ["released", "interrupted"]
+
+
+def test_left_in_a_loop_that_is_stopped():
+    """A loop that stops, with a run still awaited in it, does not keep the program from ending; all is released."""
+    program = LIFESPAN.replace("asyncio.run(main())", "loop = asyncio.new_event_loop(); loop.create_task(main()); "
+        "loop.call_later(0.3, loop.stop); loop.run_forever()")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines() == ["running", "released"]
+
+
+def test_beside_a_web_application():
+    """In an ASGI application's lifespan: begun with it, aborted with it, its failure known when it ends."""
+    events = []
+
+    @asynccontextmanager
+    async def lifespan(app):
+        task = asyncio.create_task(ps.arun(ps.pipe(endless(events), ps.drain())))
+        yield
+        task.cancel()
+        await asyncio.wait([task])
+
+    async def server():
+        async with lifespan("app"):
+            await until(events, "begun")
+
+    asyncio.run(server())
+    assert events == ["begun", "released"]
