@@ -165,6 +165,9 @@ def at_work(frame):
     """Whether a handler of the toolkit's stands, or its code is being called."""
     if isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Standing):
         return True
+    if frame.f_code.co_name in {"_remove", "remove", "__del__"}:
+        # What is raised where the garbage collector calls is printed by Python itself, and goes no further.
+        return False
     while frame is not None:
         if OURS in frame.f_code.co_filename and frame.f_code.co_filename != __file__:
             return True
