@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any, Generic, Self
 
@@ -236,6 +237,16 @@ class Context:
         What a source answers at such a time is dropped; it may save itself the work. False without a journal.
         """
         return self._account.seat.done(time)
+
+    @property
+    def journal(self) -> Path | None:
+        """Where the run's journal is; None without one."""
+        return self._account.run.journal
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What the modules of the run tell each other: each looks for what it knows, by a name that nobody else has."""
+        return self._account.run.common
 
     # ---- what comes from upstream
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import trio
@@ -80,6 +81,10 @@ class Run:
         """Modules that are to take up what they kept in an earlier run, before this one begins."""
         self.standstill = Standstill()
         self.progress = Progress(self.spawn, self.standstill)
+        self.journal: Path | None = None
+        """Where the journal is, if there is one."""
+        self.common: dict[str, Any] = {}
+        """What modules that come from one place have to know of each other, by a name of theirs."""
         self.loses = False
         """Whether there is a journal, and what modules keep here is not saved with it."""
         self.begins_anew = False
@@ -187,6 +192,8 @@ class InnerRun(Run):
         self.depth = outer.depth
         self.nursery = outer.nursery
         self.sources = outer.sources
+        self.journal = outer.journal
+        self.common = outer.common
         self.loses = fed and (outer.saves or outer.loses)
         self.begins_anew = outer.saves or outer.begins_anew
         # A stream that is fed goes on from time to time; one that is not begins anew with the value it is opened for.

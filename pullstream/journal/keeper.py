@@ -155,6 +155,7 @@ class Keeper:
                     self._for_now.setdefault(sink, []).append(source.seat)
         self._cut = Cut(progress.reach, dict(self._frontiers))
         progress.keeper = self
+        self._run.journal = self.path
         self._resumed = bool(entries)
         if entries:
             for stamp in progress.stamps:

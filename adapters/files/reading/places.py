@@ -8,16 +8,15 @@ from zipfile import is_zipfile
 
 import attrs
 
+from adapters.files.names import is_aside
 from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
+from adapters.files.traffic import Read
 from adapters.files.urls import fsspec, url_argument
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
 
 Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]
-
-UNFINISHED = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
-"""How the names of files end that somebody is still writing."""
 
 VERSIONS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
 """Where file systems keep what changes when a file does."""
@@ -68,13 +67,13 @@ class Place:
         # What is meant by name is read, whatever it is called.
         plain = not self.key.rpartition("/")[2].startswith((".", "_"))
         for key in sorted(found, key=_parts):
-            if found[key]["type"] != "directory" and not (plain and _is_aside(key.rpartition("/")[2])):
+            if found[key]["type"] != "directory" and not (plain and is_aside(key.rpartition("/")[2])):
                 yield self._file(key, found[key])
 
     def _inside(self, folder: str) -> Iterator[File]:
         found: dict[str, Any] = self.fs.find(folder, detail=True)
         for key in sorted(found, key=_parts):
-            if not any(map(_is_aside, key[len(folder) :].split("/"))):
+            if not any(map(is_aside, key[len(folder) :].split("/"))):
                 yield self._file(key, found[key])
 
     def nothing(self) -> NoFilesError:
@@ -144,6 +143,10 @@ class Places:
                 found.setdefault((id(file.fs), file.key), file)
         return list(found.values())
 
+    def reads(self) -> list[Read]:
+        """The places, for those who write meanwhile."""
+        return [Read(each.given, each.key, None if is_local(each.fs) else each.fs) for each in self._places]
+
     def close(self) -> None:
         """Let go of archives."""
         while self._ours:
@@ -206,8 +209,3 @@ def is_local(fs: Any) -> bool:
 
 def _parts(key: str) -> list[str]:
     return key.split("/")
-
-
-def _is_aside(name: str) -> bool:
-    """Whether a name in a folder says that it is not data, or not yet; `_day=1` is a partition."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(UNFINISHED)

@@ -17,6 +17,7 @@ from adapters.files.reading.places import File, Places
 from adapters.files.reading.streams import Raw, Stop, explained
 from adapters.files.reading.times import PathTime, Stretch, Timing
 from adapters.files.reading.watch import Watch
+from adapters.files.traffic import Traffic
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
 from timely import less_equal
@@ -79,8 +80,9 @@ Found = Stretch | Floor | Wait | Decided | Reached
 class Reading:
     """Reads files, a step at a time, each step in whatever thread; `close` may come at any time, from another."""
 
-    def __init__(self, plan: Plan, past: Past, *, catches: bool) -> None:
+    def __init__(self, plan: Plan, past: Past, traffic: Traffic, *, catches: bool) -> None:
         self._plan = plan
+        self._traffic = traffic
         self._past = past
         self._catches = catches
         self._lock = Lock()
@@ -121,7 +123,10 @@ class Reading:
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
         with closing(Places(plan.paths, plan.filesystem, plan.storage_options)) as places:
+            reads = places.reads()
             try:
+                for read in reads:
+                    self._traffic.read(read)
                 for turn in self._turns(places):
                     if turn is None:
                         self.path = ""
@@ -138,6 +143,9 @@ class Reading:
                 if self._timeless:
                     yield [self._pending()]
                 raise
+            finally:
+                for read in reads:
+                    self._traffic.over(read)
             if self._timeless:
                 yield [self._pending()]
             if self._past.journal:

@@ -22,6 +22,7 @@ from adapters.files.reading.reading import (
     Wait,
     check_over,
 )
+from adapters.files.traffic import Traffic
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.seat import Carries
 from pullstream.errors import JournalError
@@ -54,7 +55,8 @@ class FilesSource(Kernel[Any]):
                 f"{self.seat}, follows a folder inside another module, where no journal knows which file had which "
                 f"time: put it into the pipeline itself, or read without follow="
             )
-        self._reading = Reading(self._plan, self._past(), catches=self._catches)
+        traffic = Traffic.of(self.run.common, self.run.journal)
+        self._reading = Reading(self._plan, self._past(), traffic, catches=self._catches)
 
     def _past(self) -> Past:
         memory = self.memory

@@ -72,6 +72,7 @@ def writer(
         options.get("open_files", 64),
         options.get("durable", True),
         options.get("storage_options"),
+        f"{module}() at {Site.here()}",
     )
     given = [(name, value) for name, value in {**own, **options}.items() if value is not None]
     shown = {"compression": "infer", "end": "\n", "delimiter": ",", "header": True, "open_files": 64, "durable": True}

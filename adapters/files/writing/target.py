@@ -1,14 +1,16 @@
 """Where a time's and a key's file goes: a path, or a URL, with fields in it."""
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from string import Formatter
 from typing import Any, Final
+from unicodedata import normalize
 
 import attrs
 from typing_extensions import override
 
+from adapters.files.names import UNFINISHED, is_aside, not_a_name, too_long
 from adapters.files.writing.errors import FileTargetError
 from pullstream import CompositionError
 from pullstream.blueprint import Site
@@ -20,16 +22,17 @@ _ANY: Final[Any] = object()
 
 
 class _Filled(Formatter):
-    """Fills in a template; what is filled in must stay in its place."""
+    """Fills in a template; what is filled in is a part of a path, or a part of its name."""
 
     @override
     def format_field(self, value: Any, format_spec: str) -> str:
+        # A separator that the template itself gives, "{time:%Y/%m}", is meant: each part of the format is a name.
+        return "/".join(map(self._part, repeat(value), format_spec.split("/")))
+
+    def _part(self, value: Any, format_spec: str) -> str:
         text: str = super().format_field(value, format_spec)
-        # A separator that the template itself gives, "{time:%Y/%m}", is meant.
-        if text in {"", ".", ".."} or "\0" in text or ("/" not in format_spec and ("/" in text or os.sep in text)):
-            raise ValueError
-        # Not all that Python calls text is text.
-        os.fsencode(text)
+        if why := not_a_name(text):
+            raise ValueError(f"{why}; give values whose text is a file's name")
         return text
 
 
@@ -40,6 +43,23 @@ def _fields(template: str) -> set[str]:
         if name is not None:
             fields |= {name.split(".")[0].split("[")[0]} | _fields(spec or "")
     return fields
+
+
+def _sample(template: str, filler: str = "x") -> str:
+    """The template with something in the place of every name that is filled in."""
+    sample = ""
+    for literal, name, spec, _ in Formatter().parse(template):
+        filled = "" if name is None else "/".join([filler] * (1 + (spec or "").count("/")))
+        sample += literal + filled
+    return sample
+
+
+def _empty_format(template: str) -> str | None:
+    """A field whose format has a separator with nothing beside it."""
+    for _, name, spec, _ in Formatter().parse(template):
+        if name is not None and spec and "/" in spec and not all(spec.split("/")):
+            return f"{{{name}:{spec}}}"
+    return None
 
 
 def _leads_back(template: str) -> bool:
@@ -82,6 +102,11 @@ class Target:
             raise CompositionError(f"{where}, target {text!r}: {exc}; write {{{{ for a brace itself") from None
         if extra := ", ".join(f"{{{name}}}" for name in sorted(fields - _FIELDS)):
             raise CompositionError(f"{where}, target {text!r}: cannot fill in {extra}; there are {{time}} and {{key}}")
+        if wrong := _empty_format(text):
+            raise CompositionError(
+                f"{where}, target {text!r}: the format of {wrong} has a / with nothing beside it; each part of a "
+                f"format between two / gives the name of a folder or of the file, as in {{time:%Y/%m}}"
+            )
         if _leads_back(text):
             raise CompositionError(
                 f"{where}, target {text!r}: .. behind a field leads out of the folder that the field names; give a "
@@ -112,17 +137,38 @@ class Target:
         folder, slash, _ = first.rpartition("/")
         return folder or (slash or ".")
 
+    @property
+    def samples(self) -> Sequence[str]:
+        """Paths as this gives them: what can be said of all of them, can be said whatever fills its fields."""
+        return [_sample(self.template, filler) for filler in ("aaaa", "0000", "\x01\x01\x01\x01")]
+
     def place(self, values: Mapping[str, Hashable]) -> str:
         """The file for a time and a key."""
         try:
-            return _Filled().vformat(self.template, (), values)
+            path = _Filled().vformat(self.template, (), values)
+            for name, sample in zip(path.split("/"), _sample(self.template).split("/"), strict=True):
+                if name != sample:
+                    self._check(name, sample)
         except (ValueError, LookupError, AttributeError, TypeError) as exc:
             shown = " and ".join(f"the {name} {value!r}" for name, value in values.items() if name in self.fields)
-            why = f"{type(exc).__name__}: {exc}; look at what the fields say" if str(exc) else ""
+            kind = "" if type(exc) is ValueError else f"{type(exc).__name__}: "
             raise FileTargetError(
-                f"{self.module}: {shown} cannot be part of a file's name in {self.template!r}: "
-                f"{why or 'give values whose text has no separators, and is not empty'}",
+                f"{self.module}: {shown} cannot be part of a file's name in {self.template!r}: {kind}{exc}",
             ) from None
+        return path
+
+    def _check(self, name: str, sample: str) -> None:
+        """Refuse a name that the fields have made what the template says it is not, or that is none."""
+        if self.is_url:
+            # Stores of objects have other limits, and say so themselves.
+            name.encode()
+        elif too_long(name):
+            raise ValueError(f"no file system takes a name as long as {name!r}; give times and keys that are shorter")
+        if is_aside(name) and not is_aside(sample):
+            raise ValueError(
+                f"{name!r} begins with . or _, or ends as {UNFINISHED[0]}, which says that it is no data, and would be "
+                f"left out by what reads the folder; write something before the field, as in 'k={{key}}'"
+            )
 
 
 class Names:
@@ -130,23 +176,19 @@ class Names:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._taken: dict[str, tuple[Hashable, Hashable]] = {}
+        self.folds = False
+        """Whether the file system takes names for the same that differ in the case of letters."""
+        self._taken: dict[bytes, tuple[Hashable, Hashable]] = {}
 
     def keep(self, path: str, time: Hashable = None, key: Hashable = _ANY) -> None:
         """A file of an earlier run with the same journal."""
-        self._taken[path] = (time, key)
+        self._taken[self._name(path)] = (time, key)
 
     def of(self, time: Hashable, key: Hashable) -> str:
         """The place of a time's, and a key's, file."""
         path = self._target.place({"time": time, "key": key})
         mine = (None if self._target.grows else time, key)
-        # Stores of objects have other limits, and say so themselves.
-        if not self._target.is_url and len(os.fsencode(path.rpartition("/")[2])) > 255:
-            raise FileTargetError(
-                f"{self._target.module}: a file system takes no name as long as that of {path!r}: give a target, times "
-                f"and keys whose names are shorter"
-            )
-        other = self._taken.setdefault(path, mine)
+        other = self._taken.setdefault(self._name(path), mine)
         if other != mine:
             number = 0 if other[0] != mine[0] else 1
             what = f"the {('times', 'keys')[number]} {other[number]!r} and {mine[number]!r}"
@@ -156,6 +198,10 @@ class Names:
                 f"{'' if number else merged}",
             )
         return path
+
+    def _name(self, path: str) -> bytes:
+        """A path as the system has it: two texts may be one name."""
+        return (normalize("NFC", path).casefold() if self.folds else path).encode(errors="surrogateescape")
 
 
 def suffixes(path: str) -> Sequence[str]:

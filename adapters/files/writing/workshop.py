@@ -47,6 +47,8 @@ class Workshop:
         """How the names of all workshops for this target begin."""
         self._holding = ExitStack()
         self._begins = 0
+        self.folds = False
+        """Whether the file system takes names for the same that differ in the case of letters."""
         self.folder: Path
         self._made: os.stat_result | None = None
 
@@ -63,6 +65,7 @@ class Workshop:
             for other in sorted(self._place.listing(self._root)):
                 if other.name.startswith(f"{self.name}-") and other != self.folder:
                     self._give_way(other)
+            self.folds = self._is_there(self.folder / LOCK.upper())
             # Whoever comes now will see that this one has looked around.
             self._place.put(lock, self.folder / LOCK, b"\n")
         except BaseException:
@@ -129,6 +132,13 @@ class Workshop:
                 self._place.remove(path)
         # While it is locked: whoever has it open already will find that it is gone, and make another.
         self._place.remove(folder / LOCK)
+
+    def _is_there(self, path: Path) -> bool:
+        try:
+            self._place.look(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     def _leave(self, folder: Path) -> None:
         try:

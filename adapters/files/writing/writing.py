@@ -8,7 +8,10 @@ from typing import Any
 import attrs
 import trio
 
+from adapters.files.traffic import Traffic, Write
+from adapters.files.urls import fsspec
 from adapters.files.writing.behind import Behind
+from adapters.files.writing.errors import FileTargetError
 from adapters.files.writing.formats import Format
 from adapters.files.writing.grown import Grown, Length
 from adapters.files.writing.keys import Key, by_key
@@ -39,13 +42,17 @@ class Plan:
     open_files: int
     durable: bool
     storage_options: Mapping[str, Any] | None
+    where: str
+    """The module and the line that composed it."""
 
 
 class Writing:
     """The targets of a run; `add` is quick, the rest blocks and belongs into a thread."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, traffic: Traffic) -> None:
         self._plan = plan
+        self._traffic = traffic
+        self._writes: Write | None = None
         self._place = place = Place()
         self._names = Names(plan.target)
         self._workshop = Workshop(place, plan.target, durable=plan.durable)
@@ -68,8 +75,16 @@ class Writing:
 
     def open(self, kept: Mapping[Any, Any]) -> None:
         """Be the only one who writes there, and go on from what an earlier run has kept, if it has."""
+        target = self._plan.target
+        samples, fs = target.samples, None
+        if target.is_url:
+            fs, _ = fsspec().core.url_to_fs(target.root, **(self._plan.storage_options or {}))
+            samples = [fs._strip_protocol(path) for path in samples]  # noqa: SLF001 - as in store
+        self._writes = Write(self._plan.where, repr(target.template), samples, fs, self._plan.manifest)
+        self._traffic.write(self._writes)
         with explained(self._what):
             self._workshop.open()
+            self._names.folds = self._workshop.folds
             self._store.open(self._workshop.name)
             self._grown.resume({target: length for target, length in kept.items() if isinstance(length, Length)})
         made: list[tuple[int, list[Entry]]] = [value for value in kept.values() if not isinstance(value, Length)]
@@ -121,9 +136,16 @@ class Writing:
         target = self._names.of(time, key)
         with explained(self._what):
             self._store.check(target)
+            self._check_apart(target)
         temporaries = (self._workshop.part(), self._workshop.part())
         head = not self.grows
         return Part(self._place, self._plan.format, target, key, temporaries, head=head)
+
+    def _check_apart(self, target: str) -> None:
+        """Refuse a file that the run reads, or keeps for itself."""
+        fs = None if self._writes is None else self._writes.fs
+        if why := self._traffic.refusal(target if fs is None else fs._strip_protocol(target), fs):  # noqa: SLF001 - as in store
+            raise FileTargetError(f"{self._plan.target.module}: {target} {why}")
 
     @property
     def pressed(self) -> bool:
@@ -208,6 +230,8 @@ class Writing:
             for part in parts.values():
                 part.discard()
         self._parts.clear()
+        if self._writes is not None:
+            self._traffic.over(self._writes)
         try:
             self._store.close()
         finally:
@@ -228,7 +252,7 @@ class Body:
         """A new one; what the module shows as its arguments is in the plan."""
 
         async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
-            writing = Writing(self.plan)
+            writing = Writing(self.plan, Traffic.of(ctx.common, ctx.journal))
             try:
                 await _write(writing, upstream, ctx)
             except BaseException as exc:

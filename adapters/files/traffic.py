@@ -1,0 +1,185 @@
+"""What one run reads and writes: no target may be among what is read, nor be the run's journal or a manifest.
+
+Sources and sinks say what they are about to do, in whichever order. Local files are told apart as the system does, so
+links, spellings and the cases of letters do not matter.
+"""
+
+import os
+import re
+from collections.abc import MutableMapping, Sequence
+from glob import has_magic
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+import attrs
+
+from adapters.files.names import is_aside
+from adapters.files.urls import fsspec
+from pullstream import CompositionError
+
+NAME: Final = "adapters.files"
+"""Where modules of a run find each other."""
+
+_OF_A_JOURNAL: Final = ("", "-wal", "-shm", "-journal")
+"""What a journal's files are called behind its name."""
+
+
+@attrs.frozen(eq=False)
+class Read:
+    """A path, a folder or a pattern that a source reads in some file system; None is this machine's own."""
+
+    given: str
+    key: str
+    fs: Any = None
+
+    def takes(self, path: str, fs: Any = None) -> bool:
+        """Whether a file is, or would be, among what is read."""
+        if self.fs is None and fs is None:
+            return self._takes_local(Path(path))
+        if self.fs is None or fs is None or self.fs != fs:
+            return False
+        if has_magic(self.key):
+            return _matches(self.key, path)
+        inside = path.startswith(f"{self.key.rstrip('/')}/") and _is_data(path[len(self.key) :])
+        return path == self.key or inside
+
+    def _takes_local(self, path: Path) -> bool:
+        key = Path(self.key)
+        if key.is_dir():
+            below = _below(key, path)
+            return below is not None and _is_data(below)
+        if key.exists() or not has_magic(self.key):
+            return same_file(path, key)
+        base = next(folder for folder in key.parents if not has_magic(str(folder)))
+        below = _below(base, path)
+        return below is not None and _matches(self.key, (base / below).as_posix())
+
+
+@attrs.frozen(eq=False)
+class Write:
+    """A target: paths as they may be, with something in the place of its fields."""
+
+    where: str
+    template: str
+    samples: Sequence[str]
+    fs: Any = None
+    manifest: str | None = None
+
+
+class Traffic:
+    """The files of a run; for all threads."""
+
+    def __init__(self, journal: Path | None) -> None:
+        self._journal = journal
+        self._reads: list[Read] = []
+        self._writes: list[Write] = []
+        self._lock = Lock()
+
+    @classmethod
+    def of(cls, common: MutableMapping[str, Any], journal: Path | None) -> "Traffic":
+        """That of a run."""
+        return common.setdefault(NAME, cls(journal))
+
+    def read(self, read: Read) -> None:
+        """A source begins to read.
+
+        Raises:
+            CompositionError: a sink of the run writes there, or the run's journal is there.
+        """
+        with self._lock:
+            journal = self._journal
+            if journal is not None and read.takes(str(journal)):
+                raise CompositionError(
+                    f"the journal {journal} is among the files that are read ({read.given!r}): give it another path"
+                )
+            for write in self._writes:
+                _keep_apart(read, write)
+            self._reads.append(read)
+
+    def write(self, write: Write) -> None:
+        """A sink begins to write.
+
+        Raises:
+            CompositionError: a source of the run reads there, or a journal or manifest is what it would write.
+        """
+        with self._lock:
+            if why := self._kept(Path(write.samples[0]), [*self._writes, write]) if write.fs is None else None:
+                raise CompositionError(f"{write.where}: {write.template} {why}")
+            if write.manifest is not None and (why := self._kept(Path(write.manifest), [])):
+                raise CompositionError(f"{write.where}: its manifest, {write.manifest}, {why}")
+            for read in self._reads:
+                _keep_apart(read, write)
+            self._writes.append(write)
+
+    def over(self, what: Read | Write) -> None:
+        """It is not read, or written to, any more."""
+        with self._lock:
+            several: list[Any] = self._reads if isinstance(what, Read) else self._writes
+            if what in several:
+                several.remove(what)
+
+    def refusal(self, path: str, fs: Any = None) -> str | None:
+        """Why nothing may be written to a file; None if it may."""
+        with self._lock:
+            if fs is None and (why := self._kept(Path(path), self._writes)):
+                return why
+            read = next((read for read in self._reads if read.takes(path, fs)), None)
+            return None if read is None else f"is among what is read ({read.given!r}): {_ADVICE}"
+
+    def _kept(self, path: Path, writes: list[Write]) -> str | None:
+        journal = self._journal
+        if journal is not None and any(
+            same_file(path, journal.with_name(journal.name + suffix)) for suffix in _OF_A_JOURNAL
+        ):
+            return f"is the run's journal ({journal}), which it would replace: give one of them another path"
+        for write in writes:
+            if write.manifest is not None and same_file(path, Path(write.manifest)):
+                return f"is a manifest ({write.manifest}), which it would replace: give one of them another path"
+        return None
+
+
+_ADVICE: Final = (
+    "it would take the place of what is read, or be read itself, by the next run or, with follow=True, for ever. Write "
+    "to another folder, or read a pattern that leaves it out"
+)
+
+
+def _keep_apart(read: Read, write: Write) -> None:
+    taken = [f"its manifest, {write.manifest},"] if write.manifest is not None and read.takes(write.manifest) else []
+    if all(read.takes(path, write.fs) for path in write.samples):
+        taken = [write.template]
+    for what in taken:
+        raise CompositionError(f"{write.where}: {what} is among what is read ({read.given!r}): {_ADVICE}")
+
+
+def same_file(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, or would, if there is none yet."""
+    try:
+        return os.path.samestat(path.stat(), other.stat())
+    except OSError:
+        return path.name == other.name and path.parent.resolve() == other.parent.resolve()
+
+
+def _below(folder: Path, path: Path) -> str | None:
+    """The path of a file within a folder, if it is in it."""
+    try:
+        here = folder.stat()
+    except OSError:
+        return None
+    real = path.parent.resolve()
+    for above in (real, *real.parents):
+        if above.exists() and os.path.samestat(above.stat(), here):
+            return (real / path.name).relative_to(above).as_posix()
+    return None
+
+
+def _is_data(path: str) -> bool:
+    return not any(map(is_aside, path.split("/")))
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """Whether a pattern finds a file; what is called as no data is, only if it is meant by name."""
+    plain = not pattern.rpartition("/")[2].startswith((".", "_"))
+    found = re.match(fsspec().utils.glob_translate(pattern), path)
+    return found is not None and not (plain and is_aside(path.rpartition("/")[2]))

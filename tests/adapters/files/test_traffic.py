@@ -1,0 +1,164 @@
+"""What a run reads, writes and keeps are different files, however they are called."""
+
+import os
+
+import fsspec
+import pytest
+
+import pullstream as ps
+from adapters import files
+
+from .writing.kit import content, written
+
+
+def spelled(path, how, tmp_path):
+    """Another path to a file that is there."""
+    if how == "link":
+        (tmp_path / "link").symlink_to(path)
+        return tmp_path / "link"
+    if how == "hard link":
+        os.link(path, tmp_path / "hard")
+        return tmp_path / "hard"
+    if how == "folder":
+        (tmp_path / "folder").symlink_to(path.parent)
+        return tmp_path / "folder" / path.name
+    return path.parent / "." / ".." / path.parent.name / path.name if how == "dots" else path
+
+
+SPELLINGS = ["same", "link", "hard link", "folder", "dots"]
+
+
+@pytest.mark.parametrize(("how", "key"), [*((how, "j") for how in SPELLINGS), ("same", "j-wal"), ("same", "j-journal")])
+def test_an_output_that_is_the_journal(how, key, tmp_path):
+    """Refused before anything is written to it, or to what lies beside it."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "j").touch()
+    journal = spelled(out / "j", how, tmp_path)
+    for _ in range(2):
+        with pytest.raises(files.FileTargetError, match=f"{key} is the run's journal"):
+            ps.run(ps.pipe(ps.values([1, 2]), files.write_text(out / "{key}", key=lambda _: key)), journal=journal)
+    assert sorted(path.name for path in out.iterdir()) == ["j"]
+
+
+@pytest.mark.parametrize("how", SPELLINGS)
+def test_a_manifest_that_is_the_journal(how, tmp_path):
+    """Refused at the start."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "j").touch()
+    manifest = spelled(tmp_path / "in" / "j", how, tmp_path)
+    write = files.write_text(tmp_path / "out" / "{time}", manifest=manifest)
+    with pytest.raises(ps.CompositionError, match="its manifest, .*, is the run's journal"):
+        ps.run(ps.pipe(ps.values("a"), write), journal=tmp_path / "in" / "j")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("target", ["m", "{key}"])
+@pytest.mark.parametrize("other", [False, True])
+def test_an_output_that_is_a_manifest(target, other, tmp_path):
+    """Its own sink's, or another one's of the run."""
+    lists = files.write_text(tmp_path / "a" / "{time}", manifest=tmp_path / "m")
+    given = {} if target == "m" else {"key": lambda _: "m"}
+    writes = files.write_text(tmp_path / target, **given, **({} if other else {"manifest": tmp_path / "m"}))
+    with pytest.raises((ps.CompositionError, files.FileTargetError), match="is a manifest"):
+        written("a", ps.tee(lists, writes) if other else writes)
+    assert content(tmp_path).get("m", b"") == b""
+
+
+@pytest.fixture
+def inbox(tmp_path):
+    """A folder with some lines in it."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"{name}\n")
+    return folder
+
+
+CROSSED = {
+    "a folder": ("in", "in/{time}.txt"),
+    "a folder, deeper": ("in", "in/x/{time}/y.txt"),
+    "a pattern": ("in/*.txt", "in/{time}.txt"),
+    "a pattern of any depth": ("in/**/*.txt", "in/x/{time}.txt"),
+    "a file": ("in/a.txt", "in/a.txt"),
+    "a link to the folder": ("in", "link/{time}.txt"),
+    "read by a link": ("link", "in/{time}.txt"),
+    "a link to a file": ("in/a.txt", "alias"),
+    "a hard link": ("in/a.txt", "hard"),
+    "dots": ("in", "in/../in/./{time}.txt"),
+}
+
+
+@pytest.mark.parametrize("how", CROSSED)
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_target_within_what_is_read(how, follow, inbox, tmp_path):
+    """Refused at the start, by whatever name, and nothing is written; it would replace what is read, or be read."""
+    (tmp_path / "link").symlink_to(inbox)
+    (tmp_path / "alias").symlink_to(inbox / "a.txt")
+    os.link(inbox / "a.txt", tmp_path / "hard")
+    read, target = (f"{tmp_path}/{path}" for path in CROSSED[how])
+    before = content(tmp_path)
+    told = r"write_text\(\) at .*: .* is among what is read .*Write to another folder, or read a pattern"
+    with pytest.raises(ps.CompositionError, match=told):
+        ps.run(ps.pipe(files.read_text(read, follow=follow), files.write_text(target)))
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("read", "target"),
+    [
+        ("in/*.txt", "in/{time}.csv"),
+        ("in/[!0-9]*.txt", "in/{time}.txt"),
+        ("in/?.txt", "in/{time}/x.txt"),
+        ("in", "in/.done/{time}.txt"),
+        ("in", "in/_done/{time}.txt"),
+        ("in/a.txt", "in/{key}.txt"),
+        ("in", "input/{time}.txt"),
+        ("in", "{key}.txt"),
+    ],
+)
+def test_a_target_beside_what_is_read(read, target, inbox, tmp_path):
+    """Is as good as any."""
+    key = {"key": lambda _: "c"} if "{key}" in target else {}
+    ps.run(ps.pipe(files.read_text(f"{tmp_path}/{read}"), files.write_text(f"{tmp_path}/{target}", **key)))
+
+
+@pytest.mark.parametrize("read", ["in/a.txt", "in/[ab].txt", "in"])
+def test_a_key_that_names_what_is_read(read, inbox, tmp_path):
+    """Refused when the key comes."""
+    before = content(tmp_path)
+    target = tmp_path / ("{key}/x.txt" if read == "in" else "in/{key}.txt")
+    key = {"key": lambda _: "in" if read == "in" else "a"}
+    with pytest.raises(files.FileTargetError, match="is among what is read"):
+        ps.run(ps.pipe(files.read_text(f"{tmp_path}/{read}"), files.write_text(target, **key)))
+    assert content(tmp_path) == before
+
+
+def test_a_manifest_and_a_journal_within_what_is_read(inbox, tmp_path):
+    """They would be read as data."""
+    write = files.write_text(tmp_path / "out" / "{time}", manifest=inbox / "m")
+    with pytest.raises(ps.CompositionError, match="its manifest, .*, is among what is read"):
+        ps.run(ps.pipe(files.read_text(inbox), write))
+    with pytest.raises(ps.CompositionError, match="the journal .* is among the files that are read"):
+        ps.run(ps.pipe(files.read_text(inbox), ps.collect()), journal=inbox / "j")
+
+
+@pytest.mark.parametrize("read", ["memory://in", "memory://in/*.txt", "memory://in/0a.txt"])
+def test_in_a_store(read):
+    """By names alone."""
+    fs = fsspec.filesystem("memory")
+    fs.store.clear()
+    fs.pipe({"/in/0a.txt": b"a\n"})
+    write = files.write_text("memory://in/{time}{key}.txt", key=lambda _: "a")
+    with pytest.raises((ps.CompositionError, files.FileTargetError), match="is among what is read"):
+        ps.run(ps.pipe(files.read_text(read), write))
+    assert fs.cat("/in/0a.txt") == b"a\n"
+    fs.store.clear()
+
+
+def test_what_is_not_read_any_more(inbox, tmp_path):
+    """May be written to: files of an earlier run are replaced by a later one."""
+    for _ in range(2):
+        ps.run(ps.pipe(files.read_text(inbox), files.write_text(tmp_path / "out" / "{time}.txt")))
+        ps.run(ps.pipe(files.read_text(tmp_path / "out"), files.write_text(tmp_path / "more" / "{time}.txt")))
+    assert (tmp_path / "more" / "0.txt").read_text() == "a.txt\nb.txt\n"
