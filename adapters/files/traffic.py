@@ -21,9 +21,6 @@ from pullstream import CompositionError
 NAME: Final = "adapters.files"
 """Where modules of a run find each other."""
 
-_OF_A_JOURNAL: Final = ("", "-wal", "-shm", "-journal")
-"""What a journal's files are called behind its name."""
-
 
 @attrs.frozen(eq=False)
 class Read:
@@ -129,9 +126,7 @@ class Traffic:
 
     def _kept(self, path: Path, writes: list[Write]) -> str | None:
         journal = self._journal
-        if journal is not None and any(
-            same_file(path, journal.with_name(journal.name + suffix)) for suffix in _OF_A_JOURNAL
-        ):
+        if journal is not None and same_file(path, journal):
             return f"is the run's journal ({journal}), which it would replace: give one of them another path"
         for write in writes:
             if write.manifest is not None and same_file(path, Path(write.manifest)):

@@ -34,6 +34,11 @@ def write_jsonl(
     - `target` is a path, or an fsspec URL, with `{time}` in it, or `{key}`, or both; a format may follow,
       `{time:%Y-%m}`, or a part be meant, `{key[0]}`. `key` is a function of a value, or a column's name. Folders are
       made. No two times share a file: months of days are made before, `ps.restamp(lambda day: day.replace(day=1))`.
+    - What a field gives is one name, of a folder or of the file, or a part of one; nothing is escaped. What cannot be
+      one (`..`, separators, what is empty, too long or no text) is refused, and so is what readers of the folder would
+      leave out: a name that begins with `.` or `_`, or ends as `.part`. Only a `/` in the format itself makes folders,
+      `{time:%Y/%m}`.
+    - No target may be among the files that the same run reads, nor be its journal or a manifest, by whatever path.
     - A file is made beside its place, in a hidden folder `.pullstream-…` in the target's, and renamed into its place,
       after it has reached the disk, when nothing at its time can come any more, and not before: after an error, an
       abort or a kill there are whole files only, and the next run to the same target removes what was under way, and
@@ -59,7 +64,7 @@ def write_jsonl(
 
     Raises:
         CompositionError: `target` and `key` do not fit each other, or cannot name files.
-        FileTargetError: a time or a key cannot be part of a file's name, two of them would share a file, or a folder
+        FileTargetError: a time or a key cannot be part of a file's name, two of them would share a file, or something
             is in the way; as FileBusyError, somebody else writes there.
         OSError: the file system refused (the disk is full, the folder not writable); nothing half-written is visible.
     """

@@ -16,8 +16,8 @@ from .kit import content, written
 PIECES = [
     *"abcXYZ019 -=%{}[]()!~*?'\"<>|:;\\", *["/", "//", "\\", "\0", ".", "..", "...", "../", "/..", "./", "~", "_", "-"],
     "\n", "\r", "\t", "\x1b[31m", "\x7f", "\x01", "\x85", "\u2028", "é", "e\u0301", "ß", "日本", "🙂", "\u202e",
-    "\ufeff", "\udcff", "\udcc3\udca9", "\ud800", "\udfff", "con", "NUL", "COM1", "aux.txt", ".part", ".tmp", ".pullstream-",
-    "pullstream.lock", "1.part", "manifest", "x" * 90, "é" * 60, "None", "0", "lock",
+    "\ufeff", "\udcff", "\udcc3\udca9", "\ud800", "\udfff", "con", "NUL", "COM1", "aux.txt", ".part", ".tmp",
+    ".pullstream-", "pullstream.lock", "1.part", "manifest", "x" * 90, "é" * 60, "None", "0", "lock",
 ]  # fmt: skip
 
 
