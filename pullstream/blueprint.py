@@ -6,14 +6,16 @@ drawn, fused and pickled, and opened any number of times. Nothing is acquired he
 
 import inspect
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from difflib import get_close_matches
 from os import PathLike
 from types import BuiltinFunctionType, FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, Self, cast
 
 import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.errors import CompositionError, ReuseError
+from pullstream.frames import is_ours
 
 if TYPE_CHECKING:
     from pullstream.checker.pipeline import Check
@@ -24,9 +26,6 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
-
-_OURS = frozenset({"pullstream", "timely", "adapters", "pyspark"})
-"""What no program of the user's is in; pyspark calls what it was given, as in `df.transform(...)`."""
 
 
 @attrs.frozen
@@ -43,14 +42,14 @@ class Site:
     def here(cls) -> Self:
         """The innermost line outside the toolkit."""
         frame: FrameType = inspect.currentframe()  # type: ignore[assignment]  # CPython always has one
-        while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+        while frame.f_back is not None and _passes_on(frame.f_globals.get("__name__")):
             frame = frame.f_back
         return cls(frame.f_code.co_filename, frame.f_lineno)
 
 
-def _is_ours(module: object) -> bool:
-    # Generated code (attrs' initialisers) has globals without a name.
-    return not isinstance(module, str) or module.partition(".")[0] in _OURS
+def _passes_on(module: object) -> bool:
+    # pyspark calls what it was given, as in `df.transform(...)`.
+    return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] == "pyspark")
 
 
 @attrs.frozen
@@ -253,6 +252,15 @@ class Pipeline(Blueprint, Generic[R_co]):
         return Running(self, limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal)
 
 
+_TABLES: Final = {
+    ("pyspark", "DataFrame"): "spark.from_dataframe(df) makes a source of it (from adapters import spark)",
+    ("pandas", "DataFrame"): "values(df.itertuples(index=False)) makes a source of its rows",
+    ("polars", "DataFrame"): "values(df.iter_rows(named=True)) makes a source of its rows",
+    ("pyarrow", "Table"): "values(table.to_pylist()) makes a source of its rows",
+}
+"""Tables by package and class, most of which can be iterated, though not by rows; and what makes a source of each."""
+
+
 def advice(module: str, value: object, *, source: bool = False) -> str:
     """What whoever gave `value`, which is no module, may have meant; with `source`, where a source was wanted."""
     if isinstance(value, Blueprint):
@@ -262,6 +270,9 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
         return f"; this is Python's own {name}: the module is ps.{name}"
     if callable(value):
         return _advice_on_callable(value)
+    table = _TABLES.get((type(value).__module__.partition(".")[0], type(value).__name__)) if source else None
+    if table is not None:
+        return f"; {table}"
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
         return f"; give the parts one by one: {module}(*parts)"
     if source and isinstance(value, (str, PathLike)):
@@ -277,9 +288,15 @@ def _advice_on_callable(value: Callable[..., object]) -> str:
     name = getattr(value, "__name__", repr(value))
     module = f"a module is called, {name}()"
     plain = f"a plain function goes into map({name}), or tap({name}) if it gives nothing back"
-    if _is_ours(getattr(value, "__module__", "")):
+    if is_ours(getattr(value, "__module__", "")):
         return f"; {module}"
     return f"; {plain}" if isinstance(value, BuiltinFunctionType) or name == "<lambda>" else f"; {module}, and {plain}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for whoever wrote a name that is not known: the one that was meant, as far as spelling tells."""
+    found = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {found[0]}=?" if found else ""
 
 
 def callable_argument(module: str, name: str, value: object) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, cast, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Sink, Site, Source, Transformer
+from pullstream.blueprint import Module, Sink, Site, Source, Transformer, nearest
 from pullstream.engine.context import Context
 from pullstream.engine.generator import GeneratorKernel
 from pullstream.engine.kernel import Kernel
@@ -170,10 +170,19 @@ def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
 
 def _accepts(made: Callable[..., Any], given: int, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
     """Refuse, when composing, arguments that the decorated function would refuse when it is first asked."""
+    signature = inspect.signature(made)
     try:
-        inspect.signature(made).bind(*[None] * given, *args, **kwargs)
+        signature.bind(*[None] * given, *args, **kwargs)
     except TypeError as exc:
-        raise CompositionError(f"{made.__name__}() at {Site.here()}: {exc}") from None
+        names = list(signature.parameters)
+        hint = next((nearest(name, names[given:]) for name in kwargs if name not in names), "")
+        first = ("ctx",) if given == 1 else ("upstream", "ctx")[:given]
+        if not hint and given and "ctx" not in names and "context" not in names:
+            hint = (
+                f"; a run calls it with {' and '.join(first)} in front of its own arguments, and so it must take them: "
+                f"async def {made.__name__}({', '.join([*first, *names])})"
+            )
+        raise CompositionError(f"{made.__name__}() at {Site.here()}: {exc}{hint}") from None
 
 
 def _like(factory: Callable[P, R], made: Callable[..., Any], given: int) -> Callable[P, R]:

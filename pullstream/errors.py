@@ -4,6 +4,8 @@ from typing import cast
 
 import trio
 
+from pullstream.frames import value_at
+
 
 class PullstreamError(Exception):
     """The root of every error that is this toolkit's own; a user's exceptions arrive as themselves."""
@@ -99,10 +101,10 @@ def raised_when_cancelled(exc: BaseException) -> bool:
 
 
 def blame(exc: BaseException, module: str) -> None:
-    """Note on a user's exception which module it was raised in; once, however often it is raised."""
-    note = f"raised in {module}"
-    if note in getattr(exc, "__notes__", ()):
+    """Note on a user's exception at which value, and in which module, it was raised; once, however often it is."""
+    note, value = f"raised in {module}", None if isinstance(exc, PullstreamError) else value_at(exc)
+    if any(known == note or known.startswith(f"{note}, at the value") for known in getattr(exc, "__notes__", ())):
         return
     if isinstance(exc, (RuntimeError, TypeError)) and ("running event loop" in str(exc) or "asyncio" in str(exc)):
         exc.add_note("asyncio's code goes into from_asyncio(f), as a source, or into map_async(asyncio_call(f), width)")
-    exc.add_note(note)
+    exc.add_note(note if value is None else f"{note}, at the value {value}")

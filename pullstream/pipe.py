@@ -341,7 +341,9 @@ def pipe(*parts: Blueprint) -> Any:
 def _fits(part: object, number: int, count: int, site: Site) -> None:
     place = f"part {number + 1} of pipe() at {site}"
     if not isinstance(part, Blueprint):
-        raise CompositionError(f"{place} is {part!r}, which is not a module{advice('pipe', part, source=number == 0)}")
+        # What prints itself as a table takes many lines to say little.
+        shown = f"a {type(part).__name__}" if "\n" in repr(part) else repr(part)
+        raise CompositionError(f"{place} is {shown}, which is not a module{advice('pipe', part, source=number == 0)}")
     if isinstance(part, Pipeline):
         raise CompositionError(f"{place} is a whole pipeline, {part!r}: it is run, and composes with nothing")
     if isinstance(part, Source) and number > 0:

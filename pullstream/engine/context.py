@@ -1,11 +1,12 @@
 """What a module written as a function works with: events, holds and notifications (000's g1, DESIGN 3.4)."""
 
+import logging
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Final, Generic, Self
 
 import attrs
 import trio
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pullstream.journal.memory import Memory
 
 T = TypeVar("T")
+
+_LOG: Final = logging.getLogger("pullstream")
 
 FIRST_LIMIT = 16
 """How many values a sink asks for at first."""
@@ -49,6 +52,12 @@ class Account:
         self.limit = run.limit
         self.ended = False
         """Whether the module's stream is over: what it still does asks for nothing."""
+        self.listened = False
+        """Whether a batch was taken from `events`, and not from `batches`."""
+        self.notified = False
+        """Whether a notification was ever asked for."""
+        self.answered = False
+        """Whether anything was ever answered."""
         self._breath = 0.0
         self._memory: Memory | None = None
 
@@ -83,6 +92,17 @@ class Account:
         del self.requests[time]
         self.delivered = time
         return Completed(time)
+
+    def look_back(self, name: str) -> None:
+        """At the end of a transformer: say so where it has waited for completions that it never asked for."""
+        if self.listened and not (self.notified or self.answered):
+            _LOG.warning(
+                "%s, took batches from ctx.events(upstream), answered nothing, and never asked to be told of a time: a "
+                "Completed(time) comes for those times only for which %s calls ctx.notify_at(time) while it has a "
+                "batch at that time; where none is wanted, ctx.batches(upstream) gives the batches alone",
+                self.seat,
+                name,
+            )
 
     def waiter(self, time: Hashable) -> Waiter:
         """Somebody who waits until `time` is complete at the module's input."""
@@ -213,6 +233,7 @@ class Context:
             raise CapabilityError(f"{account.seat}, is a source: it has no input on which a time could complete")
         if time not in account.requests:
             account.take(time)
+            account.notified = True
             account.requests[time] = account.waiter(time)
 
     def advance(self, time: Hashable) -> None:
@@ -349,6 +370,7 @@ class Events(Generic[T]):
             if self._slot is not None:
                 batch, self._slot = self._slot, None
                 self._last = batch.time
+                account.listened = True
                 return batch
             await self._wait()
 

@@ -1,6 +1,6 @@
 """Modules written as async generators: one task each, from the first ask to the release (DESIGN 3.4)."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sized
 from typing import Any, ClassVar, cast
 
 import trio
@@ -113,6 +113,8 @@ class GeneratorKernel(Kernel[Any]):
             self._running = True
             self._answer = await self._advance(generator)
             self._running = False
+            if self._answer is DONE:
+                self._account.look_back(self._function.__name__)
             self._supply.set()
             if not isinstance(self._answer, Batch):
                 return
@@ -137,12 +139,20 @@ class GeneratorKernel(Kernel[Any]):
             return rest
         if isinstance(answer, Batch):
             batch = cast("Batch[Any]", answer)
-            return batch if batch.values else self._empty()
+            if isinstance(cast("object", batch.values), Sized) and batch.values:
+                self._account.answered = True
+                return batch
+            return self._refusal(batch)
         if self.origin:
             return Batch(0, [answer])
         return ProtocolError(f"R2: {self.seat}, yielded {answer!r}: a transformer yields Batch(time, values)")
 
-    def _empty(self) -> ProtocolError:
+    def _refusal(self, batch: Batch[Any]) -> ProtocolError:
+        if not isinstance(cast("object", batch.values), Sized):
+            hint = f"the time comes first, Batch({batch.values!r}, {batch.time!r})"
+            if not isinstance(batch.time, Sized):
+                hint = f"a single value is a list of one, Batch({batch.time!r}, [{batch.values!r}])"
+            return ProtocolError(f"R2: {self.seat}, yielded {batch!r}, whose values are no sequence: {hint}")
         return ProtocolError(f"R2: {self.seat}, yielded a batch without values: yield nothing, and go on, instead")
 
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:

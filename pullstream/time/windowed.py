@@ -1,5 +1,6 @@
 """What windows in event time have in common: their results, what is kept for them, and when they are over."""
 
+import logging
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
@@ -16,6 +17,8 @@ from pullstream.time.notified import Notified
 from timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)
+
+_LOG: Final = logging.getLogger("pullstream")
 
 KEYS_AT_ONCE: Final = "a key is computed at once; map_async the values to (key, value) first"
 
@@ -136,9 +139,25 @@ class Windowed(Notified):
         super().__init__()
         self.account = account
         self._eager = eager
+        self._met: list[Any] = []
         self.moments: list[Any] = []
         """A heap of what is expected; one that has been reached for nothing does no harm."""
         self._listening: Any = None
+
+    def met(self, time: Any) -> None:
+        """Values have come at a time, other than those just before."""
+        if len(self._met) < 2:
+            self._met.append(time)
+
+    @override
+    async def release(self) -> None:
+        if len(self._met) == 1 and type(self._met[0]) is int and self._met[0] == 0:
+            _LOG.warning(
+                "%s, got everything at the time 0, which is that of a source that says nothing of time, and so all of "
+                "it fell into one window: give the values times, with time= in the source or stamp(...) below it",
+                self.seat,
+            )
+        await super().release()
 
     def add(self, windows: Sequence[Open], values: Sequence[Any]) -> None:
         """Take values into windows that are open."""

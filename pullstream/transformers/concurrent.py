@@ -1,5 +1,6 @@
 """`map_async`: an async function over several values at a time."""
 
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
 from time import perf_counter
@@ -29,6 +30,13 @@ CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noq
 PASSES: Final = 128
 MOMENT: Final = 0.001
 """How many checkpoints a call may pass, and for how many seconds, before what is there is answered."""
+
+LONG: Final = 0.05
+"""Seconds for which a call may keep everything else waiting before anybody would notice."""
+TOO_LONG: Final = 0.5
+"""Seconds after which, all such calls together, it is remarked."""
+
+_LOG: Final = logging.getLogger("pullstream")
 
 
 class Group:
@@ -83,6 +91,7 @@ class MapAsync(Beside[Any]):
         self._workers = 0
         self._idle = 0
         self._parked: list[Signal] = []
+        self._blocked = 0.0
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -220,11 +229,14 @@ class MapAsync(Beside[Any]):
         step = send = task.send
         value: Any = None
         passed, since = 0, perf_counter()
+        went_on = since
         while True:
             trap = step(value)
             passed += 1
             if trap is not CHECKPOINT or (passed & 15 == 0 and (passed >= PASSES or perf_counter() - since > MOMENT)):
                 passed, since = 0, perf_counter()
+                if since - went_on > LONG:
+                    self._remark(since - went_on)
                 if self._groups and (not self._ordered or self._groups[0].ready):
                     self.changed()
             step = send
@@ -232,6 +244,19 @@ class MapAsync(Beside[Any]):
                 value = yield trap
             except BaseException as exc:  # noqa: BLE001 - trio's complaint about what was awaited: the call's to raise
                 value, step = exc, task.throw
+            went_on = perf_counter()
+
+    def _remark(self, seconds: float) -> None:
+        """Say once, of calls that never wait, that nothing else goes on meanwhile."""
+        before, self._blocked = self._blocked, self._blocked + seconds
+        if before <= TOO_LONG < self._blocked:
+            _LOG.warning(
+                "%s, has kept everything else waiting for %.1f s: its function computes, or waits in a way that is not "
+                "trio's, such as time.sleep, so no two calls go on at once. In threads, map_thread(f, width) makes "
+                "calls that wait; in processes, map_process(f, width) those that compute",
+                self.seat,
+                self._blocked,
+            )
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -64,6 +64,7 @@ class _OnGrid(Windowed):
                 self.distrust()
                 raise
             self._time = time
+            self.met(time)
         windows = [self._window(start, end) for start, end in self._around]
         if windows:
             self.add(windows, values)

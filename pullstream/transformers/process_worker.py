@@ -1,7 +1,8 @@
 """A worker process of `map_process`: reads calls, makes them, writes what they give. Imports the standard library only.
 
 It is run as a script, so that it starts fast and is nobody's copy. A frame is a length of 8 bytes and a pickle: first
-comes (sys.path, the pickled function), then a value at a time; each is answered by (kind, result, traceback).
+comes (sys.path, the script to import or nothing, the pickled function), then a value at a time; each is answered by
+(kind, result, traceback).
 """
 
 import functools
@@ -9,15 +10,20 @@ import importlib
 import os
 import pickle
 import queue
+import runpy
 import signal
 import struct
 import sys
 import threading
 import traceback
+import types
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final
 
 HEADER = struct.Struct(">Q")
+
+IMPORTING: Final = "PULLSTREAM_IMPORTING_MAIN"
+"""Set in the environment while a worker imports the program's script, which must then start no workers of its own."""
 
 RESULT, RAISED, UNPICKLABLE = "result", "raised", "unpicklable"
 
@@ -47,16 +53,36 @@ def read_frames(source: BinaryIO, frames: "queue.SimpleQueue[bytes | None]", idl
 
 
 @functools.cache
-def load(pickled: bytes) -> Callable[[Any], Any]:
+def import_main(kind: str, name: str) -> None:
+    """Import the script that the program runs, as `multiprocessing` does: not as `__main__`, which would run it."""
+    os.environ[IMPORTING] = "1"
+    try:
+        run = runpy.run_module if kind == "module" else runpy.run_path
+        module = types.ModuleType("__mp_main__")
+        vars(module).update(run(name, run_name="__mp_main__"))
+    finally:
+        del os.environ[IMPORTING]
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = module
+
+
+def loads(script: tuple[str, str] | None, data: bytes) -> Any:
+    """What was pickled; of a script, what is in it is there once it is imported."""
+    if script is not None and b"__main__" in data:
+        import_main(*script)
+    return pickle.loads(data)  # noqa: S301 - from the process that started this one
+
+
+@functools.cache
+def load(script: tuple[str, str] | None, pickled: bytes) -> Callable[[Any], Any]:
     """The function to call."""
-    return pickle.loads(pickled)  # noqa: S301 - from the process that started this one
+    return loads(script, pickled)
 
 
-def called(pickled: bytes, data: bytes) -> bytes:
+def called(script: tuple[str, str] | None, pickled: bytes, data: bytes) -> bytes:
     """The reply to one call."""
     try:
         # The function is loaded by the first call, so that what goes wrong is raised by it.
-        result = load(pickled)(pickle.loads(data))  # noqa: S301 - from the process that started this one
+        result = load(script, pickled)(loads(script, data))
     except BaseException as exc:  # noqa: BLE001 - raised where the call came from
         text = traceback.format_exc()
         try:
@@ -86,7 +112,7 @@ def main() -> None:
     hello = frames.get()
     if hello is None:
         return
-    path, pickled = pickle.loads(hello)  # noqa: S301 - from the process that started this one
+    path, script, pickled = pickle.loads(hello)  # noqa: S301 - from the process that started this one
     sys.path[:] = path
     while True:
         idle.set()
@@ -94,7 +120,7 @@ def main() -> None:
         idle.clear()
         if data is None:
             return
-        replies.write(frame(called(pickled, data)))
+        replies.write(frame(called(script, pickled, data)))
         replies.flush()
 
 

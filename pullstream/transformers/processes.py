@@ -16,7 +16,7 @@ from pullstream.errors import CompositionError, Unpicklable, WorkerDied
 from pullstream.failures import Failed
 from pullstream.transformers.concurrent import MapAsync
 from pullstream.transformers.on_error import OnError, catches, guarded_async, with_policy
-from pullstream.transformers.process_worker import HEADER, RAISED, RESULT, dumps, frame
+from pullstream.transformers.process_worker import HEADER, IMPORTING, RAISED, RESULT, dumps, frame
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -96,9 +96,20 @@ class MapProcess(MapAsync):
 
     def __init__(self, function: Callable[[Any], Any], width: int, *, ordered: bool, on_error: object = "fail") -> None:
         super().__init__(guarded_async(self._call) if catches(on_error) else self._call, width, ordered=ordered)
-        self._hello = dumps((sys.path, dumps(function)))
+        # By the name that the script has in the workers, its classes come back.
+        sys.modules.setdefault("__mp_main__", sys.modules["__main__"])
+        self._hello = dumps((sys.path, _script() if dumps is pickle.dumps else None, dumps(function)))
         self._all: set[Worker] = set()
         self._free: list[Worker] = []
+
+    @override
+    async def acquire(self) -> None:
+        if IMPORTING in os.environ:
+            raise CompositionError(
+                f"{self.seat}, is run while a worker process of it imports the script: what runs the pipeline goes "
+                f'behind `if __name__ == "__main__":`'
+            )
+        await super().acquire()
 
     async def _call(self, value: Any) -> Any:
         try:
@@ -168,9 +179,10 @@ def map_process(
     [6, 24, 120]
 
     Order, demand, failures and `on_error` are those of `map_async`. The function, values and results are pickled: with
-    `cloudpickle`, if that is installed, and then the function may be anything, as a lambda; otherwise it must be a
-    module's, not the script's own. What cannot be pickled is refused when composing. A call costs some 0.2 ms and the
-    pickling: give it work in pieces worth that (`batch`).
+    `cloudpickle`, if that is installed, and then the function may be anything, as a lambda; otherwise it must have a
+    name in a module, or in the script that runs, which every worker then imports: as with `multiprocessing`, what the
+    script runs goes behind `if __name__ == "__main__":`. What cannot be pickled is refused when composing. A call costs
+    some 0.2 ms and the pickling: give it work in pieces worth that (`batch`).
 
     Processes are started when they are first needed (each anew, by `sys.executable`), used again, and gone when the
     stream has ended, in whatever way: an abort, Ctrl-C or a failure kills those that work. What is raised in one
@@ -196,8 +208,18 @@ def _sendable(function: Callable[[Any], Any]) -> None:
         raise CompositionError(
             f"map_process() at {Site.here()} cannot send {shown} to another process: {exc}; {hint}"
         ) from exc
-    if dumps is pickle.dumps and b"__main__" in data:
+    if dumps is pickle.dumps and b"__main__" in data and _script() is None:
         raise CompositionError(
-            f"map_process() at {Site.here()} cannot send {shown} to another process: it is defined in the script that "
-            f"runs, which another process does not have; {hint}"
+            f"map_process() at {Site.here()} cannot send {shown} to another process: it is defined in what was typed "
+            f"in, which another process does not have; {hint}"
         )
+
+
+def _script() -> tuple[str, str] | None:
+    """The script that runs, as a module by its name or as a file; None if it is neither."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return "module", spec.name
+    file = getattr(main, "__file__", None)
+    return None if file is None else ("file", os.path.abspath(file))  # noqa: PTH100 - the folder may change, the text not

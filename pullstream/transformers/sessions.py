@@ -66,6 +66,8 @@ class _Sessions(Windowed):
     @override
     def receive(self, time: Any, values: Sequence[Any]) -> None:
         end = self._end_after(time)
+        if time != self._now:
+            self.met(time)
         if time == self._now or (time not in self._early and self.reached(time)):
             self._now = time
             self._feed(time, values)

@@ -140,6 +140,47 @@ def test_policies_for_a_value_that_fails(helpers):
     assert isinstance(second.error, ps.WorkerDied)
 
 
+SCRIPT = """
+import pullstream as ps
+
+class Price:
+    def __init__(self, amount):
+        self.amount = amount
+
+def doubled(price):
+    return Price(price.amount * 2)
+
+def main():
+    prices = ps.values([Price(1), Price(2)])
+    print([price.amount for price in ps.run(ps.pipe(prices, ps.map_process(doubled, 2), ps.collect()))])
+
+{guard}main()
+"""
+
+
+def run_script(tmp_path, guard, *how):
+    script = tmp_path / "job.py"
+    script.write_text(SCRIPT.format(guard=guard))
+    return subprocess.run(
+        [sys.executable, *(how or (script,))], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("how", [(), ("-m", "job")], ids=["as a file", "as a module"])
+def test_functions_and_classes_of_the_script_itself_are_taken(tmp_path, how):
+    """The workers import the script, as those of `multiprocessing` do; no other package is needed for that."""
+    done = run_script(tmp_path, 'if __name__ == "__main__": ', *how)
+    assert (done.stdout, done.returncode) == ("[2, 4]\n", 0), done.stderr
+
+
+@pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
+def test_a_script_that_runs_when_it_is_imported_is_refused(tmp_path):
+    """Every worker would start workers of its own, and those others."""
+    done = run_script(tmp_path, "")
+    assert done.returncode == 1
+    assert 'behind `if __name__ == "__main__":`' in done.stderr
+
+
 def test_what_cannot_be_pickled_is_refused_by_name(helpers):
     """A function when composing, or, with cloudpickle, never; a value, a result and an exception at their call."""
     if find_spec("cloudpickle") is None:

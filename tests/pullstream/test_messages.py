@@ -1,6 +1,7 @@
 """What a slip of the pen is answered with: the module, what was wrong, and what to write instead."""
 
 import asyncio
+import operator
 import time
 
 import pytest
@@ -321,3 +322,178 @@ def test_what_a_release_raises_names_its_module_once(made, wrapped):
 
     (note,) = caught.value.__notes__
     assert note.startswith(f"raised in {made.__name__}, composed at {__file__}")
+
+
+RECORDS = [{"price": 1}, {"cost": 2}]
+
+
+async def price_of(record):
+    return record["price"]
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        (ps.map(lambda record: record["price"]), ps.drain()),
+        (ps.map(operator.itemgetter("price")), ps.drain()),
+        (ps.filter(lambda record: record["price"]), ps.drain()),
+        (ps.map_async(price_of, 1), ps.drain()),
+        (ps.count_by_key(lambda record: record["price"]), ps.drain()),
+        (ps.reduce_by_key(lambda record: record["price"], ps.agg.count()), ps.drain()),
+        (ps.reduce_by_time(ps.agg.sum(lambda record: record["price"])), ps.drain()),
+        (ps.sort_by_time(lambda record: record["price"]), ps.drain()),
+        (ps.tumbling(5, key=lambda record: record["price"]), ps.drain()),
+        (ps.stamp(lambda record: record["price"]), ps.drain()),
+        (ps.flat_map(lambda record: record["price"] and [1]), ps.drain()),
+        (ps.drain(lambda record: record["price"]),),
+    ],
+    ids=lambda modules: modules[0].modules[0].name,
+)
+def test_a_failure_names_the_value_it_struck_at(modules):
+    """Which record has no such field is what a user has to find out next."""
+    with pytest.raises(KeyError, match="price") as caught:
+        ps.run(ps.pipe(ps.values(RECORDS), *modules))
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"raised in {modules[0].modules[0].name}")
+    assert note.endswith("at the value {'cost': 2}")
+
+
+def test_a_large_value_is_named_in_short():
+    """A note is read by a person."""
+    with pytest.raises(KeyError) as caught:
+        ps.run(ps.pipe(ps.values([{"text": "x" * 100_000}]), ps.map(lambda record: record["price"]), ps.drain()))
+    assert len(caught.value.__notes__[0]) < 400
+
+
+def test_what_a_module_of_ones_own_raises_is_noted_without_a_value():
+    """It is called with its reader, and which value it was at nobody can know."""
+
+    @ps.transformer
+    async def prices(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            yield ps.Batch(batch.time, [record["price"] for record in batch.values])
+
+    with pytest.raises(KeyError) as caught:
+        ps.run(ps.pipe(ps.values(RECORDS), prices(), ps.drain()))
+    assert "value" not in caught.value.__notes__[0]
+
+
+def test_completions_that_nobody_asked_for_are_remarked(caplog):
+    """A transformer that waits for what cannot come ends with nothing, which looks like an empty stream."""
+
+    @ps.transformer
+    async def total(upstream, ctx):
+        totals = {}
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time, values):
+                    totals[time] = totals.get(time, 0) + sum(values)
+                case ps.Completed(time):
+                    yield ps.Batch(time, [totals.pop(time)])
+
+    assert ps.run(ps.pipe(ps.values([1, 2]), total(), ps.collect())) == []
+    (message,) = caplog.messages
+    assert message.startswith("total, composed at")
+    assert "ctx.notify_at(time)" in message
+
+
+def test_events_without_a_notification_are_no_slip_where_something_is_answered(caplog):
+    """Nor is it one where nothing came: a word too many is not read the next time."""
+
+    @ps.transformer
+    async def passing(upstream, ctx):
+        async for event in ctx.events(upstream):
+            yield event
+
+    assert ps.run(ps.pipe(ps.values([1, 2]), passing(), ps.collect())) == [1, 2]
+    assert ps.run(ps.pipe(ps.values([]), passing(), ps.collect())) == []
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize("window", [ps.tumbling(60), ps.sliding(60, 30), ps.sessions(60)], ids=str)
+def test_windows_over_values_without_times_are_remarked(window, caplog):
+    """All in one window is what comes of a forgotten `time=`."""
+    ps.run(ps.pipe(ps.values([1, 2, 3]), window, ps.drain()))
+    (message,) = caplog.messages
+    assert "the time 0" in message
+    assert "stamp(...)" in message
+    caplog.clear()
+    ps.run(ps.pipe(ps.values([0, 0, 1], time=lambda n: n), window, ps.drain()))
+    ps.run(ps.pipe(ps.values([5], time=lambda n: n), window, ps.drain()))
+    assert not caplog.messages
+
+
+def test_a_call_that_sleeps_without_trio_is_remarked_once(caplog):
+    """Ten calls side by side take as long as one after the other, and nothing else says why."""
+
+    async def call(n):
+        time.sleep(0.15)  # noqa: ASYNC251 - the slip
+        return n
+
+    ps.run(ps.pipe(ps.values(range(8)), ps.map_async(call, 4), ps.drain()))
+    (message,) = caplog.messages
+    assert message.startswith("map_async, composed at")
+    assert "map_thread" in message
+
+
+def test_a_call_that_waits_as_trio_does_is_not_remarked(caplog):
+    """However long it waits."""
+
+    async def call(n):
+        await trio.sleep(0.2)
+        return n
+
+    ps.run(ps.pipe(ps.values(range(8)), ps.map_async(call, 2), ps.drain()))
+    assert not caplog.messages
+
+
+@ps.source
+async def months(ctx, first):
+    yield first
+
+
+@pytest.mark.parametrize(
+    ("batch", "hint"),
+    [(ps.Batch([1], 0), r"Batch\(0, \[1\]\)"), (ps.Batch(0, 7), r"Batch\(0, \[7\]\)")],
+)
+def test_a_batch_with_its_arguments_turned_says_how_it_is_written(batch, hint):
+    """Its time is no list, and its values are."""
+
+    @ps.source
+    async def turned_round(ctx):
+        yield batch
+
+    with pytest.raises(ps.ProtocolError, match=hint):
+        ps.run(ps.pipe(turned_round(), ps.collect()))
+
+
+def test_an_argument_that_is_nearly_right_is_answered_with_the_right_one():
+    """What is one letter off is what was meant."""
+    with pytest.raises(ps.CompositionError, match="did you mean first="):
+        months(fist=1)
+
+
+def test_a_module_that_does_not_take_its_context_is_told_that_a_run_gives_it():
+    """Python alone would say that there are too many arguments."""
+
+    @ps.source
+    async def days(month):
+        yield month
+
+    with pytest.raises(ps.CompositionError, match=r"async def days\(ctx, month\)"):
+        days(5)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "hint"),
+    [
+        ("pandas", "DataFrame", r"values\(df.itertuples\(index=False\)\)"),
+        ("pyarrow", "Table", r"values\(table.to_pylist\(\)\)"),
+        ("pyspark.sql.classic.dataframe", "DataFrame", r"spark.from_dataframe\(df\)"),
+    ],
+)
+def test_a_table_given_for_a_source_is_answered_with_what_makes_one(package, name, hint):
+    """Some can be iterated, which would give the names of their columns."""
+    table = type(name, (), {"__module__": package, "__iter__": lambda self: iter(["a"])})()
+    with pytest.raises(ps.CompositionError, match=hint):
+        ps.pipe(table, ps.collect())

@@ -11,7 +11,7 @@ from adapters.files.reading.reading import Plan
 from adapters.files.reading.source import FilesSource
 from adapters.files.reading.streams import CODECS
 from adapters.files.reading.times import PathTime, time_argument
-from pullstream.blueprint import Module, Site, Source, count_argument, seconds_argument
+from pullstream.blueprint import Module, Site, Source, count_argument, nearest, seconds_argument
 from pullstream.errors import CompositionError
 from pullstream.transformers.on_error import with_policy
 
@@ -63,6 +63,7 @@ def files_source(
     if unknown:
         raise CompositionError(
             f"{name}() at {Site.here()} got {', '.join(f'{key}=' for key in unknown)}, which it does not know"
+            f"{nearest(unknown[0], _KNOWN)}"
         )
     time, block = options.get("time"), options.get("block_size", BLOCK)
     follow, every = options.get("follow", False), options.get("every", 1.0)

@@ -12,7 +12,7 @@ from adapters.files.writing.keys import Key, key_argument
 from adapters.files.writing.target import Target, is_url
 from adapters.files.writing.writing import Body, Plan
 from pullstream import CompositionError, Sink
-from pullstream.blueprint import Module, Site, count_argument
+from pullstream.blueprint import Module, Site, count_argument, nearest
 
 
 class WriteOptions(TypedDict, total=False):
@@ -48,6 +48,7 @@ def writer(
     if unknown := set(options) - _KNOWN:
         raise CompositionError(
             f"{module}() at {Site.here()} takes no {min(unknown)}=; it takes {', '.join(sorted(_KNOWN | set(own)))}"
+            f"{nearest(min(unknown), _KNOWN | set(own))}"
         )
     place = Target.of(module, target)
     if place.is_url:

@@ -1,0 +1,80 @@
+"""Frames of a traceback: which are the toolkit's own, and which value a function of the user's was called with."""
+
+from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR, CO_VARARGS
+from reprlib import Repr
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+OURS: Final = frozenset({"pullstream", "timely", "adapters"})
+"""The packages of the toolkit."""
+
+_SHOWN: Final = Repr()
+"""Short, also where what is shown is large; and it never raises."""
+_SHOWN.maxstring = _SHOWN.maxother = 80
+_SHOWN.maxdict = _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = 8
+_SHOWN.maxlevel = 3
+
+
+def is_ours(module: object) -> bool:
+    """Whether a module, by its `__name__`, is part of the toolkit; code without one is: it was generated here."""
+    return not isinstance(module, str) or module.partition(".")[0] in OURS
+
+
+def shown(value: object) -> str:
+    """A value for a message: its repr, shortened."""
+    return _SHOWN.repr(value)
+
+
+def value_at(exc: BaseException) -> str | None:
+    """The value that a user's function was called with when it raised, for a message; None where that is not known.
+
+    It is the last argument of the first frame below the toolkit's own. A function that is not written in Python has no
+    frame: then it is what the toolkit's frame calls `value`.
+    """
+    ours: FrameType | None = None
+    users: FrameType | None = None
+    traceback = exc.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if is_ours(frame.f_globals.get("__name__")):
+            ours, users = frame, None
+        elif users is None and frame.f_globals.get("__name__") != "collections":
+            # A `Counter` calls what it was given by us.
+            users = frame
+        traceback = traceback.tb_next
+    if ours is None:
+        return None
+    if users is None:
+        names = ours.f_locals
+        found = (names["value"],) if "value" in names else ()
+    else:
+        found = _arguments(users)
+    if not found or any(is_ours(type(argument).__module__) for argument in found):
+        # A module's own code, which is called with its reader or context.
+        return None
+    text = shown(found[-1])
+    return None if text in str(exc) else text
+
+
+def _arguments(frame: FrameType) -> tuple[Any, ...]:
+    code = frame.f_code
+    if code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR | CO_VARARGS):
+        return ()
+    return tuple(frame.f_locals[name] for name in code.co_varnames[: code.co_argcount] if name in frame.f_locals)
+
+
+def for_users(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames between the call that began a run and the user's code that raised in it."""
+    frames: list[TracebackType] = []
+    while traceback is not None:
+        if not _between(traceback.tb_frame.f_globals.get("__name__")):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    kept: TracebackType | None = None
+    for entry in reversed(frames):
+        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def _between(module: object) -> bool:
+    return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] in {"trio", "outcome"})
