@@ -41,16 +41,24 @@ def blockers(
             if path is not None:
                 found.append((start, held, path))
     if roots:
-        found = [
-            (start, held, path)
-            for start, held, path in found
-            if not any(
-                other is not start and lead(graph, other, earlier, start, held, allowed) is not None
-                for other, earlier, _ in found
-            )
-        ]
+        found = _roots(graph, found, allowed)
     found.sort(key=lambda blocker: len(blocker[2]))
     return [Blocker(graph.location(start), held, tuple(map(graph.location, path))) for start, held, path in found]
+
+
+def _roots(
+    graph: Graph, found: list[tuple[int, Any, tuple[int, ...]]], allowed: Mapping[int, None]
+) -> list[tuple[int, Any, tuple[int, ...]]]:
+    """Those that no other leads to, unless it leads back as well: `BEGINNING` goes round a cycle without advancing."""
+
+    def leads(one: tuple[int, Any, tuple[int, ...]], other: tuple[int, Any, tuple[int, ...]]) -> bool:
+        return lead(graph, one[0], one[1], other[0], other[1], allowed) is not None
+
+    return [
+        one
+        for one in found
+        if not any(other[0] != one[0] and leads(other, one) and not leads(one, other) for other in found)
+    ]
 
 
 def ancestors(graph: Graph, place: int) -> dict[int, None]:

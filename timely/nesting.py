@@ -19,7 +19,7 @@ from timely.location import Source, Target
 from timely.mutable import MutableAntichain
 from timely.operate import Connectivity, Leaf, Operate, Progress, check_contract
 from timely.order import minimal
-from timely.queries import describe, summarize
+from timely.paths import summaries_between
 from timely.summary import IDENTITY, Summary
 from timely.tracker import Tracker
 
@@ -170,19 +170,25 @@ class Subgraph:
         for place in self._outs:
             self._inside.observe(place)
         self._reported: list[tuple[Any, ...]] = [()] * outputs
+        self._initial = [tuple(batch) for batch in self._leaving()]
         self._consumed = [ChangeBatch[Any]() for _ in range(inputs)]
 
     def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
-        """The inner paths from each input to each output, and the capabilities of the inside as seen at the outputs."""
-        nodes, edges = describe(self.inner.graph)
-        found = summarize(nodes, edges, [Target(0, j) for j in range(self.outputs)])
+        """The inner paths from each input to each output, and the capabilities of the inside as seen at the outputs.
+
+        These are what the inside held when it was made, however often they are asked for: what comes later is told as
+        progress.
+        """
+        starts = [self.inner.graph.place(Source(0, i)) for i in range(self.inputs)]
+        inputs = {place: i for i, place in enumerate(starts)}
+        outputs = {place: j for j, place in enumerate(self._outs)}
         connectivity = {
-            (i, j): tuple(minimal(self.enter.followed_by(path).followed_by(self.leave) for path in paths))
-            for i in range(self.inputs)
-            for j in range(self.outputs)
-            if (paths := found.get((Source(0, i), Target(0, j))))
+            (inputs[start], outputs[end]): tuple(
+                minimal(self.enter.followed_by(path).followed_by(self.leave) for path in paths)
+            )
+            for (start, end), paths in summaries_between(self.inner.graph, starts, self._outs).items()
         }
-        return connectivity, self._leaving()
+        return connectivity, [ChangeBatch(initial) for initial in self._initial]
 
     def take(self, port: int, time: Any, count: int = 1) -> None:
         """Take in messages that wait at an input; from here on they are inside, in front of the inner operators."""

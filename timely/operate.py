@@ -88,10 +88,11 @@ def check_contract(
     Raises:
         CapabilityError: names the operator, the output, what it had and the offending time.
     """
+    consumed = {i: batch for i, batch in enumerate(progress.consumed) if batch}
     for o, own in enumerate(held):
         gained = [time for time, delta in progress.internal[o] if delta > 0]
         for time in [*gained, *(time for time, _ in progress.produced[o])]:
-            if own.less_equal(time) or _follows(connectivity, progress.consumed, o, time):
+            if own.less_equal(time) or _follows(connectivity, consumed, o, time):
                 continue
             taken = [list(batch) for batch in progress.consumed]
             raise CapabilityError(
@@ -104,8 +105,8 @@ def check_contract(
                 )
 
 
-def _follows(connectivity: Connectivity, consumed: Sequence[ChangeBatch[Any]], o: int, time: Any) -> bool:
-    for i, batch in enumerate(consumed):
+def _follows(connectivity: Connectivity, consumed: Mapping[int, ChangeBatch[Any]], o: int, time: Any) -> bool:
+    for i, batch in consumed.items():
         for summary in connectivity.get((i, o), ()):
             for taken, _ in batch:
                 result = summary.results_in(taken)
@@ -137,8 +138,9 @@ class Leaf:
     ) -> None:
         self.name, self.inputs, self.outputs = name, inputs, outputs
         self._initial = initial
-        everything: Connectivity = {(i, o): (IDENTITY,) for i in range(inputs) for o in range(outputs)}
-        self._summaries: Connectivity = everything if summaries is None else summaries
+        if summaries is None:
+            summaries = {(i, o): (IDENTITY,) for i in range(inputs) for o in range(outputs)}
+        self._summaries = summaries
         self._progress = Progress.none(inputs, outputs)
         self.frontiers: list[MutableAntichain[Any]] = [MutableAntichain() for _ in range(inputs)]
 

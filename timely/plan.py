@@ -7,7 +7,7 @@ directly where that way ends (`Plan.jump`). So the cost of an advance follows th
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import attrs
@@ -77,10 +77,13 @@ class Spot:
 
 @attrs.frozen(eq=False)
 class Plan:
-    """The spots in order of work, and for every place where its pointstamps count: a spot and the way there."""
+    """The spots in order of work, and for every place from which one is reached where its pointstamps count.
+
+    That is a spot, and the way there.
+    """
 
     spots: list[Spot]
-    jump: list[tuple[Spot, Summary | None] | None]
+    jump: Mapping[int, tuple[Spot, Summary | None]]
     groups: list[list[Spot]]
 
 
@@ -98,9 +101,7 @@ def make_plan(graph: Graph, observed: Collection[int]) -> Plan:
     by_place = {spot.place: spot for spot in spots}
     for spot in spots:
         _connect(spot, onward[spot.place], jumps, by_place)
-    jump: list[tuple[Spot, Summary | None] | None] = [None] * len(graph)
-    for place, (end, summary) in jumps.items():
-        jump[place] = (by_place[end], _or_none(summary))
+    jump = {place: (by_place[end], _or_none(summary)) for place, (end, summary) in jumps.items()}
     return Plan(spots, jump, _groups(spots, graph))
 
 

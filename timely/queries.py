@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from timely.cycles import depths
 from timely.graph import Graph
 from timely.location import Location, Source, Target
 from timely.order import minimal
@@ -49,6 +50,21 @@ def describe(graph: Graph) -> tuple[Nodes, Edges]:
     return nodes, set(graph.edges)
 
 
+def check_nesting(steps: Transitions) -> None:
+    """Refuse steps that do not nest: round a cycle that enters more loops than it leaves there is no end of paths.
+
+    Raises:
+        GraphError: two paths between the same places enter and leave different numbers of loops.
+    """
+    places = {
+        location: place for place, location in enumerate(dict.fromkeys(end for step in steps for end in step[:2]))
+    }
+    successors: list[list[tuple[int, Summary]]] = [[] for _ in places]
+    for start, end, summary in steps:
+        successors[places[start]].append((places[end], summary))
+    depths(successors, [repr(location) for location in places])
+
+
 def find_cycles(nodes: Nodes, edges: Edges) -> set[tuple[Location, Location]]:
     """The steps that lie on a cycle which does not strictly advance time. Ideally none.
 
@@ -59,11 +75,16 @@ def find_cycles(nodes: Nodes, edges: Edges) -> set[tuple[Location, Location]]:
     The published query keeps the connections that differ from the identity, where its prose wants the others; it takes
     "differs" for "advances"; and it drops only steps with nothing before them, so that tails behind a cycle stay.
 
+    Raises:
+        GraphError: loop contexts do not nest.
+
     >>> a, b = (Target(0), Source(0), IDENTITY), (Target(1), Source(1), IDENTITY)
     >>> len(find_cycles({a, b}, {(Source(0), Target(1)), (Source(1), Target(0))}))
     4
     """
-    steps = {(start, end, (s.up, s.down, s.strict)) for start, end, s in transitions(nodes, edges)}
+    whole = transitions(nodes, edges)
+    check_nesting(whole)
+    steps = {(start, end, (s.up, s.down, s.strict)) for start, end, s in whole}
     paths = set(steps)
     while True:
         longer = {
@@ -136,12 +157,16 @@ def summarize(nodes: Nodes, edges: Edges, ends: Iterable[Location]) -> dict[tupl
     003 takes the inputs of node 0, the outside world, for ends; selecting its outputs as starts gives the summary of
     the whole graph as an operator. Where several paths are incomparable all are kept.
 
+    Raises:
+        GraphError: loop contexts do not nest.
+
     >>> step = (Target(1), Source(1), IDENTITY)
     >>> found = summarize({step}, {(Source(0), Target(1)), (Source(1), Target(0))}, [Target(0)])
     >>> found[Source(0), Target(0)]
     {Identity()}
     """
     steps = transitions(nodes, edges)
+    check_nesting(steps)
     known: dict[tuple[Location, Location], set[Summary]] = {(end, end): {IDENTITY} for end in ends}
     while True:
         longer = {pair: set(summaries) for pair, summaries in known.items()}

@@ -48,12 +48,19 @@ class Tracker:
     (True, Antichain([3]))
     """
 
-    def __init__(self, graph: Graph, *, monotone: bool = True, debug: bool = False) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        monotone: bool = True,
+        debug: bool = False,
+        counts: list[dict[Any, int]] | None = None,
+    ) -> None:
         self.graph = graph
         self.monotone = monotone
         self.debug = debug
         self._buffer: list[tuple[int, Any, int]] = []
-        self._counts: list[dict[Any, int]] = [{} for _ in range(len(graph))]
+        self._counts = [dict[Any, int]() for _ in range(len(graph))] if counts is None else counts
         self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
         self._plan: Plan | None = None
         self._spots: dict[int, Spot] = {}  # the observed ones
@@ -110,14 +117,14 @@ class Tracker:
     def frontier(self, place: int) -> Antichain[Any]:
         """The times that may still arrive at (or leave) this place: those at or after one of its elements.
 
-        Up to date with every update. For a place that is not observed it is computed for this call alone.
+        Up to date with every update. For a place that is not observed it is computed for this call alone, from what is
+        above.
         """
         self._advance()
         if place in self._observed:
             return Antichain.of_minimal(self._spots[place].front)
-        once = Tracker(self.graph, monotone=False)
+        once = Tracker(self.graph, monotone=False, counts=self._counts)
         once._observed[place] = None
-        once._counts = self._counts
         once._rebuild()
         return Antichain.of_minimal(once._spots[place].front)
 
@@ -140,7 +147,7 @@ class Tracker:
         """Why `time` is not complete at this place: the pointstamps that may still lead to it, each with a path.
 
         At each location only its minimal times are named. With `roots` only those blockers that no other blocker can
-        lead to: where to look first. Empty when `time` is complete.
+        lead to, or only one that it leads to itself: where to look first. Empty when `time` is complete.
         """
         self._advance()
         return blockers(self.graph, self._counts, place, time, roots=roots)
@@ -204,7 +211,7 @@ class Tracker:
     def _flip(self, place: int, time: Any, delta: int) -> None:
         """A pointstamp came or went: change the count at the spot it jumps to."""
         assert self._plan is not None
-        jump = self._plan.jump[place]
+        jump = self._plan.jump.get(place)
         if jump is None:
             return
         spot, summary = jump
@@ -280,8 +287,8 @@ class Tracker:
             CountingGroup(spots, self.graph)
         for spot in plan.spots:
             spot.link()
-        for place, here in enumerate(self._counts):
-            for time in here:
+        for place in plan.jump:
+            for time in self._counts[place]:
                 self._flip(place, time, 1)
         self._dirty = [spot.index for spot in plan.spots]
         for spot in plan.spots:

@@ -260,3 +260,16 @@ def test_the_frontier_query_ignores_nothing_and_invents_nothing():
     builder.add_edge(Source(0), Target(2))
     nodes, edges = describe(builder.build())
     assert frontier(nodes, edges, [(Source(0), 3)])[Target(2)] == {3}
+
+
+@pytest.mark.parametrize("summaries", [(ENTER,), (LEAVE,), (ENTER, FEEDBACK), (ENTER, ENTER, LEAVE), (LEAVE, FEEDBACK)])
+def test_cycles_that_do_not_nest_are_refused_by_the_queries_as_by_build(summaries):
+    """Round such a cycle paths enter or leave ever more loops: an error that names the places, and no end of work."""
+    nodes = {(Target(n), Source(n), summary) for n, summary in enumerate(summaries)}
+    edges = {(Source(n), Target((n + 1) % len(summaries))) for n in range(len(summaries))}
+    with pytest.raises(GraphError, match="do not nest"):
+        ring(*summaries).build()
+    with pytest.raises(GraphError, match=r"do not nest: .*node=\d"):
+        find_cycles(nodes, edges)
+    with pytest.raises(GraphError, match=r"do not nest: .*node=\d"):
+        summarize(nodes, edges, [Source(0)])

@@ -11,6 +11,7 @@ from timely import (
     LEAVE,
     Antichain,
     CapabilityError,
+    ChangeBatch,
     CycleError,
     Delay,
     GraphBuilder,
@@ -20,9 +21,13 @@ from timely import (
     Operators,
     Source,
     Subgraph,
+    Summary,
     Target,
     Tracker,
 )
+from timely.order import minimal
+from timely.paths import summaries_between
+from timely.queries import describe, summarize
 
 
 def settle(level):
@@ -319,3 +324,82 @@ def test_taking_what_is_not_there_is_refused():
     sink.take(0, 5)
     with pytest.raises(NegativeCountError, match="sink, input"):
         level.step()
+
+
+def chain_of(summaries, *, initial=None):
+    """A subgraph of operators in a row, one for each summary."""
+    leaves = [Leaf(f"op{n}", 1, 1, {(0, 0): (summary,)}, initial=initial) for n, summary in enumerate(summaries)]
+    last = len(leaves)
+    edges = [(Source(n), Target(n + 1)) for n in range(last)]
+    return Subgraph("chain", 1, 1, leaves, [*edges, (Source(last), Target(0))])
+
+
+def test_a_summary_may_be_asked_for_again():
+    """The capabilities of the inside are the same at every call, and those around learn of them however often."""
+    scope = chain_of([IDENTITY, Delay(2)], initial=0)
+    first, again = scope.internal_summary(), scope.internal_summary()
+    assert first == again == ({(0, 0): (Delay(2),)}, [ChangeBatch([(0, 1)])])
+    sink = Leaf("sink", 1, 0)
+    level = Operators([Leaf("source", 0, 1), scope, sink], [(Source(0), Target(1)), (Source(1), Target(2))])
+    settle(level)
+    assert level.frontier(Target(2)) == Antichain([0])
+    scope.inner.operators[2].change(0, 0, -1)
+    settle(level)
+    assert level.frontier(Target(2)) == Antichain([2])
+    assert scope.internal_summary() == first
+
+
+def check_between(seed, random_graph):
+    made = random_graph(seed)
+    graph, rng = made.graph, made.rng
+    starts = rng.sample(range(len(graph)), min(len(graph), 4))
+    ends = rng.sample(range(len(graph)), min(len(graph), 3))
+    plainly = summarize(*describe(graph), [graph.location(end) for end in ends])
+    found = summaries_between(graph, starts, ends)
+    for start in starts:
+        for end in ends:
+            wanted = plainly.get((graph.location(start), graph.location(end)), set())
+            here = found.get((start, end), ())
+            assert all(any(a <= b for a in here) for b in wanted)
+            assert all(any(b <= a for b in wanted) for a in here)
+    return len(found)
+
+
+def test_summaries_of_paths_agree_with_the_query(random_graph):
+    """Between any places of random graphs, loops and all: none is missing, and none is too early."""
+    assert sum(check_between(seed, random_graph) for seed in range(40)) > 100
+
+
+@pytest.mark.slow
+def test_summaries_of_paths_agree_with_the_query_on_many_graphs(random_graph):
+    """The same on 1,000 graphs."""
+    for seed in range(1000, 2000):
+        check_between(seed, random_graph)
+
+
+def test_summarising_many_edges_through_costs_what_they_are(monkeypatch):
+    """Each of n inputs that lead straight to n outputs is looked at once, not once for every output."""
+    looks = []
+    monkeypatch.setattr("timely.paths.minimal", lambda ways: looks.append(1) or minimal(ways))
+    number = 3000
+    through = Subgraph("through", number, number, [], [(Source(0, n), Target(0, n)) for n in range(number)])
+    connectivity, _ = through.internal_summary()
+    assert connectivity == {(n, n): (IDENTITY,) for n in range(number)}
+    assert len(looks) <= 2 * number
+
+
+def test_summarising_a_long_chain_composes_every_step_once():
+    """Steps without a short form are joined a stretch at a time, not one by one with all before them."""
+    joins = []
+
+    class Joined(Summary):
+        def results_in(self, time):
+            return time + 1
+
+        def merge(self, other):
+            joins.append(other)
+
+    steps = [Joined() for _ in range(5000)]
+    ((path,),) = chain_of(steps).internal_summary()[0].values()
+    assert path.results_in(0) == len(path.steps) == len(steps)
+    assert len(joins) <= 3 * len(steps)

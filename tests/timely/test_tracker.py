@@ -9,6 +9,7 @@ import pytest
 from timely import (
     BEGINNING,
     ENTER,
+    IDENTITY,
     LEAVE,
     Antichain,
     CapabilityError,
@@ -296,6 +297,23 @@ def test_explain_names_blockers_with_paths_nearest_first():
     assert tracker.explain(end, 4) == [near]
     tracker.update(places[1], 2, 1)
     assert [b.time for b in tracker.explain(end, 7, roots=True)] == [2, 5]
+
+
+def test_explain_names_the_roots_of_what_is_held_all_around_a_cycle():
+    """`BEGINNING` passes every step as it is: two that hold it on a cycle lead to each other, and both are named."""
+    builder = GraphBuilder()
+    for name, summary in (("body", IDENTITY), ("feedback", Delay(1)), ("after", IDENTITY)):
+        builder.add_node(name, 1, 1, {(0, 0): summary})
+    for start, end in ((0, 1), (1, 0), (0, 2)):
+        builder.add_edge(Source(start), Target(end))
+    graph = builder.build()
+    body, back, after = (graph.place(Source(node)) for node in range(3))
+    tracker = Tracker(graph)
+    tracker.update(body, BEGINNING, 1)
+    tracker.update(back, BEGINNING, 1)
+    tracker.update(after, 3, 1)
+    assert {b.location for b in tracker.explain(after, 5, roots=True)} == {Source(0), Source(1)}
+    assert [b.location for b in tracker.explain(after, 5)] == [Source(2), Source(0), Source(1)]
 
 
 def test_explain_agrees_with_the_frontier(random_graph, history):

@@ -1,0 +1,58 @@
+"""The minimal summaries of the paths between some places of a graph, by way of the contracted graph.
+
+What `queries.summarize` says plainly, at a cost that follows the size of the graph and of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from heapq import heappop, heappush
+
+from timely.graph import Graph
+from timely.order import minimal
+from timely.plan import Spot, make_plan
+from timely.summary import IDENTITY, Summary
+
+
+def summaries_between(
+    graph: Graph, starts: Iterable[int], ends: Sequence[int]
+) -> dict[tuple[int, int], tuple[Summary, ...]]:
+    """For each start and end that a path connects, the minimal summaries of the paths from the one to the other."""
+    plan = make_plan(graph, set(ends))
+    entries: dict[int, list[tuple[int, Summary]]] = {}
+    for start in starts:
+        if start in plan.jump:
+            spot, way = plan.jump[start]
+            entries.setdefault(spot.index, []).append((start, way or IDENTITY))
+    # Long paths are not kept for the sake of every place on them: only where they begin, and where they come by again.
+    kept = {*entries, *(spot.index for group in plan.groups for spot in group)}
+    found: dict[tuple[int, int], tuple[Summary, ...]] = {}
+    for end in ends:
+        spot, _ = plan.jump[end]
+        for index, ways in _leading_to(spot, plan.spots, kept).items():
+            for start, way in entries.get(index, ()):
+                found[start, end] = tuple(minimal(way.followed_by(rest) for rest in ways))
+    return found
+
+
+def _leading_to(end: Spot, spots: Sequence[Spot], kept: Container[int]) -> dict[int, list[Summary]]:
+    """The minimal summaries of the paths to `end` from those spots that are to be kept, by their index."""
+    known: dict[int, list[Summary]] = {end.index: [IDENTITY]}
+    agenda = [-end.index]  # downstream first: off cycles all paths onward are known before a spot comes up
+    waiting = {end.index}
+    while agenda:
+        index = -heappop(agenda)
+        waiting.discard(index)
+        spot, onward = spots[index], known[index]
+        if index not in kept:
+            del known[index]
+        for source, step in spot.sources:
+            longer = onward if step is None else [step.followed_by(rest) for rest in onward]
+            before = known.get(source.index, [])
+            now = minimal([*before, *longer])
+            if now != before:
+                known[source.index] = now
+                if source.index not in waiting:
+                    waiting.add(source.index)
+                    heappush(agenda, -source.index)
+    return known
