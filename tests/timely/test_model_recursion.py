@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from timely.model import Body, ModelError, Point, Recursion, condition_2, first_difference, intransitive, stacks_lead
-from timely.model.recursion import bodies, proposition_4, proposition_5
+from timely.model import Body, ModelError, Point, Recursion, condition_2, first_difference, stacks_lead
+from timely.model.recursion import bodies, proposition_4, proposition_5, proposition_6
 
 TREE = Body(
     ("split", "join"),
@@ -169,7 +169,7 @@ def test_proposition_6_could_result_in_is_transitive(models):
     """By Theorem 1, for Condition 2 holds: nobody can return to an earlier stack at the same place."""
     for _, leads in models:
         assert condition_2(leads) is None
-        assert intransitive(leads) is None
+        assert proposition_6(leads) is None
 
 
 def test_propositions_4_to_6_need_nodes_that_conform():
@@ -179,6 +179,7 @@ def test_propositions_4_to_6_need_nodes_that_conform():
     models = [recursion.model((*recursion.steps(), step)) for step in stray]
     assert any(proposition_4(recursion, leads) is not None for leads in models)
     assert any(proposition_5(recursion, leads) is not None for leads in models)
+    assert any(proposition_6(leads) is not None for leads in models)
 
 
 def test_recursion_with_every_conforming_step_gives_the_stack_relation_back():

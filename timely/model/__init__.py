@@ -25,9 +25,9 @@ from timely.model.conditions import (
     new_requests,
 )
 from timely.model.could_result_in import CouldResultIn, Pointstamp, Step, local_states, one_steps, proof_lengths
-from timely.model.explore import Explorer, Transition, random_walk, visible_traces
+from timely.model.explore import Explorer, Transition, random_walk, stutter_free, visible_traces
 from timely.model.graph import Edge, Graph, ModelError
-from timely.model.machine import Input, Machine, Notify, Output, Receive, State, is_subsequence
+from timely.model.machine import Input, Machine, Notify, Output, Receive, State, acts, is_subsequence
 from timely.model.nodes import (
     Event,
     History,
@@ -103,6 +103,7 @@ __all__ = [
     "Together",
     "Transition",
     "Violation",
+    "acts",
     "buffer",
     "compose",
     "compose_graphs",
@@ -126,5 +127,6 @@ __all__ = [
     "replay",
     "shared_edges",
     "stacks_lead",
+    "stutter_free",
     "visible_traces",
 ]

@@ -122,7 +122,11 @@ class Composite:
     Taken to the letter this is stricter than the flat graph: a node that in one step takes from one shared edge and
     sends on another would make the other side do Inp and Outp at once, and the next-state relation has no such action.
     A buffer node on either edge removes the difference. Steps of both sides at once that neither can see are left
-    out; one after the other they show the same.
+    out; one after the other they show the same. So no step is an action of both at the border: not (Acts1 and Acts2),
+    which is `machine.acts` of either program.
+
+    `steps` are what the two do; what the surroundings of the whole do, Inp and Outp on the edges that are not shared,
+    is `environment`, apart because it is the same for the flat graph and nothing of it can be seen on shared edges.
     """
 
     first: Machine
@@ -140,6 +144,16 @@ class Composite:
             yield action, after
         for action, (later, earlier) in self._side(self.second, self.first, other, one):
             yield action, (earlier, later)
+
+    def environment(self, state: tuple[State, State]) -> Iterator[tuple[Action, tuple[State, State]]]:
+        """List what the surroundings of the whole may do: Inp and Outp of either side, on edges that are not shared."""
+        one, other = state
+        for action, after in self.first.environment(one):
+            if action.edge not in self.shared:
+                yield action, (after, other)
+        for action, after in self.second.environment(other):
+            if action.edge not in self.shared:
+                yield action, (one, after)
 
     def _side(
         self, machine: Machine, other: Machine, mine: State, theirs: State

@@ -138,8 +138,17 @@ class CouldResultIn:
             result |= self.rows[i]
         return result
 
+    def is_upward_closed(self, mask: int) -> bool:
+        """Say whether a set is upward closed: whether it contains all that its members could result in (section 3.3).
+
+        >>> leads = CouldResultIn(Graph(("p",), ()), (0, 1), ())
+        >>> [leads.is_upward_closed(leads.mask([Pointstamp("p", t)])) for t in (0, 1)]
+        [False, True]
+        """
+        return not self.image(mask) & ~mask
+
     def close_up(self, mask: int) -> int:
-        """Give the least upward closed set that contains a set (000, section 3.3), as a fixpoint.
+        """Give the least upward closed set that contains a set: Close of 000, section 3.3, as a fixpoint.
 
         It equals the one-shot image exactly when the relation is transitive. Where it is not, the image is not even
         upward closed, and Proposition 8 fails of it; of this one Proposition 8 holds without Condition 2.

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from attrs import define, field, frozen
@@ -77,6 +78,19 @@ def random_walk(
         state = after
 
 
+def stutter_free(states: Iterable[S]) -> tuple[S, ...]:
+    """Give a finite behaviour without its stutter: every run of equal states as one (000, section 4.1).
+
+    A sequence is stutter-free when this leaves it as it is, and a set of sequences is closed under stuttering when it
+    holds a sequence if and only if it holds what this makes of it. Properties of 000 are such sets; a behaviour that
+    has come to its end stands here for the infinite one that repeats its last state.
+
+    >>> stutter_free("aabbba")
+    ('a', 'b', 'a')
+    """
+    return tuple(state for state, _ in groupby(states))
+
+
 def visible_traces(
     starts: Iterable[S], successors: Callable[[S], Iterable[tuple[A, S]]], visible: Callable[[S], Hashable], depth: int
 ) -> frozenset[tuple[Hashable, ...]]:
@@ -93,7 +107,7 @@ def visible_traces(
         for state, trace in layer:
             for _action, after in successors(state):
                 seen = visible(after)
-                fresh.add((after, trace if trace[-1] == seen else (*trace, seen)))
+                fresh.add((after, stutter_free((*trace, seen))))
         layer = fresh - reached
         reached |= layer
         traces |= {trace for _, trace in layer}

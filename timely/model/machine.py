@@ -130,6 +130,10 @@ class Machine:
         """List every action possible in a state, with the state it leads to."""
         yield from self.receipts(state)
         yield from self.notifications(state, self.clock(state))
+        yield from self.environment(state)
+
+    def environment(self, state: State) -> Iterator[tuple[Input | Output, State]]:
+        """List what the surroundings may do: the actions Inp, as far as `inputs` says, and Outp."""
         if self.inputs != "fixed":
             yield from self._inputs(state)
         yield from self._outputs(state)
@@ -223,6 +227,17 @@ class Machine:
         """Give the externally visible part of a state: the queues of input and output edges."""
         edges = zip(self.program.graph.edges, state.queues, strict=True)
         return tuple(queue for edge, queue in edges if not edge.is_internal)
+
+
+def acts(program: Program, before: State, after: State) -> bool:
+    """Say whether a change is an action on the edges at a graph's border: Acts of 000, section 4.3.
+
+    The graph has taken something from an input edge, or put something on an output edge.
+    """
+    return any(
+        old != new and ((edge.is_input and is_subsequence(new, old)) or (edge.is_output and is_subsequence(old, new)))
+        for edge, old, new in zip(program.graph.edges, before.queues, after.queues, strict=True)
+    )
 
 
 def is_subsequence(short: Queue, long: Queue) -> bool:

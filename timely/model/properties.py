@@ -1,8 +1,9 @@
 """The propositions and theorems of 000: functions that look for a counterexample and give None if there is none.
 
 The static ones (1 to 3, Theorem 1) take a could-result-in relation; the dynamic ones (7 to 9, Theorem 2) look at the
-transitions of a machine. Propositions 4 to 6 are in `recursion`. What a property assumes (Conditions 1 and 2, inputs
-that do not grow) is for the caller to establish, so that it can also be shown what happens without.
+transitions of a machine. `proposition_4` to `proposition_6`, about call stacks, are in `recursion`. What a property
+assumes (Conditions 1 and 2, inputs that do not grow) is for the caller to establish, so that it can also be shown what
+happens without.
 """
 
 from collections.abc import Iterable, Iterator

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
-from timely.model.could_result_in import CouldResultIn, Step
+from timely.model.conditions import intransitive
+from timely.model.could_result_in import CouldResultIn, Pointstamp, Step
 from timely.model.graph import Edge, Graph, ModelError
 from timely.model.times import Tagged
 
@@ -255,6 +256,14 @@ def proposition_5(recursion: Recursion, leads: CouldResultIn) -> tuple[str, Tagg
         if p != q and (time.domain != p or later.domain != q):
             return p, time, q, later
     return None
+
+
+def proposition_6(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp, Pointstamp] | None:
+    """Could-result-in of a recursion is transitive, by Theorem 1: three pointstamps for which it is not.
+
+    Condition 2 holds because nobody can return to an earlier stack at the same place.
+    """
+    return intransitive(leads)
 
 
 def bodies(ordinary: int, calls: int) -> Iterator[Body]:

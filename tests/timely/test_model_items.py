@@ -1,0 +1,128 @@
+"""Every item of 000 that has a number, or a name, is found in the model under it."""
+
+import importlib
+import inspect
+
+import pytest
+
+from timely.model import CouldResultIn, Message, explore, machine
+from timely.model.could_result_in import Pointstamp
+from timely.model.explore import stutter_free
+
+ITEMS = {
+    # section 2
+    "section 2.1": "graph",
+    "section 2.2": "nodes.Node",
+    "g over local histories": "nodes.g",
+    "buffer node": "nodes.buffer",
+    # section 3
+    "Def. 1": "could_result_in.one_steps",
+    "Def. 2": "could_result_in.CouldResultIn",
+    "Proposition 1.1": "properties.proposition_1_1",
+    "Proposition 1.2": "properties.proposition_1_2",
+    "Proposition 1.3": "properties.proposition_1_3",
+    "Def. 3": "conditions.could_request",
+    "Condition 1": "conditions.condition_1",
+    "Condition 2": "conditions.condition_2",
+    "Theorem 1": "properties.theorem_1",
+    "Proposition 2": "properties.proposition_2",
+    "upward closed": "could_result_in.CouldResultIn.is_upward_closed",
+    "Close": "could_result_in.CouldResultIn.close_up",
+    "Proposition 3": "properties.proposition_3",
+    "section 3.4": "recursion",
+    "the relation on stacks": "recursion.stacks_lead",
+    "Proposition 4": "recursion.proposition_4",
+    "Proposition 5": "recursion.proposition_5",
+    "Proposition 6": "recursion.proposition_6",
+    "the first call in which two stacks differ": "recursion.first_difference",
+    # section 4
+    "stutter-free": "explore.stutter_free",
+    "closed under stuttering": "explore.stutter_free",
+    "externally visible": "explore.visible_traces",
+    "Clock": "machine.Machine.clock",
+    "InitProp": "machine.Machine.initial",
+    "Mess": "machine.Receive",
+    "Not": "machine.Notify",
+    "Inp": "machine.Input",
+    "Outp": "machine.Output",
+    "ISpec": "machine.Machine",
+    "reordering": "machine.Machine",
+    "section 4.3": "composition.compose_graphs",
+    "Acts": "machine.acts",
+    "Spec1 and Spec2": "composition.Composite",
+    "not (Acts1 and Acts2)": "composition.Composite",
+    # section 5
+    "Proposition 7": "properties.proposition_7",
+    "Proposition 8": "properties.proposition_8",
+    "Proposition 9": "properties.proposition_9",
+    "Theorem 2": "properties.theorem_2",
+}
+
+
+def words(text):
+    return " ".join(text.split()).lower()
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_every_item_is_found_by_its_number_or_name(item):
+    """It is where the table says, and bears the number or name in its own, or where it is described."""
+    module, *path = ITEMS[item].split(".")
+    found = importlib.import_module(f"timely.model.{module}")
+    for name in path:
+        found = getattr(found, name)
+    described = words(inspect.getdoc(found) or "")
+    named = ITEMS[item].rpartition(".")[2].replace("_", " ")
+    number = item.lower().replace(".", " ")
+    unnumbered = {"g over local histories", "the relation on stacks", "the first call in which two stacks differ"}
+    assert described
+    assert item in unnumbered or item.lower() in described or words(number) == words(named)
+
+
+def test_what_is_said_to_be_elsewhere_is_there():
+    """A proposition that one module says is in another is."""
+    text = words(importlib.import_module("timely.model.properties").__doc__)
+    recursion = importlib.import_module("timely.model.recursion")
+    assert "`proposition_4` to `proposition_6`, about call stacks, are in `recursion`" in text
+    assert all(hasattr(recursion, f"proposition_{number}") for number in (4, 5, 6))
+
+
+def test_stutter_is_left_out_of_visible_traces():
+    """Whatever a trace repeats counts once; what is free of stutter stays as it is."""
+    assert stutter_free([0, 0, 1, 1, 1, 0]) == (0, 1, 0)
+    assert stutter_free(stutter_free("abba")) == ("a", "b", "a")
+    assert stutter_free([]) == ()
+    steps = {0: [0, 1], 1: [2], 2: []}
+    traces = explore.visible_traces([0], lambda n: [(None, m) for m in steps[n]], lambda n: n // 2, depth=4)
+    assert traces == {(0,), (0, 1)}
+    assert all(stutter_free(trace) == trace for trace in traces)
+
+
+def test_upward_closed_is_what_the_closure_is_and_contains():
+    """The closure is upward closed and contains the set; a set that is upward closed is its own closure."""
+    graph = importlib.import_module("timely.model.graph")
+    line = graph.Graph(("p", "q"), (graph.Edge("i", destination="p"), graph.Edge("e", "p", "q")))
+    leads = CouldResultIn(line, (0, 1), [])
+    for mask in range(1 << len(leads.stamps)):
+        closed = leads.close_up(mask)
+        assert leads.is_upward_closed(closed)
+        assert closed & mask == mask
+        assert leads.is_upward_closed(mask) == (closed == mask)
+    assert not leads.is_upward_closed(leads.mask([Pointstamp("i", 1)]))
+
+
+def test_an_action_at_the_border_takes_from_an_input_or_puts_on_an_output():
+    """Acts sees what the graph does there, not what its surroundings do, nor what happens inside."""
+    graph = importlib.import_module("timely.model.graph")
+    nodes = importlib.import_module("timely.model.nodes")
+    whole = graph.Graph(("p",), (graph.Edge("i", destination="p"), graph.Edge("o", "p")))
+    program = nodes.Program(whole, {"p": nodes.buffer("o")}, (0,))
+
+    def state(inputs, outputs):
+        return machine.State(((Message(0),) * inputs, (Message(0),) * outputs), (None,), (frozenset(),))
+
+    assert machine.acts(program, state(1, 0), state(0, 1))
+    assert machine.acts(program, state(1, 0), state(0, 0))
+    assert machine.acts(program, state(1, 0), state(1, 1))
+    assert not machine.acts(program, state(0, 0), state(1, 0))
+    assert not machine.acts(program, state(0, 1), state(0, 0))
+    assert not machine.acts(program, state(1, 1), state(1, 1))
