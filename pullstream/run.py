@@ -15,12 +15,13 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Pipeline, Site, advice, refuse_sharing, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
+from pullstream.engine.blocked import own_scope
 from pullstream.engine.interrupts import Interrupts, Spared, current_task
 from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Progress
 from pullstream.engine.shared import Run
 from pullstream.engine.signals import borrowed_wakeups, pass_on_wakeups
-from pullstream.engine.standstill import LOOKS_ON
+from pullstream.engine.standstill import LOOKS_ON, Signal
 from pullstream.errors import (
     Abandoned,
     CompositionError,
@@ -66,8 +67,10 @@ class Running(Generic[R]):
         self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
         self._manager = self._open()
         # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
-        self._scope = trio.CancelScope(shield=True)
-        self._finished = trio.Event()
+        self._scope = own_scope(shield=True)
+        self._finished = False
+        self._ends: set[Signal] = set()
+        """What those who wait for the end are woken by."""
         self._failure: BaseException | None = None
         self._traceback: TracebackType | None = None
         self._result: R
@@ -121,7 +124,7 @@ class Running(Generic[R]):
     @property
     def finished(self) -> bool:
         """Whether the run has come to its end, whichever it is."""
-        return self._finished.is_set()
+        return self._finished
 
     @property
     def failure(self) -> BaseException | None:
@@ -151,7 +154,15 @@ class Running(Generic[R]):
         waiting = not LOOKS_ON.get()
         self._waiting += waiting
         try:
-            await self._finished.wait()
+            if self._finished:
+                await trio.lowlevel.checkpoint()
+                return
+            ended = self._run.signal()
+            self._ends.add(ended)
+            try:
+                await ended.wait()
+            finally:
+                self._ends.discard(ended)
         finally:
             self._waiting -= waiting
 
@@ -262,7 +273,6 @@ class Running(Generic[R]):
             run.progress.times_done()
         if self._keeper is not None:
             await self._keeper.begin()
-        run.standstill.on_stall = self._stall
         outcome: BaseException | None = None
         try:
             async with trio.open_nursery() as block:
@@ -279,6 +289,7 @@ class Running(Generic[R]):
                             await trio.lowlevel.checkpoint()
                     run.spawn(self._consume, consumers, block)
                     begun = True
+                    run.standstill.arm(self._stands_still, block.cancel_scope)
                     if self._checker is not None:
                         run.spawn_watch(self._end_at_a_violation, self._checker)
                     if self._keeper is not None:
@@ -347,22 +358,37 @@ class Running(Generic[R]):
                 abandoned, self._failure = False, self._failure or exc
         if abandoned:
             self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
-        self._finished.set()
+        self._run.standstill.over()
+        self._finished = True
+        for ended in self._ends:
+            ended.set()
         if self._failure is not None and not abandoned and not self._waiting:
             # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
             block.cancel_scope.cancel()
 
-    def _stall(self) -> None:
-        """Nothing in the run will ever move again: it ends here, and says what it was waiting for."""
-        standstill = self._run.standstill
-        standstill.on_stall = None
-        stalled = self._cause = StalledError(self._run.progress.explain_stall())
-        if all(waiter.looks_on for waiter in standstill.waiting):
+    def _stands_still(self) -> None:
+        self._run.spawn_watch(self._stall)
+
+    async def _stall(self) -> None:
+        """If nothing in the run will ever move again, end it, and say what it was waiting for."""
+        standstill, progress = self._run.standstill, self._run.progress
+        if not standstill.stands():
+            standstill.doubt()
+            return
+        if progress.moved_from_outside():
+            standstill.later()
+            return
+        stalled = StalledError(progress.explain_stall())
+        waiters = list(standstill.waiting)
+        if not any(waiter.event.task is not None and standstill.has(waiter.event.task) for waiter in waiters):
+            self._cause = standstill.reason = stalled
             self._scope.cancel()
-        for waiter in standstill.waiting:
+        for waiter in waiters:
             # Who waits for a completion raises it, as a failure of its own, and so ends its part of the run in order.
             waiter.failure = stalled
             waiter.event.set()
+        if not standstill.stands():
+            standstill.doubt()
 
     async def _end_at_a_violation(self, checker: Checker) -> None:
         await checker.tripped.wait()

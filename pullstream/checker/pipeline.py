@@ -177,7 +177,9 @@ class WatchedLane(Lane[T_co]):
 
     @override
     def lane(self) -> "WatchedLane[T_co]":
-        return WatchedLane(self.kernel, self.port, self.edge)
+        lane = WatchedLane(self.kernel, self.port, self.edge)
+        lane.hand_over(None)
+        return lane
 
 
 class Checker:

@@ -14,6 +14,8 @@ from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.engine.progress import Progress
 from pullstream.engine.seat import Seat
+from pullstream.engine.shared import Run
+from pullstream.engine.standstill import Signal, Standstill
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import BEGINNING
@@ -60,12 +62,14 @@ class Joint:
         self.reason: BaseException | None = None
         self.kernel: PairSource | None = None
         self.upstream: Kernel[Any] | None = None
+        self.writes: Run | None = None
+        """The run that the writing end is open in."""
         self.reader: Lane[Any] | None = None
         self.seat: Seat | None = None
         self.progress: Progress | None = None
         self._batch: Batch[Any] | None = None
-        self._asked = trio.Event()
-        self._answered = trio.Event()
+        self._asked: Signal | None = None
+        self._answered: Signal | None = None
 
     def __repr__(self) -> str:
         return ""
@@ -77,23 +81,39 @@ class Joint:
         """The refusal of a second opening."""
         return ReuseError(f"the {end} of pair, made at {self.site}, was opened a second time: make another pair")
 
+    @property
+    def reads(self) -> Run | None:
+        """The run that the reading end is open in."""
+        return None if self.kernel is None else getattr(self.kernel, "run", None)
+
+    def stir(self, *signals: Signal | None) -> None:
+        """Have an end look again."""
+        for signal in signals:
+            if signal is not None:
+                signal.set()
+
+    def opened(self) -> None:
+        """Whose end is open now is known: who waits for that, waits for its run from now on."""
+        self.stir(self._asked, self._answered)
+
     def link(self) -> None:
         """Once both ends are open: what may come to the writing end may come out of the reading one."""
         if self.kernel is not None and self.progress is not None and self.kernel.acquired:
+            self.kernel.seat.steered = False
             self.kernel.run.progress.fed(self.kernel, self.progress)
 
     # ---- the reading end
 
     async def ask(self, limit: int) -> Batch[Any] | Done:
         """Wait for what is written, at most `limit` values of it."""
-        if self.ending is None:
-            self._answered = trio.Event()
-            self.wanted = limit
-            self._asked.set()
-            try:
-                await self._answered.wait()
-            finally:
-                self.wanted = 0
+        self.wanted = limit
+        try:
+            while self._batch is None and self.ending is None:
+                self._answered = signal_of(self.writes)
+                self.stir(self._asked)
+                await self._answered.wait(outside=self.writes is None)
+        finally:
+            self.wanted = 0
         batch, self._batch = self._batch, None
         if batch is not None:
             return batch
@@ -104,7 +124,7 @@ class Joint:
     async def leave(self, reason: BaseException | None) -> None:
         """Nobody reads any more: the writing end is ended as well, and lets go first (R6)."""
         self.left, self.reason = True, reason
-        self._asked.set()
+        self.stir(self._asked)
         if self.reader is not None and self.ending is None:
             await self.reader.terminate(reason)
 
@@ -115,14 +135,15 @@ class Joint:
         try:
             while not self.left:
                 if not self.wanted:
-                    self._asked = trio.Event()
-                    await self._asked.wait()
+                    reads = self.reads
+                    self._asked = signal_of(reads)
+                    await self._asked.wait(outside=reads is None)
                     continue
                 batch = await reader.ask(self.wanted)
                 if batch is DONE:
                     break
                 self._batch, self.wanted = batch, 0
-                self._answered.set()
+                self.stir(self._answered)
             if self.reason is not None:
                 raise self.reason  # noqa: TRY301 - one way to tell the other end
         except BaseException as exc:
@@ -133,7 +154,12 @@ class Joint:
 
     def _end(self, ending: Done | BaseException) -> None:
         self.ending = ending
-        self._answered.set()
+        self.stir(self._answered)
+
+
+def signal_of(run: Run | None) -> Signal:
+    """An event that a task of a run sets; or whoever it may be."""
+    return Signal(Standstill()) if run is None else run.signal()
 
 
 class PairSource(Kernel[Any]):
@@ -149,12 +175,15 @@ class PairSource(Kernel[Any]):
             raise joint.reused("source")
         joint.kernel = self
         self._joint = joint
+        joint.opened()
 
     @override
     async def acquire(self) -> None:
         # Its times follow from those that come to the writing end.
         self.origin = False
         self.acquired = True
+        # Until the writing end is open, its times may come to their end by its being opened.
+        self.seat.steered = self._joint.writes is None
         self._joint.link()
 
     @override
@@ -187,7 +216,8 @@ class PairSink(Wiring):
         joint = self._joint
         if joint.upstream is not None:
             raise joint.reused("sink")
-        joint.upstream = upstream
+        joint.upstream, joint.writes = upstream, assembly.run
+        joint.opened()
 
         async def body(reader: Reader[Any], _: Context) -> None:
             joint.reader, joint.seat, joint.progress = cast("Lane[Any]", reader), consumer.seat, assembly.run.progress

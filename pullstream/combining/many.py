@@ -86,6 +86,7 @@ class Added(Grip):
 
 class _Many(Merge):
     trusted: ClassVar[bool] = True
+    steered: bool = True
 
     def __init__(self, added: Added) -> None:
         super().__init__()
@@ -99,11 +100,13 @@ class _Many(Merge):
         # Several sources are not in order, though each be; what may still come is mirrored.
         self.origin = False
         self._ready = True
+        self.seat.steered = not self._added.capped
         self.run.progress.mirrors[self] = None
 
     def grew(self) -> None:
         """Something was added, or nothing will be any more."""
         if self._ready:
+            self.seat.steered = not self._added.capped
             self.changed()
             self.run.progress.stir()
 

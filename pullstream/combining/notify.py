@@ -144,6 +144,7 @@ class Notify(Generic[T]):
 class _Listener(Kernel[Any]):
     waits: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
+    steered: bool = True
 
     def __init__(self, handle: Notify[Any]) -> None:
         self._handle = handle

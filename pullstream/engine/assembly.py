@@ -121,10 +121,12 @@ class Consumer:
         self._account = SinkAccount(run, self.seat, [self._reader])
         self._body = body
         self._progress = run.progress
+        self._standstill = run.standstill
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
         self.seat.meter.begin(sink=True)
+        self._reader.hand_over(trio.lowlevel.current_task())
         keeper = self._progress.keeper
         if keeper is not None and (exhausted := keeper.finished(self.seat)) is not None:
             return await self._over_before(keeper, exhausted=exhausted)
@@ -141,9 +143,11 @@ class Consumer:
             self.seat.freeze()
             exc = without_cancelled(given)
             if exc is None:
+                # Those of a run that has come to a standstill are cancelled, too: that is a failure, and told as one.
+                reason = self._standstill.reason
                 with trio.CancelScope(shield=True):
-                    await self._reader.abort()
-                self.seat.abandon()
+                    await (self._reader.abort() if reason is None else self._reader.error(reason))
+                self.seat.abandon(reason)
                 raise
             if exc is not self._reader.kernel.failure:
                 blame(exc, str(self.seat))

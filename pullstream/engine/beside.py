@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import trio
 from typing_extensions import TypeVar, override
 
+from pullstream.engine.blocked import own_scope
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.errors import without_cancelled
@@ -102,7 +103,7 @@ class Beside(Kernel[T]):
         try:
             # Ended by the termination that follows `halt`: cancelled, it would abort what is upstream of the input
             # before the reason of an error has reached it (R6).
-            with trio.CancelScope(shield=True):
+            with own_scope(shield=True):
                 answer = await lane.ask(limit)
         except trio.Cancelled:
             raise

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, cast
 import trio
 from typing_extensions import override
 
+from pullstream.engine.blocked import own_scope
 from pullstream.engine.context import Account, Context
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.outbox import Remainder
@@ -30,8 +31,8 @@ class GeneratorKernel(Kernel[Any]):
         self._kwargs = kwargs
         self._rest = Remainder()
         self._answer: Batch[Any] | Done | BaseException = DONE
-        self._scope_of_task = trio.CancelScope()
-        self._scope_of_closing = trio.CancelScope()
+        self._scope_of_task = own_scope()
+        self._scope_of_closing = own_scope()
         self._running = False
         self._stopping = False
 

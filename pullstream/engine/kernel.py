@@ -21,6 +21,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Source
+from pullstream.engine.blocked import own_scope
 from pullstream.engine.lane import Lane
 from pullstream.engine.requests import EdgeRequests
 from pullstream.engine.seat import Carries, Port, Seat
@@ -104,6 +105,9 @@ class Kernel(ABC, Generic[T]):
 
     counts: bool = False
     """Whether at which time a value is follows from those before it, whatever their times."""
+
+    steered: bool = False
+    """Whether a program may say more of the times that are held, by a handle, while nothing is asked for."""
 
     depth: int = 0
     """How many kernels stand in a row above this one, with itself."""
@@ -203,6 +207,7 @@ class Kernel(ABC, Generic[T]):
         self.run = run
         self.seat = seat
         seat.lasting = self.lasting
+        seat.steered = self.steered
         seat.carries, seat.later, seat.reorders, seat.counts = self.carries, self.later, self.reorders, self.counts
         seat.meter.status = self.status
         self.inputs: list[Lane[object]] = [
@@ -275,7 +280,7 @@ class Kernel(ABC, Generic[T]):
             if requests.state is not State.OPEN or requests.finishing:
                 pass
             elif self.waits:
-                with trio.CancelScope() as self.__scope:
+                with own_scope() as self.__scope:
                     answer = await self.produce(limit)
             else:
                 answer = await self.produce(limit)
@@ -305,7 +310,7 @@ class Kernel(ABC, Generic[T]):
             if requests.finishing or not await self.breathe():
                 break
             if self.waits:
-                with trio.CancelScope() as self.__scope:
+                with own_scope() as self.__scope:
                     answer = await self.produce(limit)
             else:
                 answer = await self.produce(limit)
@@ -353,7 +358,7 @@ class Kernel(ABC, Generic[T]):
             await self.acquire()
             self.__requests.acquired = True
             return
-        with trio.CancelScope() as self.__scope:
+        with own_scope() as self.__scope:
             await self.acquire()
             self.__requests.acquired = True
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.meter import Count
@@ -20,7 +21,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Lane(Stamp, Reader[T_co]):
     """A reader of a kernel: one task's end of the edge."""
 
-    __slots__ = ("count", "drops", "kernel", "over", "trouble")
+    __slots__ = ("asker", "count", "drops", "handed", "kernel", "over", "trouble")
 
     def __init__(self, kernel: "Kernel[T_co]", port: Port) -> None:
         super().__init__(kernel.run.progress, port)
@@ -36,12 +37,18 @@ class Lane(Stamp, Reader[T_co]):
         )
         """Times that are not let pass, because an earlier run has completed what comes of them."""
         kernel.lanes.append(self)
+        self.handed = False
+        """Whether a user's code has it."""
+        self.asker: trio.lowlevel.Task | None = None
+        """Then, which task asks, if that is known."""
 
     @override
     async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
         self.live = False
+        if self.handed:
+            self.asker = trio.lowlevel.current_task()
         if self._progress.alert:
             self._progress.stir()
         count = self.count
@@ -131,4 +138,12 @@ class Lane(Stamp, Reader[T_co]):
 
     @override
     def lane(self) -> "Lane[T_co]":
-        return Lane(self.kernel, self.port)
+        lane = Lane(self.kernel, self.port)
+        lane.hand_over(None)
+        return lane
+
+    def hand_over(self, asker: trio.lowlevel.Task | None) -> None:
+        """A user's code has it, and asks in this task or in one that is not known yet."""
+        self.handed, self.asker = True, asker
+        self.kernel.run.standstill.lanes.add(self)
+        self.kernel.run.standstill.doubt()

@@ -282,9 +282,41 @@ class Progress:
         asked = [str(seat) for seat in self._seats if any(count.since for count in seat.meter.outs)]
         if asked:
             lines.append(f"asked, and not answering: {'; '.join(asked)}")
+        if len(lines) == 1:
+            waiting = [str(seat) for seat in self._sinks if seat.ending is Ending.RUNNING]
+            lines.append(f"waited for, and not at an end: {'; '.join(waiting)}")
         if advice:
             lines.append(advice)
         return "\n".join(dict.fromkeys(lines))
+
+    def moved_from_outside(self) -> bool:
+        """Whether a program can complete, by a handle and without anybody asking, what a task of the run waits for."""
+        for waiter, progress in list(self._standstill.waiting.items()):
+            task = waiter.event.task
+            if task is None or not self._standstill.has(task) or not progress.steered():
+                continue
+            wanted = list(waiter.wanted())
+            blockers = [blocker for place, time in wanted for blocker in progress.tracker.explain(place, time)]
+            if not wanted or all(progress.gives_way(blocker) for blocker in blockers):
+                return True
+        return False
+
+    def steered(self) -> bool:
+        """Whether times may be completed here by a handle."""
+        return any(seat.steered and seat.ending is Ending.RUNNING for seat in self._seats) or any(
+            outer.steered() or outer.runs_on(self._standstill) for outer in self._fed_by
+        )
+
+    def runs_on(self, standstill: Standstill) -> bool:
+        """Whether this is the progress of another run, in which something may move."""
+        return self._standstill is not standstill and self._standstill.mover(set()) is not None
+
+    def gives_way(self, blocker: Blocker) -> bool:
+        """Whether a handle may withdraw a pointstamp: where it is held, or in another stream that is mirrored here."""
+        seat = self._seats[blocker.location.node]
+        return isinstance(blocker.location, Source) and (
+            seat.steered or any(owner.seat is seat for owner in self.mirrors)
+        )
 
     # ---- for the run
 

@@ -118,6 +118,8 @@ class Seat:
         place: int,
     ) -> None:
         self._progress = progress
+        self.steered = False
+        """Whether a program may give up, by a handle and at any time, what is held here."""
         self._held: dict[Hashable, int] = {}
         self.names = names
         self.site = site

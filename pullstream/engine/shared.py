@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import trio
 from typing_extensions import override
 
+from pullstream.engine.blocked import own_scope
 from pullstream.engine.progress import Progress
 from pullstream.engine.seat import Port, Seat
 from pullstream.engine.standstill import Signal, Standstill
@@ -90,7 +91,7 @@ class Run:
         self.begins_anew = False
         """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
         self.nursery: trio.Nursery
-        self._scope = trio.CancelScope(shield=True)
+        self._scope = own_scope(shield=True)
         self.hosting = trio.Event()
         """Set when there is a place for tasks."""
         self._graces: set[trio.CancelScope] = set()
@@ -120,7 +121,7 @@ class Run:
         """
         with self._scope:
             async with trio.open_nursery() as self.nursery:
-                self.standstill.nursery = self.nursery
+                self.standstill.begin(self.nursery)
                 self.hosting.set()
                 await trio.sleep_forever()
 

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import trio
 from typing_extensions import override
 
 from pullstream.engine.kernel import Kernel
+from pullstream.engine.standstill import Signal
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
@@ -21,7 +21,7 @@ class Sides(Kernel[Any]):
 
     def __init__(self, number: int) -> None:
         self._running = number
-        self._ended = trio.Event()
+        self._ended: Signal | None = None
         self._trouble: BaseException | None = None
 
     async def consume(self, consumer: "Consuming") -> None:
@@ -33,14 +33,16 @@ class Sides(Kernel[Any]):
                 raise
             self._trouble = self._trouble or exc
         self._running -= 1
-        if not self._running:
+        if not self._running and self._ended is not None:
             self._ended.set()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         batch = await self.upstream.ask(limit)
         if batch is DONE:
-            await self._ended.wait()
+            if self._running:
+                self._ended = self.run.signal()
+                await self._ended.wait()
             if self._trouble is not None:
                 raise self._trouble
         return batch

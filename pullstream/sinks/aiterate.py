@@ -2,14 +2,16 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Pipeline, Sink, Site, Source, advice
 from pullstream.engine.context import Context
+from pullstream.engine.lane import Lane
 from pullstream.engine.pace import Pace
+from pullstream.engine.standstill import Signal
 from pullstream.errors import CompositionError
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -25,11 +27,12 @@ class Reading(AsyncIterator[T], Generic[T]):
         self.running: Running[None]
         self._reader: Reader[T]
         self._ctx: Context
+        self._task = trio.lowlevel.current_task()
         self._begun = False
         self._pace = Pace()
         self._rest: Iterator[T] = iter(())
         self._ready = trio.Event()
-        self._left = trio.Event()
+        self._left: Signal
         self._ended = False
 
     async def batch(self) -> Batch[T] | Done:
@@ -57,6 +60,9 @@ class Reading(AsyncIterator[T], Generic[T]):
     async def hand_out(self, reader: Reader[T], ctx: Context) -> None:
         """Be a sink's body, whose reader belongs to the block until that is left."""
         self._reader, self._ctx = reader, ctx
+        run = cast("Lane[T]", reader).kernel.run
+        self._left = run.signal()
+        run.standstill.read_by(self._task)
         self._ready.set()
         await self._left.wait()
         if not self._ended:

@@ -20,6 +20,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site, Source
+from pullstream.engine.blocked import own_scope
 from pullstream.engine.interrupts import Interrupts, current_task
 from pullstream.errors import PullstreamError
 from pullstream.protocol import DONE, Done
@@ -222,7 +223,7 @@ class _Producer(Generic[T]):
     async def _produce(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
         self._wanted = trio.Event()
-        self._scope = trio.CancelScope()
+        self._scope = own_scope()
         self._reading: Reading[T] | None = None
         self._started.set()
         async with reading("iterate", *self._given) as self._reading:

@@ -256,6 +256,7 @@ class Entries(Grip):
 class _Pushing(Kernel[Any]):
     waits: ClassVar[bool] = True
     trusted: ClassVar[bool] = True
+    steered: bool = True
 
     def __init__(self, entries: Entries) -> None:
         self._entries = entries

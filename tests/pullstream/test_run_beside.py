@@ -93,10 +93,9 @@ async def test_a_stall_of_which_only_it_hears_ends_the_run(beside, autojump_cloc
 
     @ps.sink
     async def taking_turns(upstream, ctx):
-        other = upstream.lane()
         await upstream.ask()
         await never.wait()
-        await other.ask()
+        await upstream.lane().ask()
 
     with pytest.raises(ps.StalledError):
         async with ps.pipe(ps.values([1]), taking_turns()).open(beside=swallowing) as running:

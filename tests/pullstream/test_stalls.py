@@ -271,3 +271,296 @@ async def test_who_waits_with_a_deadline_is_not_stalled(autojump_clock):
     stuck = ps.limit(ps.filter(lambda n: n > 1), 1)
     pipeline = ps.pipe(ps.values(range(3)), stuck, impatient())
     assert await fate(pipeline, Box()) == "gave up"
+
+
+# ---- the last mover ends, leaves, or is cancelled
+
+
+def dead_end():
+    """Two values go in, and none comes out: a third is not let in."""
+    return ps.limit(ps.filter(lambda n: n > 6), 1)
+
+
+async def hop(value):
+    await trio.lowlevel.checkpoint()
+    return value
+
+
+@pytest.fixture
+def order(monkeypatch):
+    """Have the tasks of a round take their steps in an order that a seed gives."""
+    monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+    return trio._core._run._r.seed
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("last", ["sleeps", "is cancelled", "leaves its nursery"])
+async def test_the_last_mover_does_not_begin_to_wait(last, seed, order, autojump_clock):
+    """Nothing can move any more though no task has begun to wait: one has gone."""
+    order(seed)
+
+    @ps.sink
+    async def helped(upstream, ctx):
+        batch = await upstream.ask()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(running[0].progress.completed, batch.time)
+            with trio.CancelScope() as scope:
+                if last == "is cancelled":
+                    nursery.start_soon(cancel_later, scope)
+                    await trio.sleep_forever()
+            if last == "sleeps":
+                nursery.start_soon(trio.sleep, 0.3)
+            elif last == "leaves its nursery":
+                await trio.sleep(0.3)
+
+    async def cancel_later(scope):
+        await trio.sleep(0.3)
+        scope.cancel()
+
+    running, began = Box(), trio.current_time()
+    with pytest.raises(ExceptionGroup) as caught:
+        await fate(ps.pipe(ps.count(), helped()), running)
+    assert caught.group_contains(ps.StalledError, depth=1)
+    assert trio.current_time() < began + 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("above", ["group_by", "zip", "prefetch"])
+async def test_the_last_mover_is_a_task_of_a_module(above, seed, order, autojump_clock):
+    """What asks beside has ended when its answer makes no one move."""
+    order(seed)
+
+    async def two():
+        yield 1
+        await trio.sleep(0.5)
+        yield 2
+
+    pipelines = {
+        "group_by": lambda: ps.pipe(
+            ps.from_async_iterable(two()), ps.group_by(str, ps.map_async(hop, 1)), ps.sink(awaiting)(running)
+        ),
+        "zip": lambda: ps.pipe(ps.zip(timed(1, 2), timed(1, 2)), ps.batch(2), ps.sink(awaiting)(running)),
+        "prefetch": lambda: ps.pipe(ps.values(range(8)), ps.prefetch(3), dead_end(), ps.collect()),
+    }
+    running = Box()
+    with pytest.raises(ps.StalledError):
+        await fate(pipelines[above](), running)
+
+
+# ---- read from outside
+
+
+def test_a_dead_end_behind_iterate():
+    """Who reads in a plain loop is told, and not kept waiting."""
+    with pytest.raises(ps.StalledError, match="asked, and not answering: into limit"):
+        list(ps.iterate(ps.pipe(ps.values(range(8)), dead_end())))
+
+
+async def test_a_dead_end_behind_aiterate(autojump_clock):
+    """The same in an async loop, once what came before has been read."""
+    seen = []
+    with pytest.raises(ps.StalledError):
+        async with ps.aiterate(ps.pipe(ps.values([9, 8, 0, 1]), dead_end())) as values:
+            async for value in values:
+                await trio.sleep(100)
+                seen.append(value)
+    assert seen == [9, 8]
+
+
+async def test_a_loop_that_does_something_else_is_no_stall(autojump_clock):
+    """While the block that reads is busy, all of the stream may wait for it."""
+    async with ps.aiterate(ps.pipe(ps.count(), ps.prefetch(2))) as values:
+        assert await anext(values) == 0
+        await trio.sleep(1000)
+        assert await anext(values) == 1
+
+
+async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
+    """A sink may wait for what a task outside of the run does with a lane of its reader."""
+
+    @ps.sink
+    async def lending(upstream, ctx):
+        lanes.append(upstream.lane())
+        await running.progress.completed(1)
+        return "complete"
+
+    async def ask():
+        await trio.sleep(50)
+        for _ in range(3):
+            await lanes[0].ask()
+            await trio.sleep(50)
+
+    lanes = []
+    async with trio.open_nursery() as nursery, ps.pipe(timed(1, 2, 3), lending()).open() as running:
+        nursery.start_soon(ask)
+        assert await running.result() == "complete"
+
+
+async def test_a_lane_whose_asker_has_gone_asks_no_more(autojump_clock):
+    """When the task outside has ended, nobody is left to go on."""
+
+    @ps.sink
+    async def lending(upstream, ctx):
+        lanes.append(upstream.lane())
+        await running.progress.completed(1)
+
+    async def ask():
+        await trio.sleep(1)
+        await lanes[0].ask()
+        await trio.sleep(50)
+
+    lanes = []
+    with pytest.raises(ExceptionGroup) as caught:
+        async with trio.open_nursery() as nursery, ps.pipe(timed(1, 2, 3), lending()).open() as running:
+            began = trio.current_time()
+            nursery.start_soon(ask)
+            await running.result()
+    assert caught.group_contains(ps.StalledError)
+    assert trio.current_time() == began + 51
+
+
+# ---- what a program outside may still do
+
+
+@pytest.mark.parametrize("below", ["directly", "prefetch", "tee", "merge"])
+async def test_a_scope_that_may_be_cancelled_is_no_stall(below, autojump_clock):
+    """A wait that a task outside ends by cancelling its scope is none for ever."""
+
+    @ps.sink
+    async def giving_up(upstream, ctx):
+        with trio.CancelScope() as scope:
+            scopes.append(scope)
+            await upstream.ask()
+        return "gave up"
+
+    stuck = ps.pipe(ps.values(range(3)), dead_end())
+    pipelines = {
+        "directly": ps.pipe(stuck, giving_up()),
+        "prefetch": ps.pipe(stuck, ps.prefetch(2), giving_up()),
+        "tee": ps.pipe(stuck, ps.tee(giving_up(), giving_up())),
+        "merge": ps.pipe(ps.merge(stuck, stuck), giving_up()),
+    }
+    scopes = []
+    async with pipelines[below].open() as running:
+        await trio.sleep(50)
+        for scope in scopes:
+            scope.cancel()
+        assert "gave up" in await running.result()
+
+
+@pytest.mark.parametrize("between", [ps.map(str), ps.prefetch(2)], ids=["map", "prefetch"])
+async def test_a_time_that_a_handle_completes_is_no_stall(between, autojump_clock):
+    """A program may say at any time that no more comes at a time, and so end a wait for its completion."""
+
+    @ps.sink
+    async def patient(upstream, ctx):
+        await upstream.ask()
+        upstream.ack()
+        await running.progress.completed(0)
+        return "complete"
+
+    pushed = ps.pushable(3)
+    pushed.push_nowait(1)
+    async with ps.pipe(pushed, between, patient()).open() as running:
+        await trio.sleep(50)
+        pushed.advance(1)
+        assert await running.result() == "complete"
+
+
+async def test_below_a_handle_a_sink_that_waits_for_itself_is_told(autojump_clock):
+    """What a handle may do does not help a sink that has the batch in hand."""
+    pushed = ps.pushable(3)
+    pushed.push_nowait(1)
+    with pytest.raises(ps.StalledError, match="which is the one that waits"):
+        await fate(ps.pipe(pushed, ps.sink(awaiting)(running := Box())), running)
+
+
+# ---- handles that wait for each other
+
+
+async def test_two_pairs_that_wait_for_each_other(autojump_clock):
+    """Each gives what the other is given: nobody ever begins."""
+    (a, into_a), (b, into_b) = ps.pair(), ps.pair()
+    with pytest.raises(ps.StalledError, match="pair"):
+        await fate(ps.connect(ps.Duplex(a, into_a), ps.Duplex(b, into_b)), Box())
+
+
+async def test_two_runs_that_wait_for_each_other(autojump_clock):
+    """A run that waits for another one is stalled when that is, and the other is told as well."""
+    (a, into_a), (b, into_b) = ps.pair(), ps.pair()
+    told = []
+
+    async def watched(pipeline):
+        try:
+            await fate(pipeline, Box())
+        except ps.StalledError as exc:
+            told.append(exc)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watched, ps.pipe(a, ps.map(str), into_b))
+        nursery.start_soon(watched, ps.pipe(b, into_a))
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize("one_run", [True, False])
+async def test_a_zip_of_a_tee(one_run, autojump_clock):
+    """One side of the diamond wants the next value, and the other has not let go of the last."""
+    (a, into_a), (b, into_b) = ps.pair(), ps.pair()
+    split, joined = ps.tee(into_a, into_b), ps.zip(a, ps.pipe(b, ps.skip(1)))
+    with pytest.raises(ps.StalledError):
+        if one_run:
+            await fate(ps.connect(ps.Duplex(ps.count(), ps.drain()), ps.Duplex(joined, split)), Box())
+        else:
+            async with ps.pipe(ps.count(), split).open():
+                await fate(ps.pipe(joined, ps.drain()), Box())
+
+
+@pytest.mark.parametrize("late", ["reading", "writing"])
+async def test_an_end_of_a_pair_that_is_opened_late_is_no_stall(late, autojump_clock):
+    """Until both ends are open, the program may open the other one."""
+    source, sink = ps.pair()
+    pipelines = [ps.pipe(source, ps.collect()), ps.pipe(ps.values("abc"), sink)]
+    if late == "reading":
+        pipelines.reverse()
+    first, second = pipelines
+    async with first.open() as one:
+        await trio.sleep(1000)
+        async with second.open() as other:
+            assert {str(await one.result()), str(await other.result())} == {"['a', 'b', 'c']", "None"}
+
+
+async def test_a_run_that_waits_for_one_that_is_busy_is_no_stall(autojump_clock):
+    """What comes through a pair may take its time."""
+    source, sink = ps.pair()
+    async with ps.pipe(ps.values([1]), ps.map_async(slow, 1), sink).open():
+        assert await fate(ps.pipe(source, ps.collect()), Box()) == [None]
+
+
+async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock):
+    """A task outside that waits for a completion, hears of the stall, and goes on: the run has ended all the same."""
+    async with ps.pipe(ps.values(range(8)), dead_end(), ps.collect()).open() as running:
+        with pytest.raises(ps.StalledError):
+            await running.progress.completed(0)
+        with pytest.raises(ps.StalledError):
+            await running.result()
+
+
+async def test_a_sink_that_waits_for_its_own_run(autojump_clock):
+    """The end of the run does not come before that of its sinks."""
+
+    @ps.sink
+    async def vain(upstream, ctx):
+        await running[0].result()
+
+    running = Box()
+    with pytest.raises(ps.StalledError):
+        await fate(ps.pipe(ps.values("abc"), vain()), running)
+
+
+async def test_the_source_is_told_why(counting, probe, autojump_clock):
+    """A standstill is a failure: what is released hears of it, and whoever asks outside."""
+    with pytest.raises(ps.StalledError) as caught:
+        async with ps.aiterate(ps.pipe(counting(probe, 9), dead_end())) as values:
+            await anext(values)
+    assert probe.reasons == [caught.value]
+    assert probe.balanced
