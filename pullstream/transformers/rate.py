@@ -61,6 +61,20 @@ def rate(count: int, per: float = 1.0) -> Transformer[A, A]:
 
     The first `count` may come at once. Upstream is asked for no more than may pass, so it is slowed down as well; one
     value at most waits here, in flight, at its time.
+
+    Calls that are tried again count as well if they pass here again, in a loop:
+
+    >>> tries = []
+    >>> async def fetch(name):
+    ...     tries.append(name)
+    ...     if tries.count(name) < 2:
+    ...         raise OSError("busy")
+    ...     return name.upper()
+    >>> def again(result):
+    ...     return ps.Again(result.value) if isinstance(result, ps.Failed) else result
+    >>> calls = ps.pipe(ps.rate(2, per=0.01), ps.map_async(fetch, 2, on_error="result"), ps.map(again))
+    >>> sorted(ps.run(ps.pipe(ps.values(["a", "b"]), ps.loop(calls), ps.collect()))), len(tries)
+    (['A', 'B'], 4)
     """
     count_argument("rate", "count", count, least=1)
     seconds_argument("rate", "per", per)

@@ -56,7 +56,8 @@ def perform(job: Job, console: Console) -> None:
         session = spark.session("flights", master=job.master)
     try:
         with _in_short():
-            flights = day_by_day(query.flights(session, files), job.days)
+            planned = query.flights(session, files)
+            flights = day_by_day(planned if job.days is None else query.first_days(planned, job.days))
         shown = display(times=min(job.days or YEAR_DAYS, YEAR_DAYS), console=console)
         started = monotonic()
         paths, count = trio.run(_run, daily_delays(flights, job.out), shown)
@@ -68,8 +69,6 @@ def perform(job: Job, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    if job.days is not None and len(paths) == job.days < YEAR_DAYS:
-        console.print(f"That was all you asked for, so Spark's job was stopped after {paths[-1].stem}.", soft_wrap=True)
     if paths:
         look = page.write(paths, job.out / "index.html")
         console.print(f"Look at it: {look.absolute().as_uri()}", highlight=False, soft_wrap=True)

@@ -1,8 +1,7 @@
 """The whole program: from Spark's rows to a file a day.
 
 What to notice: nothing here says when a day is over. Spark hands the rows over day by day; the run's progress knows
-when no row of a day can come any more; the folds then give their results, and the file appears. Ask for less
-(``days``), and what is upstream stops: Spark's job is cancelled, not read to its end.
+when no row of a day can come any more; the folds then give their results, and the file appears.
 """
 
 from operator import attrgetter
@@ -26,10 +25,9 @@ def daily_delays(flights: ps.Source[Flight], folder: Path) -> ps.Pipeline[list[P
     )
 
 
-def day_by_day(flights: DataFrame, days: int | None = None) -> ps.Source[Flight]:
-    """Read the flights in the order of their days; the first ``days`` of them, or all."""
-    source: ps.Source[Flight] = spark.from_dataframe(flights, time="day")
-    return source if days is None else ps.pipe(source, ps.take_times(days))
+def day_by_day(flights: DataFrame) -> ps.Source[Flight]:
+    """Read the flights in the order of their days: Spark sorts them."""
+    return spark.from_dataframe(flights, time="day")
 
 
 def _the_day(pair: tuple[str, AirlineDay]) -> object:

@@ -58,6 +58,12 @@ def flights(session: SparkSession, files: DataFiles) -> DataFrame:
     )
 
 
+def first_days(flights: DataFrame, days: int) -> DataFrame:
+    """Plan the rows of the first days alone: what is not wanted is left out before Spark sorts, not after."""
+    wanted = flights.select("day").distinct().orderBy("day").limit(days)
+    return flights.join(F.broadcast(wanted), "day", "left_semi")
+
+
 def hourly_weather(session: SparkSession, files: DataFiles) -> DataFrame:
     """Plan one row an airport and hour.
 

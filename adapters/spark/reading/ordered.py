@@ -9,13 +9,15 @@ changes nothing, because a partition is handed over only when it is whole.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
+import trio
 from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, pyarrow
-from adapters.spark.reading.query import Query
+from adapters.spark.reading.query import Query, spark_errors
 from adapters.spark.reading.stretches import Cutting, Stretch, Stretches
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
@@ -24,6 +26,10 @@ from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked what Spark does, while nothing comes."""
 
 
 class OrderedBatches:
@@ -55,6 +61,10 @@ class OrderedBatches:
         with pyarrow().ipc.open_stream(bytes(row[0])) as reader:
             return reader.read_next_batch()
 
+    def doing(self) -> str:
+        """Say what Spark does at the moment; any thread may ask, and it takes a moment."""
+        return self._query.doing()
+
     def cancel(self) -> None:
         """Cancel the job and have a blocked `next` raise; does not wait for it. Twice is once."""
         self._query.cancel()
@@ -84,16 +94,22 @@ class OrderedSource(Kernel[Any]):
         self._frame = timed.frame
         self._cutting = Cutting.of(timed, as_)
         self._stretches = Stretches()
+        self._waiting = False
+        self._doing = ""
+        self._looking = trio.CancelScope()
 
     @override
     async def acquire(self) -> None:
         self._batches = OrderedBatches(self._frame)
+        self.run.spawn_watch(self._look)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._stretches:
             # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
+            self._waiting = True
             stretches = await in_thread(self._read)
+            self._waiting, self._doing = False, ""
             if stretches is None:
                 return DONE
             self._stretches.extend(stretches)
@@ -101,7 +117,21 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def release(self) -> None:
+        self._looking.cancel()
         await in_thread(self._batches.close)
+
+    @override
+    def status(self) -> str:
+        return self._doing
+
+    async def _look(self) -> None:
+        """While nothing comes, because Spark sorts, say, look how far it is."""
+        with self._looking, suppress(*spark_errors()):
+            while True:
+                await trio.sleep(LOOK_SECONDS)
+                if self._waiting:
+                    doing = await in_thread(self._batches.doing)
+                    self._doing = doing if self._waiting else ""
 
     def _read(self) -> list[Stretch] | None:
         batch = self._batches.next()

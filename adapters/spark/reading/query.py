@@ -83,13 +83,17 @@ class Query:
                     return step()
             except Exception as exc:
                 # In a session that was stopped, pyspark itself stumbles over what is not there any more.
-                if not isinstance(exc, _spark_errors()) and not over(self._session):
+                if not isinstance(exc, spark_errors()) and not over(self._session):
                     raise
                 self._ended = True
                 _forget_frames(exc)
                 if self._cancelled:
                     raise JobCancelled("the Spark job was cancelled") from None
                 raise failed(self._session, exc) from None
+
+    def doing(self) -> str:
+        """Say what Spark does for it at the moment, in a few words for people; a call or two of Java's."""
+        return self._owner.doing(self._tag) if self._submitted and not self._ended else ""
 
     @property
     def cancelled(self) -> bool:
@@ -140,6 +144,22 @@ class _Context:
             if stands(self._session):
                 self._context.removeJobTag(tag)
 
+    def doing(self, tag: str) -> str:
+        if not stands(self._session):
+            return ""
+        tracker: Any = self._context.statusTracker()
+        jobs: list[int] = list(cast("Any", self._context)._jsc.sc().statusTracker().getJobIdsForTag(tag))  # noqa: SLF001
+        stages: set[int] = {
+            stage for job in jobs if (of := tracker.getJobInfo(job)) is not None for stage in of.stageIds
+        }
+        told = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+        at_work = [info for info in told if info.numActiveTasks]
+        if not at_work:
+            return "Spark plans"
+        number, of_all = sum(info.numCompletedTasks for info in at_work), sum(info.numTasks for info in at_work)
+        stage = ", ".join(str(info.stageId) for info in at_work)
+        return f"Spark: stage {stage}, {number} of {of_all} tasks done"
+
     def cancel(self, tag: str) -> None:
         # One that was stopped has stopped its jobs.
         if stands(self._session):
@@ -160,6 +180,11 @@ class _Client:
         finally:
             self._session.removeTag(tag)
 
+    def doing(self, tag: str) -> str:
+        # What the server does for an operation its client is not told.
+        del tag
+        return ""
+
     def cancel(self, tag: str) -> None:
         # One that was stopped has ended its operations.
         if stands(self._session):
@@ -179,7 +204,8 @@ def _forget_frames(exc: BaseException) -> None:
             todo += [each.__context__, each.__cause__, getattr(each, "_cause", None)]
 
 
-def _spark_errors() -> tuple[type[BaseException], ...]:
+def spark_errors() -> tuple[type[BaseException], ...]:
+    """What pyspark raises when something is wrong with a job, or with the session."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
 

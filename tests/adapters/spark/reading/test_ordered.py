@@ -139,3 +139,18 @@ class TestCancelling:
         batches.next()
         assert list(session.sparkContext.getJobTags()) == []
         batches.close()
+
+
+class TestStatus:
+    def test_what_spark_does_is_told_while_nothing_comes(self, slow):
+        """A sort takes its time before the first row: stages and tasks are what there is to see."""
+        batches = spark.OrderedBatches(slow(400).repartition(2))
+        assert batches.doing() == ""
+        reading = threading.Thread(target=batches.next)
+        reading.start()
+        told = set()
+        while reading.is_alive():
+            told.add(batches.doing())
+        assert any(text.startswith("Spark: stage ") and text.endswith(" tasks done") for text in told)
+        batches.close()
+        assert batches.doing() == ""
