@@ -32,15 +32,11 @@ class _Concat(Kernel[Any]):
             batch = await self.inputs[self._turn].ask(limit)
             if batch is not DONE:
                 self._meeting.meet(batch.time)
+                self.inputs[self._turn].settle()
                 return batch
             self._turn += 1
             await self.breathe()
         return DONE
-
-    @override
-    def acknowledged(self) -> None:
-        for lane in self.inputs[self._turn : self._turn + 1]:
-            lane.ack()
 
 
 def concat(*sources: Source[T]) -> Source[T]:

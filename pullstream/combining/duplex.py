@@ -116,6 +116,9 @@ class Joint:
             self.wanted = 0
         batch, self._batch = self._batch, None
         if batch is not None:
+            if self.reader is not None:
+                # It is handed over: in flight where it is read, in this very step.
+                self.reader.settle()
             return batch
         if isinstance(self.ending, BaseException):
             raise self.ending

@@ -23,6 +23,13 @@ class Input(Remainder):
         self.lane = lane
         self.ending: Done | BaseException | None = None
 
+    def part(self, limit: int) -> Batch[Any]:
+        """Answer the next values, in this very step; with the last of them the batch has been dealt with."""
+        values = self.take(limit)
+        if not self.left:
+            self.lane.settle()
+        return Batch(self.time, values)
+
     @property
     def done(self) -> bool:
         """Whether it came to its end, and everything of it is used."""
@@ -107,11 +114,11 @@ class FanIn(Beside[Any]):
         if isinstance(answer, BaseException):
             self.failure_above = self.failure_above or answer
 
-    @override
-    def acknowledged(self) -> None:
+    def settle(self) -> None:
+        """Acknowledge the batches of which nothing is left; in the step in which the last of them is answered."""
         for each in self.all:
-            if not each.left and not self.asking(each.lane):
-                each.lane.ack()
+            if not each.left:
+                each.lane.settle()
 
 
 def sources_argument(module: str, sources: Sequence[object]) -> None:

@@ -149,6 +149,11 @@ class Talk:
         """How the talk ended, if it has."""
         return self._over
 
+    @property
+    def left(self) -> bool:
+        """Whether anything that was read by the talk is left over."""
+        return bool(self._rest)
+
     def heard(self, limit: int) -> Batch[Any] | None:
         """What was read by the talk and left over."""
         if not self._rest:
@@ -195,12 +200,14 @@ class Listening(Beside[Any]):
             await self.change(outside=True)
         if isinstance(self._talk.over, BaseException):
             raise self._talk.over
-        return self._talk.heard(limit) or await cast("Any", self.upstream).ask(limit)
-
-    @override
-    def acknowledged(self) -> None:
-        if self._talk.over is not None:
-            self.upstream.ack()
+        heard = self._talk.heard(limit)
+        if heard is not None:
+            if not self._talk.left:
+                self.upstream.settle()
+            return heard
+        answer = await cast("Any", self.upstream).ask(limit)
+        self.upstream.settle()
+        return answer
 
     @override
     def halt(self) -> None:
@@ -235,12 +242,9 @@ class Speaking(Kernel[Any]):
                 raise self._talk.over
             self._talking = False
             self.seat.drop(BEGINNING)
-        return await cast("Any", self.upstream).ask(limit)
-
-    @override
-    def acknowledged(self) -> None:
-        if not self._talking:
-            self.upstream.ack()
+        answer = await cast("Any", self.upstream).ask(limit)
+        self.upstream.settle()
+        return answer
 
     @override
     async def release(self) -> None:

@@ -85,6 +85,8 @@ class _Join(FanIn):
         self._ready = Outbox(self)
         self._work: Iterator[Chunk] | None = None
         self._rest = Remainder()
+        self._worked = False
+        """Whether what is to come of the batch at hand has been made."""
         self._failed: BaseException | None = None
         self._stale = True
         self._turn = 0
@@ -133,7 +135,11 @@ class _Join(FanIn):
                 break
             at = rest.time
             results += rest.take(limit - len(results))
-        return Batch(at, results) if results else None
+        if not results:
+            return None
+        if self._worked and not rest.left and self._failed is None:
+            self._finish()
+        return Batch(at, results)
 
     def _more(self, rest: Remainder) -> bool:
         """Have something left, if anything more comes of the batch at hand."""
@@ -143,11 +149,17 @@ class _Join(FanIn):
                 rest.put(chunk)
         return bool(rest.left)
 
+    def _finish(self) -> None:
+        """Everything that comes of the batch at hand is answered."""
+        self._work = None
+        each = self._sides[self._turn].each
+        each.take(each.left)
+        each.lane.settle()
+
     def _begin(self) -> bool:
         """Have a batch at hand, if there is one; until its results are answered it is in flight."""
         if self._work is not None:
-            self._work = None
-            self._sides[self._turn].each.take(self._sides[self._turn].each.left)
+            self._finish()
         for number in (1 - self._turn, self._turn):
             if self._sides[number].each.left:
                 self._turn = number
@@ -156,6 +168,7 @@ class _Join(FanIn):
         return False
 
     def _pairs(self, side: _Side) -> Iterator[Chunk]:
+        self._worked = False
         time, values = side.each.time, side.each.values
         reach = self._reach(time)
         kept, matches, is_left = side.kept, side.other.kept, side is self._sides[0]
@@ -187,6 +200,7 @@ class _Join(FanIn):
                     out.append((value, None))
         except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
             self._failed = exc
+        self._worked = True
         if out:
             yield Batch(time, out)
 

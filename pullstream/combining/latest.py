@@ -39,6 +39,7 @@ class _CombineLatest(FanIn):
             rows: list[tuple[Any, ...]] = []
             time = self._gather(rows, limit)
             if rows:
+                self.settle()
                 return Batch(time, rows)
             if self.failure_above is not None:
                 raise self.failure_above

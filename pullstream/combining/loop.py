@@ -178,6 +178,8 @@ class _Egress(Kernel[Any]):
             if again:
                 self._feedback.put(FEEDBACK.results_in(batch.time), again)
             values = [value for value in batch.values if type(value) is not Again] if again else batch.values
+            # What goes round is held, and what leaves is in flight below in this very step.
+            self.upstream.settle()
             if values:
                 return Batch(LEAVE.results_in(batch.time), values)
             await self.breathe()

@@ -24,7 +24,7 @@ class Merge(FanIn):
             for each in (*self.all[self._turn :], *self.all[: self._turn]):
                 if each.left:
                     self._turn = self.all.index(each) + 1
-                    return Batch(each.time, each.take(limit))
+                    return each.part(limit)
             if self.failure_above is not None:
                 raise self.failure_above
             if self.finished():

@@ -42,6 +42,8 @@ class _MergeSorted(FanIn):
             finally:
                 self.run.blocked += monotonic() - began
             if values:
+                if self._failed is None:
+                    self.settle()
                 return Batch(self._at, values)
             if self.failure_above is not None:
                 raise self.failure_above

@@ -56,6 +56,7 @@ class _Zip(FanIn):
             )
         columns = [each.take(count) if each.left else repeat(self._fill, count) for each in self.all]
         self._rows += count
+        self.settle()
         return Batch(joined, list(builtins.zip(*columns, strict=True)))
 
     def _over(self, there: Sequence[Input]) -> bool:

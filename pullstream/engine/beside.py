@@ -140,9 +140,3 @@ class Slotted(Beside[T]):
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         self.slot = answer
-
-    @override
-    def acknowledged(self) -> None:
-        # What is kept beyond the slot is held.
-        if self.slot is None:
-            self.upstream.ack()

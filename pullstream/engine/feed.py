@@ -37,11 +37,9 @@ class Through(Feed):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        return await self.outer.ask(limit)
-
-    @override
-    def acknowledged(self) -> None:
-        self.outer.ack()
+        batch = await self.outer.ask(limit)
+        self.outer.settle()
+        return batch
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

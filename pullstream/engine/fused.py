@@ -179,6 +179,8 @@ class Segment(Kernel[Any]):
             if self._saves:
                 self._save()
             if values:
+                if self._failed is None:
+                    self.upstream.settle()
                 return Batch(batch.time, values)
             if not await self.breathe():
                 return DONE
@@ -199,10 +201,6 @@ class Segment(Kernel[Any]):
 
     def _left_out(self, caught: Caught) -> None:
         self.seat.meter.skipped += caught.count
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
     @override
     def culprit(self) -> str:

@@ -128,9 +128,14 @@ class Lane(Stamp, Reader[T_co]):
 
     @override
     def ack(self) -> None:
+        self.settle()
+
+    def settle(self) -> None:
+        """What came last has been dealt with: to be called in the step in which it is answered, or after it is held."""
         self.live = False
         self.kernel.acknowledge()
-        self._progress.stir()
+        if self._progress.alert:
+            self._progress.stir()
 
     def arriving(self) -> Antichain[Any]:
         """The times that may still come to the module below or, in flight, have come."""

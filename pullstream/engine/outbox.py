@@ -1,8 +1,9 @@
 """Values that are owed and not asked for yet: the rest of one answer, and a queue of answers with its ending."""
 
 from collections import deque
-from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterator, Sequence
+from operator import length_hint
+from typing import Any, Final, Protocol
 
 from pullstream.engine.seat import Seat
 from pullstream.protocol import DONE, Batch, Done
@@ -15,6 +16,14 @@ class Seated(Protocol):
     def seat(self) -> Seat:
         """That place."""
         ...
+
+
+_COUNTED: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\u20ac", b"")}
+
+
+def spent(iterator: Iterator[Any]) -> bool:
+    """Whether nothing is left of an iterator, where that is known without reading on: those of lists and the like."""
+    return type(iterator) in _COUNTED and not length_hint(iterator)
 
 
 class Remainder:

@@ -45,11 +45,8 @@ class Sides(Kernel[Any]):
                 await self._ended.wait()
             if self._trouble is not None:
                 raise self._trouble
+        self.upstream.settle()
         return batch
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
     @override
     def relayed(self, exc: BaseException) -> bool:

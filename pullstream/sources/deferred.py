@@ -87,7 +87,9 @@ class Deferred(Kernel[Any]):
             feed = None if self._source else Through(cast("Lane[Any]", self.upstream))
             self._lane = open_below(self, blueprint, feed)
             follow_inner(self, self._lane)
-        return await self._lane.ask(limit)
+        batch = await self._lane.ask(limit)
+        self._lane.settle()
+        return batch
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -101,11 +103,6 @@ class Deferred(Kernel[Any]):
     def mirrored(self) -> Iterable[Hashable]:
         """What the module that was opened may still bring."""
         return () if self._lane is None else inner_frontier(self._lane)
-
-    @override
-    def acknowledged(self) -> None:
-        if self._lane is not None:
-            self._lane.ack()
 
 
 class _LaterSink(Wiring):

@@ -46,7 +46,7 @@ class _Live(Prefetch):
         old = self._old
         while not old.done:
             if old.left:
-                return Batch(old.time, old.take(limit))
+                return old.part(limit)
             if isinstance(old.ending, BaseException):
                 raise old.ending
             self.ask_beside(old.lane, limit)
@@ -72,12 +72,6 @@ class _Live(Prefetch):
             old.time, old.values, old.used = answer.time, answer.values, 0
         else:
             old.ending = answer
-
-    @override
-    def acknowledged(self) -> None:
-        old = self._old
-        if not old.left and not self.asking(old.lane):
-            old.lane.ack()
 
 
 @overload

@@ -126,11 +126,8 @@ class _Ticking(Beside[Any]):
             if self._first is not BEGINNING:
                 raise several_times(self.seat, self._first, batch.time)
             self._first = batch.time
+        self.upstream.settle()
         return Batch(self._epoch, batch.values)
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 @overload

@@ -141,6 +141,9 @@ class Notified(Slotted[Any]):
             slot, self.slot = self.slot, None
             if isinstance(slot, Batch):
                 self._guard(lambda: self.receive(slot.time, slot.values))
+                if self._end is None:
+                    # What is kept is held, and so is what is answered.
+                    self.upstream.settle()
                 await self.breathe()
             else:
                 self._end = slot

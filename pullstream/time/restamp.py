@@ -57,11 +57,8 @@ class Restamping(Kernel[Any]):
                     f"which is before it: a later time in must not give an earlier one out"
                 )
             self._time, self._made = batch.time, made
+        self.upstream.settle()
         return Batch(self._made, batch.values)
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 def restamp(function: Callable[[Any], Hashable]) -> Transformer[A, A]:
@@ -100,11 +97,8 @@ class _Delaying(Kernel[Any]):
         later = self._delay.results_in(batch.time)
         if later is None:
             raise SummaryError(f"{self.seat}: the time {batch.time!r} has none that is {self._step!r} later")
+        self.upstream.settle()
         return Batch(later, batch.values)
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 def delay(step: Any) -> Transformer[A, A]:

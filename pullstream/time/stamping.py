@@ -205,6 +205,8 @@ class Stamping(Kernel[Any]):
                 self.seat.drop(self._held)
                 self._held = clock.hold
             if taken:
+                if self._at == len(self._values):
+                    self.upstream.settle()
                 return Batch((self._outer, clock.time) if self._nest else clock.time, taken)
             if not await self.breathe():
                 return DONE
@@ -235,11 +237,6 @@ class Stamping(Kernel[Any]):
         times: list[Hashable] = [(outer, clock.hold) for outer, clock in self._clocks.items()]
         times += [(outer, BEGINNING) for outer in frontier if outer not in self._clocks and outer is not BEGINNING]
         return [BEGINNING, *times] if BEGINNING in frontier.elements else times
-
-    @override
-    def acknowledged(self) -> None:
-        if self._at == len(self._values):
-            self.upstream.ack()
 
 
 def _within(number: int, outer: Hashable) -> list[Hashable]:

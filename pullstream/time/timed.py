@@ -44,11 +44,9 @@ class _Timed(Kernel[Any]):
                 raise
             self._failed = exc
         self.run.blocked += monotonic() - began
+        if self._failed is None:
+            self.upstream.settle()
         return Batch(batch.time, made)
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 @overload

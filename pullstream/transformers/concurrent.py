@@ -121,17 +121,14 @@ class MapAsync(Beside[Any]):
         awaitable: Any = PENDING
         try:
             awaitable = self._function(batch.values[0])
-            return Batch(batch.time, [await awaitable])
+            result = await awaitable
         except TypeError as exc:
             explained = _explained(exc, awaitable)
             if explained is exc:
                 raise
             raise explained from None
-
-    @override
-    def acknowledged(self) -> None:
-        # What is kept is held.
-        self.upstream.ack()
+        self.upstream.settle()
+        return Batch(batch.time, [result])
 
     @override
     def halt(self) -> None:

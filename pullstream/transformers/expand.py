@@ -1,4 +1,4 @@
-"""Transformers that keep something between asks: `take`, `take_times`, `flat_map`, `map_batches`."""
+"""Transformers that give several values for one, or for a batch: `flat_map`, `map_batches`."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -12,6 +12,7 @@ from pullstream.blueprint import Module, Source, Transformer, callable_argument
 from pullstream.engine.inner import forget_inner, open_inner
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.outbox import spent
 from pullstream.engine.pace import Pace
 from pullstream.failures import Failed
 from pullstream.protocol import DONE, Batch, Done, State
@@ -57,21 +58,21 @@ class _Expand(Kernel[Any]):
                     raise
                 self._failed = exc
             if values:
+                if self._failed is None and self.over():
+                    self.upstream.settle()
                 return Batch(self._time, values)
             if not await self.breathe():
                 return DONE
 
+    def over(self) -> bool:
+        """Whether nothing is left of the batch above; while anything is, or may be, it stays in flight."""
+        return self._inner is None
+
     def _extend(self, values: list[Any], limit: int) -> None:
         assert self._inner is not None
         values.extend(islice(self._inner, limit))
-        if len(values) < limit:
+        if len(values) < limit or spent(self._inner):
             self._inner = None
-
-    @override
-    def acknowledged(self) -> None:
-        # While something of the batch above is left, its stamp stands for it.
-        if self._inner is None:
-            self.upstream.ack()
 
     @override
     async def release(self) -> None:
@@ -154,18 +155,23 @@ class _FlatMap(_Expand):
         return iter(())
 
     @override
+    def over(self) -> bool:
+        return self._inner is None and self._lane is None and spent(self._outer)
+
+    @override
     def _extend(self, values: list[Any], limit: int) -> None:
         assert self._inner is not None
         values.extend(islice(self._inner, limit))
-        while len(values) < limit:
+        while len(values) < limit or spent(self._inner):
             self._inner = None
-            if self._lane is not None:
+            if self._lane is not None or len(values) == limit:
                 return
             for value in self._outer:
                 self._inner = self._begin(value)
                 values.extend(islice(self._inner, limit - len(values)))
                 break
             else:
+                self._outer = iter(())
                 return
 
     def _begin(self, value: Any) -> Iterator[Any]:
@@ -174,11 +180,6 @@ class _FlatMap(_Expand):
             self._lane = open_inner(self, cast("Source[Any]", given))
             return iter(())
         return iter(given)
-
-    @override
-    def acknowledged(self) -> None:
-        # An iterator over what is left of a batch does not say whether anything is: its stamp stands for it.
-        return
 
 
 @overload

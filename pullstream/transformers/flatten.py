@@ -15,7 +15,7 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.inner import forget_inner, open_inner
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
-from pullstream.engine.outbox import Remainder
+from pullstream.engine.outbox import Remainder, spent
 from pullstream.engine.pace import Pace
 from pullstream.protocol import DONE, Batch, Done, State
 from pullstream.sources.values import Values
@@ -80,6 +80,8 @@ class Flatten(Kernel[Any]):
         while self._open and self.state is State.OPEN:
             values: Sequence[Any] = self._at_hand(limit)
             if values:
+                if self._failed is None and self._over():
+                    self.upstream.settle()
                 return Batch(self._time, values)
             if self._open:
                 values = await self._asked(self._open[-1], limit)
@@ -116,8 +118,16 @@ class Flatten(Kernel[Any]):
                     self._begin(value, values)
                     continue
             if top.lane is not None:
+                top.values = iter(())
                 return
             opened.pop()
+
+    def _over(self) -> bool:
+        """Whether nothing is left of the batch above, as far as is known without reading on."""
+        opened = self._open
+        while len(opened) > 1 and opened[-1].lane is None and spent(opened[-1].values):
+            opened.pop()
+        return len(opened) == 1 and spent(opened[0].values)
 
     def _begin(self, value: Any, values: list[Any]) -> None:
         if _flattens(value):

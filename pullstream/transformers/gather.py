@@ -86,6 +86,9 @@ class Gather(Slotted[Any]):
             slot, self.slot = self.slot, None
             if isinstance(slot, Batch):
                 self._feed(slot.time, slot.values)
+                if self._end is None:
+                    # What is kept is held, and so is what is answered.
+                    self.upstream.settle()
             else:
                 self._finish(slot)
             await self.breathe()

@@ -75,6 +75,7 @@ class GroupBy(Beside[Any]):
         group = self._ready[0]
         values = group.take(limit)
         if not group.left:
+            group.lane.settle()
             self._ready.popleft()
             self._to_ask.append(group)
         return Batch(group.time, [(group.key, value) for value in values])

@@ -42,11 +42,8 @@ class _Gate(Kernel[Any]):
         batch = await self.upstream.ask(min(limit, self.most - self.inside))
         if batch is not DONE:
             self.inside += len(batch.values)
+            self.upstream.settle()
         return batch
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
     def let_out(self, number: int) -> None:
         """So many values have left."""
@@ -73,11 +70,8 @@ class _Exit(Kernel[Any]):
         batch = await self.upstream.ask(limit)
         if batch is not DONE:
             self._gate.let_out(len(batch.values))
+            self.upstream.settle()
         return batch
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 class _Limited(Wiring):

@@ -16,6 +16,12 @@ class Passing(Slotted[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
+        answer = await self.taken(limit)
+        self.upstream.settle()
+        return answer
+
+    async def taken(self, limit: int) -> Batch[Any] | Done:
+        """What comes from upstream; in flight here until it is answered."""
         if self.slot is None:
             self.ask_beside(self.upstream, limit)
         while self.slot is None:

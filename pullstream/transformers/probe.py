@@ -98,6 +98,7 @@ class _Probe(Kernel[Any]):
             self._show(Probed("done", number, answer=True))
         else:
             self._show(Probed("value", number, answer, answer=True))
+            self.upstream.settle()
         return answer
 
     @override
@@ -118,10 +119,6 @@ class _Probe(Kernel[Any]):
                 self._show(_raised(number, exc))
                 raise
         self._show(Probed("done", number, answer=True))
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 def _raised(number: int, exc: BaseException) -> Probed:

@@ -37,16 +37,13 @@ class _Rate(Kernel[Any]):
         number = len(batch.values)
         self._left -= number
         self._answered.append((trio.current_time(), number))
+        self.upstream.settle()
         return batch
 
     def _forget(self) -> None:
         now = trio.current_time()
         while self._answered and self._answered[0][0] + self._per <= now:
             self._left += self._answered.popleft()[1]
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 def rate(count: int, per: float = 1.0) -> Transformer[A, A]:

@@ -52,11 +52,6 @@ class Recovering(Kernel[Any]):
         front = inner_frontier(self.current)
         return front if self.frozen is None else after(self.frozen, front)
 
-    @override
-    def acknowledged(self) -> None:
-        if self.current is not None:
-            self.current.ack()
-
 
 def _cancelled() -> bool:
     """Whether the ask is being cancelled: then a release has failed, and nobody wants anything in place of it."""
@@ -97,6 +92,7 @@ class Catch(Recovering):
             else:
                 if batch is not DONE:
                     self._last = batch.time
+                    self.upstream.settle()
                 return batch
         if self.current is None:
             return DONE
@@ -104,12 +100,14 @@ class Catch(Recovering):
         if batch is DONE:
             return DONE
         if self._at is not None:
+            self.current.settle()
             return Batch(self._at, batch.values)
         if self.frozen is not None and not self.frozen.less_equal(batch.time):
             raise CapabilityError(
                 f"{self.seat}, goes on with a source that answered at {batch.time!r}, which is complete: what failed "
                 f"could still give {list(self.frozen)!r}. Begin there, or give a collection, whose values come there",
             )
+        self.current.settle()
         return batch
 
     def _handle(self, failure: BaseException) -> None:
@@ -142,13 +140,6 @@ class Catch(Recovering):
     @override
     def mirrored(self) -> Iterable[Hashable]:
         return super().mirrored() if self._at is None else (self._at,)
-
-    @override
-    def acknowledged(self) -> None:
-        if self.frozen is None:
-            self.upstream.ack()
-        else:
-            super().acknowledged()
 
 
 def _reading(iterable: Iterable[Any]) -> Values:
@@ -230,6 +221,7 @@ class Retry(Recovering):
             if values:
                 self._given += len(values)
                 self._last = values[-1]
+                lane.settle()
                 return Batch(batch.time, values)
             await self.breathe()
 

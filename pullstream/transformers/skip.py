@@ -33,19 +33,19 @@ class _Skip(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             batch = await self.upstream.ask(limit)
-            if batch is DONE or self._left == 0:
+            if batch is DONE:
+                return DONE
+            if self._left == 0:
+                self.upstream.settle()
                 return batch
             count = len(batch.values)
             left, self._left = self._left, max(0, self._left - count)
             self.memory.at(batch.time)["left"] = self._left
             if left < count:
+                self.upstream.settle()
                 return Batch(batch.time, batch.values[left:])
             if not await self.breathe():
                 return DONE
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 class _SkipWhile(Kernel[Any]):
@@ -66,13 +66,17 @@ class _SkipWhile(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             batch = await self.upstream.ask(limit)
-            if batch is DONE or not self._skipping:
+            if batch is DONE:
+                return DONE
+            if not self._skipping:
+                self.upstream.settle()
                 return batch
             began = monotonic()
             values = self._rest(batch.values)
             self.memory.at(batch.time)["skipping"] = self._skipping
             self.run.blocked += monotonic() - began
             if values:
+                self.upstream.settle()
                 return Batch(batch.time, values)
             if not await self.breathe():
                 return DONE
@@ -92,10 +96,6 @@ class _SkipWhile(Kernel[Any]):
                 self._skipping = False
                 return [*marks, *values[position:]]
         return marks
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 @overload

@@ -35,10 +35,10 @@ class _Pausing(Passing):
         grip.attach(self)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    async def taken(self, limit: int) -> Batch[Any] | Done:
         while self._grip.paused:
             await self.change(outside=True)
-        answer = await super().produce(limit)
+        answer = await super().taken(limit)
         while self._grip.paused and answer is not DONE:
             await self.change(outside=True)
         return answer

@@ -43,11 +43,8 @@ class _Take(Kernel[Any]):
         if batch is not DONE:
             self._left -= len(batch.values)
             self.memory.at(batch.time)["left"] = self._left
+            self.upstream.settle()
         return batch
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 class _TakeWhile(Kernel[Any]):
@@ -83,6 +80,8 @@ class _TakeWhile(Kernel[Any]):
                 raise
             self._failed = exc
         self.run.blocked += monotonic() - began
+        if self._failed is None:
+            self.upstream.settle()
         return Batch(batch.time, values) if values else DONE
 
     def _pass(self, values: Sequence[Any], out: list[Any]) -> None:
@@ -101,10 +100,6 @@ class _TakeWhile(Kernel[Any]):
                     out.append(value)
                 return
             out.append(value)
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()
 
 
 @overload

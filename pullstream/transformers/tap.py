@@ -63,7 +63,9 @@ class _OnEnd(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        return await self.upstream.ask(limit)
+        batch = await self.upstream.ask(limit)
+        self.upstream.settle()
+        return batch
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -74,7 +76,3 @@ class _OnEnd(Kernel[Any]):
             self._on_end(exc)
             raise
         self._on_end(reason)
-
-    @override
-    def acknowledged(self) -> None:
-        self.upstream.ack()

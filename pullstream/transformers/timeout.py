@@ -20,12 +20,12 @@ class _Timeout(Passing):
         self._seconds = seconds
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    async def taken(self, limit: int) -> Batch[Any] | Done:
         with trio.move_on_after(self._seconds):
-            return await super().produce(limit)
+            return await super().taken(limit)
         if self.slot is not None:
             # It came in the very step of the deadline.
-            return await super().produce(limit)
+            return await super().taken(limit)
         raise AskTimeout(
             f"{self.seat}: upstream did not answer within {self._seconds} s. Ask for less at a time, give it longer, "
             f"or look with progress.explain() at what it waits for",
