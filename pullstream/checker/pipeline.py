@@ -16,6 +16,7 @@ from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
+from pullstream.engine.meter import Count
 from pullstream.engine.seat import NOTHING, Port, Seat
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Event
@@ -42,8 +43,8 @@ class WatchedLane(Lane[T_co]):
 
     __slots__ = ("_closed", "_front", "_index", "_time", "edge")
 
-    def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge) -> None:
-        super().__init__(kernel, port)
+    def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge, count: Count | None = None) -> None:
+        super().__init__(kernel, port, count)
         self.edge = edge
         self._index = edge.lane()
         self._front: Antichain[Any] | None = None
@@ -177,7 +178,7 @@ class WatchedLane(Lane[T_co]):
 
     @override
     def lane(self) -> "WatchedLane[T_co]":
-        lane = WatchedLane(self.kernel, self.port, self.edge)
+        lane = WatchedLane(self.kernel, self.port, self.edge, self.count)
         lane.hand_over(None)
         return lane
 

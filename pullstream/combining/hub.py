@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from time import perf_counter
 from typing import Any, ClassVar
 
 import trio
@@ -56,14 +55,13 @@ class Branch(Kernel[Any]):
     async def _wait(self, limit: int) -> None:
         self._changed = self._hub.signal()
         self.wanted = limit
-        self.count.since = began = perf_counter()
+        began = self.count.begin()
         try:
             self._hub.branch_asks()
             await self._changed.wait()
         finally:
             self.wanted = 0
-            self.count.waited += perf_counter() - began
-            self.count.since = 0.0
+            self.count.end(began)
 
     def deal(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values, to answer the ask that waits, if one does, and later ones."""
@@ -195,12 +193,11 @@ class Hub(ABC):
                 await self._close_failed(self._failed)
             else:
                 # A branch that waits for another one to ask waits for what is below that, and not for this.
-                self._asked.since = began = perf_counter()
+                began = self._asked.begin()
                 try:
                     await self._fetch(limit)
                 finally:
-                    self._asked.waited += perf_counter() - began
-                    self._asked.since = 0.0
+                    self._asked.end(began)
 
     async def _fetch(self, limit: int) -> None:
         try:

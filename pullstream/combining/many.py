@@ -101,7 +101,7 @@ class _Many(Merge):
         self.origin = False
         self._ready = True
         self.seat.steered = not self._added.capped
-        self.run.progress.mirrors[self] = None
+        self.run.progress.mirror(self)
 
     def grew(self) -> None:
         """Something was added, or nothing will be any more."""

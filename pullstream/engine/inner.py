@@ -63,7 +63,7 @@ def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
     For an inner stream whose times are outer ones: `inner_frontier` is what it may still bring.
     """
     outer = owner.run.progress
-    outer.mirrors[owner] = None
+    outer.mirror(owner)
     lane.kernel.run.progress.followed_by(outer)
 
 
@@ -104,7 +104,7 @@ async def consume_below(run: Run, seat: Seat, reader: "Lane[Any]", sink: Bluepri
     inner.progress.start()
     inner.progress.fed(feed, run.progress)
     inner.progress.followed_by(run.progress)
-    run.progress.mirrors[Below(run, seat, inner)] = None
+    run.progress.mirror(Below(run, seat, inner))
     (result, *_) = await consume_all(consumers)
     inner.progress.end(None, abandoned=False)
     return result

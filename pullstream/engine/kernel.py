@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, ClassVar, Generic
+from weakref import WeakSet
 
 import trio
 from typing_extensions import TypeVar
@@ -220,7 +221,8 @@ class Kernel(ABC, Generic[T]):
         self.__confirmation: trio.Event | None = None
         self.__scope: trio.CancelScope | None = None
         self.__release_failure: BaseException | None = None
-        self.lanes: list[Lane[T]] = []
+        # Whoever takes a lane for one ask takes any number of them.
+        self.lanes: WeakSet[Lane[T]] = WeakSet()
         self.__breath = 0.0
         self.__memory: Memory | None = None
 

@@ -1,7 +1,6 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
 from collections.abc import Callable, Hashable
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import trio
@@ -23,12 +22,14 @@ class Lane(Stamp, Reader[T_co]):
 
     __slots__ = ("asker", "count", "drops", "handed", "kernel", "over", "trouble")
 
-    def __init__(self, kernel: "Kernel[T_co]", port: Port) -> None:
+    def __init__(self, kernel: "Kernel[T_co]", port: Port, count: Count | None = None) -> None:
         super().__init__(kernel.run.progress, port)
         self.kernel = kernel
-        self.count = Count()
-        kernel.seat.meter.outs.append(self.count)
-        port.seat.meter.ins.append(self.count)
+        if count is None:
+            count = Count()
+            kernel.seat.meter.outs.append(count)
+            port.seat.meter.ins.append(count)
+        self.count = count
         self.over = False
         self.trouble: BaseException | None = None
         # Every lane of an edge drops what the first one does: that one is told when the run begins.
@@ -36,7 +37,7 @@ class Lane(Stamp, Reader[T_co]):
             (lane.drops for lane in kernel.lanes if lane.port is port), None
         )
         """Times that are not let pass, because an earlier run has completed what comes of them."""
-        kernel.lanes.append(self)
+        kernel.lanes.add(self)
         self.handed = False
         """Whether a user's code has it."""
         self.asker: trio.lowlevel.Task | None = None
@@ -52,15 +53,14 @@ class Lane(Stamp, Reader[T_co]):
         if self._progress.alert:
             self._progress.stir()
         count = self.count
-        count.since = began = perf_counter()
+        began = count.begin()
         try:
             answer = await self.kernel.ask(self, limit)
         except BaseException:
             self.over = True
             raise
         finally:
-            count.waited += perf_counter() - began
-            count.since = 0.0
+            count.end(began)
         if answer is DONE:
             self.over = True
         else:
@@ -143,7 +143,7 @@ class Lane(Stamp, Reader[T_co]):
 
     @override
     def lane(self) -> "Lane[T_co]":
-        lane = Lane(self.kernel, self.port)
+        lane = Lane(self.kernel, self.port, self.count)
         lane.hand_over(None)
         return lane
 

@@ -34,19 +34,34 @@ class Counters:
 
 
 class Count:
-    """What passed a lane, and how long its asks took; the lane keeps it, since a batch must cost next to nothing."""
+    """What passed the lanes of an edge, and how long their asks took."""
 
-    __slots__ = ("since", "values", "waited")
+    __slots__ = ("asks", "since", "values", "waited")
 
     def __init__(self) -> None:
         self.values = 0
         self.waited = 0.0
+        self.asks = 0
+        """How many asks are outstanding."""
         self.since = 0.0
-        """When the ask that is outstanding began, or 0."""
+        """When they began, added up."""
+
+    def begin(self) -> float:
+        """An ask begins; gives when, for `end`."""
+        began = perf_counter()
+        self.asks += 1
+        self.since += began
+        return began
+
+    def end(self, began: float) -> None:
+        """It is answered."""
+        self.asks -= 1
+        self.since = self.since - began if self.asks else 0.0
+        self.waited += perf_counter() - began
 
     def waited_until(self, now: float) -> float:
-        """How long asks have been outstanding, the present one included."""
-        return self.waited + (now - self.since if self.since else 0.0)
+        """How long asks have been outstanding, the present ones included."""
+        return self.waited + self.asks * now - self.since
 
 
 class Meter:

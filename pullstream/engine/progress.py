@@ -10,22 +10,27 @@ waits, whatever may have emptied a stamp schedules a look. Successive batches at
 progress costs per time, not per batch.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
 
 import attrs
 import trio
+from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
 from pullstream.engine.reach import Fulfilled, Reach
-from pullstream.engine.seat import NOTHING, Carries, Ending, Port, Seat, Stamp
+from pullstream.engine.seat import FEW, Carries, Ending, Port, Seat, Stamp
 from pullstream.engine.standstill import Signal, Standstill
 from pullstream.engine.times_done import TimesDone
 from pullstream.engine.waiting import Frontiers, Movement, Waiter
 from pullstream.errors import Abandoned, PullstreamError
 from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Summary, Target, TimelyError, Tracker
+from timely.explain import ancestors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,25 +120,57 @@ class Blocking:
         return f"{self.holder} {self.what} {self.time!r}{number}{way}"
 
 
-class Confused:
-    """Stands for the tracker when times without a common order have met: anything may still come, anywhere."""
+class Confused(Tracker):
+    """The tracker once times without a common order have met: anything may still come, anywhere.
 
-    def update(self, place: int, time: Hashable, delta: int) -> None:
-        """Nothing is counted any more."""
+    The module where they met fails. Until that is everywhere, and ever after, whatever is held or in flight may be
+    looked at, and holds up every time.
+    """
 
-    def propagate(self) -> None:
+    def __init__(self, graph: Graph, tally: "Callable[[], Counts]") -> None:
+        super().__init__(graph)
+        self._tally = tally
+
+    @override
+    def update(self, place: int, time: Any, delta: int) -> None:
+        """Nothing is added up any more."""
+
+    @override
+    def propagate(self) -> list[int]:
         """Nothing changes any more."""
+        return []
 
+    @override
     def observe(self, place: int) -> None:
         """Every place looks alike."""
 
-    def frontier(self, place: int) -> Antichain[Any]:  # noqa: ARG002 - every place looks alike
+    @override
+    def unobserve(self, place: int) -> None:
+        """Every place looks alike."""
+
+    @override
+    def frontier(self, place: int) -> Antichain[Any]:
         """Everything."""
         return Antichain([BEGINNING])
 
-    def explain(self, place: int, time: Hashable) -> list[Blocker]:  # noqa: ARG002 - as above
-        """What holds it up is the failure that is on its way."""
-        return []
+    @override
+    def counts(self, place: int) -> dict[Any, int]:
+        return self._tally()[place]
+
+    @property
+    @override
+    def stamps(self) -> "Counts":
+        return self._tally()
+
+    @override
+    def explain(self, place: int, time: Any, *, roots: bool = False) -> list[Blocker]:
+        """Whatever is held or in flight above, with no path: where it may lead cannot be told."""
+        counts, graph = self._tally(), self.graph
+        return [Blocker(graph.location(above), held, ()) for above in ancestors(graph, place) for held in counts[above]]
+
+
+Counts = Sequence[dict[Any, int]]
+"""For each place, which pointstamps are there, and how often."""
 
 
 class Progress:
@@ -176,7 +213,11 @@ class Progress:
         self._stirring = False
         self._mirroring = False
         self._stirred = Signal(standstill)
-        self.stamps: list[Stamp] = []
+        self.stamps: WeakSet[Stamp] = WeakSet()
+        """The lanes of the run, as long as anybody has them."""
+        self.in_flight: dict[Stamp, None] = {}
+        """Those of which a batch is in flight, or was when somebody last looked."""
+        self._most_in_flight = FEW
         self.update: Callable[[int, Hashable, int], None] = _untracked
         """Count a pointstamp; without effect until there is a tracker, which begins with what there is then."""
         self._tracker: Tracker | None = None
@@ -225,10 +266,10 @@ class Progress:
     def pointstamps(self) -> list[Blocking]:
         """Everything that may still lead to something: every time at every place, with no path."""
         self.look()
-        graph, stamps = self.tracker.graph, self.tracker.stamps
+        graph = self.tracker.graph
         return [
             self._described(graph.location(place), time, count, ())
-            for place, counts in enumerate(stamps)
+            for place, counts in enumerate(self.tracker.stamps)
             for time, count in counts.items()
         ]
 
@@ -279,7 +320,7 @@ class Progress:
                     lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
                     if own:
                         advice = _ADVICE
-        asked = [str(seat) for seat in self._seats if any(count.since for count in seat.meter.outs)]
+        asked = [str(seat) for seat in self._seats if any(count.asks for count in seat.meter.outs)]
         if asked:
             lines.append(f"asked, and not answering: {'; '.join(asked)}")
         if len(lines) == 1:
@@ -357,9 +398,14 @@ class Progress:
         self._neighbours[other] = None
         self.alert = True
 
+    def mirror(self, owner: Mirroring) -> None:
+        """From now on, until it ends, a module's holds follow the streams that it opened."""
+        self.mirrors[owner] = None
+        owner.seat.mirroring = not owner.seat.summaries
+
     def fed(self, feed: Mirroring, outer: "Progress") -> None:
         """What `feed` may bring here follows from what happens outside."""
-        self.mirrors[feed] = None
+        self.mirror(feed)
         if outer is not self:
             self._fed_by.append(outer)
             outer.followed_by(self)
@@ -391,11 +437,24 @@ class Progress:
         for sink in self._sinks:
             tracker.observe(sink.output)
         self.update = tracker.update
-        for seat in self._seats:
-            seat.tally()
-        for stamp in self.stamps:
-            stamp.tally()
+        self._tally(tracker.update)
         return tracker
+
+    def _tally(self, update: Callable[[int, Hashable, int], None]) -> None:
+        """Count all there is anew."""
+        for seat in self._seats:
+            seat.tally(update)
+        for stamp in self.in_flight:
+            stamp.tally(update)
+
+    def _counts(self) -> Counts:
+        counts: list[Counter[Any]] = [Counter() for _ in range(self._places)]
+
+        def update(place: int, time: Hashable, delta: int) -> None:
+            counts[place][time] += delta
+
+        self._tally(update)
+        return counts
 
     def _graph(self) -> Graph:
         builder = GraphBuilder()
@@ -432,7 +491,7 @@ class Progress:
                 if upstream.node not in above:
                     above[upstream.node] = upstream
                     todo.append(upstream)
-        for stamp in self.stamps:
+        for stamp in self.in_flight:
             if stamp.live and stamp.port.seat.node in above:
                 yield stamp.stamped
 
@@ -487,6 +546,26 @@ class Progress:
                 neighbour.stir()
             self._stirring = False
 
+    def soon(self, call: Callable[[], object]) -> None:
+        """Have something called beside the run that only looks: what is over is forgotten then, though nobody looks."""
+        self._spawn(partial(self._call, call))
+
+    async def _call(self, call: Callable[[], object]) -> None:
+        task = trio.lowlevel.current_task()
+        self._standstill.watched_by(task)
+        try:
+            call()
+        finally:
+            self._standstill.unwatched_by(task)
+
+    def enter(self, stamp: Stamp) -> None:
+        """A lane has a batch in flight."""
+        if len(self.in_flight) >= self._most_in_flight:
+            # Lanes that were taken for one ask, and are acknowledged; nobody may have looked since.
+            self._withdraw_acknowledged()
+            self._most_in_flight = max(FEW, 2 * len(self.in_flight))
+        self.in_flight[stamp] = None
+
     def look(self, but: Seat | None = None) -> None:
         """Propagate everything that has happened, and wake those who waited for it.
 
@@ -520,13 +599,8 @@ class Progress:
                 waiter.event.set()
 
     def _withdraw_acknowledged(self) -> None:
-        mirroring = {owner.seat for owner in self.mirrors if not owner.seat.summaries}
-        for stamp in self.stamps:
-            if not stamp.live and stamp.stamped is not NOTHING:
-                seat = stamp.port.seat
-                if seat in mirroring and seat.keep(stamp.stamped):
-                    # What has gone in there is held by a stream inside, which has not been looked at yet.
-                    self.stir()
+        for stamp in list(self.in_flight):
+            if not stamp.live:
                 stamp.withdraw()
 
     def _mirror_all(self, but: Seat | None) -> None:
@@ -540,9 +614,10 @@ class Progress:
 
     def confuse(self) -> None:
         """Times of two domains have met: nothing is complete any more. The module where they met fails."""
-        confused = Confused()
-        self.update = confused.update
-        self._tracker = cast("Tracker", confused)
+        if not isinstance(self._tracker, Confused):
+            graph = self._graph() if self._tracker is None else self._tracker.graph
+            self._tracker = Confused(graph, self._counts)
+            self.update = self._tracker.update
 
     async def _keep_looking(self) -> None:
         """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""

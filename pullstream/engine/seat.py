@@ -21,6 +21,10 @@ class _Nothing(Enum):
 NOTHING: Final = _Nothing.NOTHING
 
 
+FEW: Final = 64
+"""So many times are kept before it is worth a look which of them are over."""
+
+
 class Stamp:
     """A lane's batch in flight: counted at its consumer's input until it is acknowledged.
 
@@ -35,7 +39,7 @@ class Stamp:
         self.port = port
         self.live = False
         self.stamped: Hashable = NOTHING
-        progress.stamps.append(self)
+        progress.stamps.add(self)
 
     def stamp(self, time: Hashable) -> None:
         """A batch at `time` is handed over."""
@@ -44,7 +48,11 @@ class Stamp:
             update = self._progress.update
             update(self.port.place, time, 1)
             if stamped is not NOTHING:
+                if self.port.seat.mirroring:
+                    self.port.seat.keep(stamped)
                 update(self.port.place, stamped, -1)
+            else:
+                self._progress.enter(self)
             self.stamped = time
             note = self.port.note
             if note is not None:
@@ -55,13 +63,17 @@ class Stamp:
         """Nothing of this lane is in flight any more."""
         self.live = False
         if self.stamped is not NOTHING:
+            if self.port.seat.mirroring:
+                self.port.seat.keep(self.stamped)
+                self._progress.stir()
             self._progress.update(self.port.place, self.stamped, -1)
             self.stamped = NOTHING
+            del self._progress.in_flight[self]
 
-    def tally(self) -> None:
-        """Have a new tracker know of the batch in flight."""
+    def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
+        """Count the batch in flight anew."""
         if self.stamped is not NOTHING:
-            self._progress.update(self.port.place, self.stamped, 1)
+            update(self.port.place, self.stamped, 1)
 
     def covers(self, time: Hashable) -> bool:
         """Whether an unacknowledged batch gives the right to speak at `time`."""
@@ -143,7 +155,10 @@ class Seat:
         """Who it is, inside a source of several parts, that holds a time; `explain` names them."""
         self._last: Antichain[Any] | None = None
         self._capability: Hashable = BEGINNING
+        self.mirroring = False
+        """Whether it holds what streams inside may still bring (see `mirror`)."""
         self._mirrored: set[Hashable] = set()
+        self._most_mirrored = FEW
 
     def __str__(self) -> str:
         where = "" if self.site is None else f", composed at {self.site}"
@@ -174,10 +189,10 @@ class Seat:
         else:
             self._held[time] = count - 1
 
-    def tally(self) -> None:
-        """Have a new tracker know of what is held."""
+    def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
+        """Count what is held anew."""
         for time in self._held:
-            self._progress.update(self.output, time, 1)
+            update(self.output, time, 1)
 
     @property
     def _over(self) -> bool:
@@ -222,6 +237,7 @@ class Seat:
         for time in times - self._mirrored:
             self.hold(time)
         gone, self._mirrored = self._mirrored - times, times
+        self._most_mirrored = max(FEW, 2 * len(times))
         for time in gone:
             self.drop(time)
         if self._capability is BEGINNING and not self.ports:
@@ -232,13 +248,16 @@ class Seat:
         capability, self._capability = self._capability, NOTHING
         self.drop(capability)
 
-    def keep(self, time: Hashable) -> bool:
-        """Hold `time`, too, until the times to mirror are looked at again; whether it was not held so before."""
-        if self._over or time in self._mirrored:
-            return False
+    def keep(self, time: Hashable) -> None:
+        """Hold `time`, at which something went into a stream inside, until there is a look; what is earlier will do."""
+        if self._over or time in self._mirrored or any(less_equal(held, time) for held in self._mirrored):
+            return
         self.hold(time)
         self._mirrored.add(time)
-        return True
+        if len(self._mirrored) > self._most_mirrored:
+            # Where nobody waits, nobody looks; and a time that is over would be held for ever.
+            self._most_mirrored = 2 * len(self._mirrored)
+            self._progress.soon(self._progress.look)
 
     # ---- what comes of a time
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pullstream.engine.seat import Seat
+from pullstream.engine.seat import FEW, Seat
 from timely import BEGINNING, Antichain, TimelyError
 
 if TYPE_CHECKING:
@@ -17,11 +17,20 @@ class TimesDone:
         self._sinks = sinks
         ports = {port for sink in sinks for port in sink.ports}
         self._under_way: set[Hashable] = {
-            stamp.stamped for stamp in progress.stamps if stamp.port in ports and stamp.live
+            stamp.stamped for stamp in progress.in_flight if stamp.port in ports and stamp.live
         }
         self._done = 0
+        self._most = FEW
+        self._progress = progress
         for port in ports:
-            port.note = self._under_way.add
+            port.note = self._came
+
+    def _came(self, time: Hashable) -> None:
+        self._under_way.add(time)
+        if len(self._under_way) > self._most:
+            # Nobody may ever ask.
+            self._most = 2 * len(self._under_way)
+            self._progress.soon(self.count)
 
     def count(self) -> int:
         """How many are done by now."""
@@ -31,6 +40,7 @@ class TimesDone:
                 done = _complete(done, sink.frontier)
             self._done += len(done)
             self._under_way.difference_update(list(done))
+            self._most = max(FEW, 2 * len(self._under_way))
         return self._done
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from functools import reduce
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.seat import Ending, Seat
+from pullstream.engine.seat import FEW, Ending, Seat
 from pullstream.engine.standstill import LOOKS_ON, Signal
 from pullstream.errors import Abandoned
 from timely import Antichain, Tracker, less_equal
@@ -80,7 +80,12 @@ class Requests(dict[Hashable, W]):
             self._heap = None
         if self._heap is not None:
             try:
-                heappush(self._heap, time)
+                if len(self._heap) > 2 * len(self) + FEW:
+                    # Most were taken back, and one that stays may keep them from ever coming to the top.
+                    self._heap[:] = self
+                    heapify(self._heap)
+                else:
+                    heappush(self._heap, time)
             except TypeError:
                 # Of two domains.
                 self._heap = None

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from pullstream.engine.progress import Progress
-from pullstream.engine.seat import Seat, Stamp
+from pullstream.engine.seat import Seat
 
 
 class Above:
@@ -23,8 +23,6 @@ class Above:
                 todo += here.upstreams
         self._plain = not any(here.summaries for here in self._seats)
         self._places = {port.place for here in (seat, *self._seats) for port in here.ports}
-        self._stamps: list[Stamp] = []
-        self._known = 0
 
     @property
     def tells(self) -> bool:
@@ -37,9 +35,6 @@ class Above:
         Raises:
             TypeError: the times here are of several domains.
         """
-        stamps = self._progress.stamps
-        if len(stamps) != self._known:
-            # Lanes come, and do not go.
-            self._stamps = [stamp for stamp in stamps if stamp.port.place in self._places]
-            self._known = len(stamps)
-        return any(seat.holds(time) for seat in self._seats) or any(stamp.covers(time) for stamp in self._stamps)
+        return any(seat.holds(time) for seat in self._seats) or any(
+            stamp.covers(time) and stamp.port.place in self._places for stamp in self._progress.in_flight
+        )

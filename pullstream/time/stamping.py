@@ -175,7 +175,7 @@ class Stamping(Kernel[Any]):
         super().connect(run, seat, upstreams)
         if self._nest:
             seat.mirror([BEGINNING])
-            run.progress.mirrors[self] = None
+            run.progress.mirror(self)
         else:
             seat.hold(BEGINNING)
 

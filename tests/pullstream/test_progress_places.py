@@ -6,6 +6,8 @@ import trio.testing
 
 import pullstream as ps
 import timely
+from pullstream.engine.progress import Confused
+from timely import Antichain
 
 
 def timed(*times):
@@ -445,3 +447,67 @@ async def test_a_failure_below_a_transformer_inside_a_hold_arrives_as_itself(aut
                 announced.append(1)
             await running.result()
     assert announced == []
+
+
+def two_domains():
+    """Times of two domains that meet in a merge, which fails."""
+    return ps.merge(ps.values([1, 2], time=lambda n: n), ps.values(["a"], time=str)).named("meeting")
+
+
+@pytest.mark.parametrize("first", ["nobody", "somebody"])
+async def test_everything_can_be_asked_after_two_domains_have_met(first):
+    """What there is can be told; nothing is complete, and what holds it up is named."""
+
+    @ps.source
+    async def meets(ctx):
+        with ctx.hold(7):
+            yield ps.Batch(7, [7])
+            if first == "somebody":
+                running.progress.explain(7)
+            running.progress.confuse()
+            yield ps.Batch(8, [8])
+            told.update(
+                frontier=running.progress.frontier(),
+                frontiers=running.progress.frontiers(),
+                explained=[str(each) for each in running.progress.explain(3, at="above")],
+                everything=[str(each) for each in running.progress.pointstamps()],
+                done=running.progress.times_done(),
+                watched=await anext(running.progress.watch()),
+                asked=running.progress.explain_stall(),
+            )
+            with trio.move_on_after(0.1) as scope:
+                await running.progress.completed(-1, at="above")
+            told.update(waits=scope.cancelled_caught)
+
+    told = {}
+    async with ps.pipe(meets().named("above"), ps.map(str), ps.drain()).open() as running:
+        await running.result()
+    assert told["frontier"] == Antichain([timely.BEGINNING])
+    assert told["frontiers"] == [("drain", Antichain([timely.BEGINNING]))]
+    assert told["explained"] == ["above may still produce from 7", "above may still produce from 8"]
+    assert told["everything"] == ["above may still produce from 7", "above may still produce from 8"]
+    assert told["done"] == 0
+    assert told["watched"] == Antichain([timely.BEGINNING])
+    assert "nothing in this run can move" in told["asked"]
+    assert told["waits"]
+
+
+async def test_the_failure_comes_where_two_domains_have_met():
+    """And the progress of that run can still be asked."""
+    with pytest.raises(timely.TimeDomainError, match="times of two domains"):
+        async with ps.pipe(two_domains(), ps.drain()).open() as running:
+            await running.result()
+    progress = running.progress
+    for asked in (progress.pointstamps, progress.frontiers, progress.times_done, progress.counters, progress.frontier):
+        asked()
+    progress.explain(3)
+    with pytest.raises(timely.TimeDomainError):
+        await progress.completed(3)
+    with pytest.raises(timely.TimeDomainError):
+        [frontier async for frontier in progress.watch()]
+
+
+def test_a_confused_tracker_is_one_in_everything():
+    """Whatever one asks a tracker, one asks it: nothing of it goes to counts that are not kept any more."""
+    public = {name for name in vars(timely.Tracker) if not name.startswith("_")} - {"spots"}
+    assert public - set(vars(Confused)) == set()

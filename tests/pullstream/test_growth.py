@@ -1,0 +1,187 @@
+"""Nothing grows for ever: what a run keeps for its times and its lanes does not add up, though nobody looks."""
+
+import gc
+import sys
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+import pullstream as ps
+from pullstream.engine.progress import Progress
+from pullstream.engine.seat import Seat
+from pullstream.engine.times_done import TimesDone
+from pullstream.engine.waiting import Requests, Waiter
+from timely.mutable import MutableAntichain
+
+FEW = 600
+"""So many times are enough to see that something is kept for each, ..."""
+
+MORE = 3_000
+"""... or so many in a run that never waits, where what is over is forgotten every few milliseconds."""
+
+
+async def idle(running):
+    """Something beside a run that never asks how many times are done."""
+    await trio.sleep_forever()
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Tells how much lies in whatever the runs of a test keep times or lanes in: the largest of each, by name."""
+    made = []
+    for kind in (TimesDone, Seat, MutableAntichain, Progress, Requests):
+        monkeypatch.setattr(kind, "__init__", noting(kind.__init__, made))
+
+    def sizes():
+        sizes = {}
+        for thing in made:
+            for name, container in containers(thing).items():
+                sizes[name] = max(sizes.get(name, 0), len(container))
+        return sizes
+
+    return sizes
+
+
+def noting(begin, made):
+    def noted(self, *args, **kwargs):
+        made.append(self)
+        begin(self, *args, **kwargs)
+
+    return noted
+
+
+def containers(thing):
+    match thing:
+        case TimesDone():
+            return {"times under way": thing._under_way}
+        case Seat():
+            return {"mirrored": thing._mirrored, "held": thing._held, "counts": thing.meter.ins + thing.meter.outs}
+        case MutableAntichain():
+            return {"heap": thing._heap, "times": thing._counts}
+        case Progress():
+            return {"lanes": thing.stamps, "in flight": thing.in_flight, "mirrors": thing.mirrors}
+        case Requests():
+            return {"requests": thing._heap or ()}
+
+
+def looked_at(count, look):
+    """Numbers; there is a look when half of them have gone, and before the last."""
+    for number in range(count):
+        if number in (count // 2, count - 1):
+            look()
+        yield number
+
+
+GROUPED = ps.group_by(lambda n: n % 3, ps.count_by_key())
+
+SHAPES = {
+    "map": ps.map(str),
+    "count_by_key": ps.count_by_key(),
+    "two in a row": ps.pipe(ps.count_by_key(), ps.count_by_key()),
+    "group_by": ps.group_by(lambda n: n % 3, ps.map(str)),
+    "group_by a fold": GROUPED,
+    "group_by group_by": ps.group_by(lambda n: n % 2, GROUPED),
+    "flatten": ps.pipe(ps.map(lambda n: [n]), ps.flatten()),
+    "flatten sources": ps.pipe(ps.map(lambda n: ps.values([n])), ps.flatten(width=2)),
+    "loop": ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n)),
+    "fork": ps.fork(ps.map(str), ps.count_by_key()),
+    "lend": ps.lend(ps.map(str)),
+    "limit": ps.limit(ps.map(str), 4),
+    "sessions": ps.sessions(2, ps.agg.count(), key=lambda n: n % 5),
+    "late": ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda n: n, lateness=5)),
+}
+
+
+def soak(module, times, look, *, beside=None):
+    """Run two values of each of so many times through a module."""
+
+    async def main():
+        source = ps.values(looked_at(times * 2, look), time=lambda n: n // 2)
+        async with ps.pipe(source, module, ps.drain()).open(beside=beside) as running:
+            await running.result()
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_entry_stays_for_a_time(name, beside, kept):
+    """However many times have passed, and though nobody looks, few entries are kept."""
+    looks = []
+    times = MORE if name in {"map", "count_by_key", "flatten", "late", "sessions"} else FEW
+    soak(SHAPES[name], times, lambda: looks.append(kept()), beside=beside)
+    assert {what: size for what, size in looks[-1].items() if size > times / 2} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
+@pytest.mark.parametrize("name", ["map", "count_by_key", "group_by a fold"])
+def test_a_million_times(name, beside):
+    """Memory is flat after the first half: not one block for a hundred times more."""
+    blocks = []
+
+    def look():
+        gc.collect()
+        blocks.append(sys.getallocatedblocks())
+
+    soak(SHAPES[name], 1_000_000, look, beside=beside)
+    assert blocks[1] - blocks[0] < 10_000
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
+@pytest.mark.parametrize("acknowledges", [False, True], ids=["asks once more", "acknowledges"])
+async def test_a_lane_for_every_batch(acknowledges, check, kept):
+    """Lanes that nobody has any more are forgotten, with what counted them; what passed is still counted."""
+    looks = []
+
+    @ps.sink
+    async def by_lanes(upstream, ctx):
+        got = 0
+        while True:
+            lane = upstream.lane()
+            batch = await lane.ask()
+            if batch is not ps.DONE and not acknowledges:
+                got += 1
+                batch = await lane.ask()
+            if batch is ps.DONE:
+                return got
+            got += 1
+            lane.ack()
+
+    source = ps.values(looked_at(FEW, lambda: looks.append(kept())), time=lambda n: n)
+    async with ps.pipe(source, ps.map(str), by_lanes()).open(check=check) as running:
+        assert await running.result() == FEW
+    assert {what: size for what, size in looks[-1].items() if size > FEW / 2} == {}
+    counters = running.progress.counters()
+    assert [(row.values_in, row.values_out) for row in counters] == [(0, FEW), (FEW, FEW), (FEW, 0)]
+
+
+async def test_a_lane_with_a_batch_that_nobody_acknowledges_holds_its_time():
+    """It may have been forgotten by who took it: nobody can say that what it was given has been dealt with."""
+
+    @ps.sink
+    async def losing(upstream, ctx):
+        lane = upstream.lane()
+        await lane.ask()
+        del lane
+        gc.collect()
+        async for _ in ctx.batches(upstream):
+            pass
+        return [(each.what, each.time) for each in running.progress.pointstamps() if "acknowledged" in each.what]
+
+    async with ps.pipe(ps.values([1, 2, 3], time=lambda n: n), losing()).open() as running:
+        assert await running.result() == [("has not acknowledged a batch at", 1)]
+
+
+def test_requests_that_are_taken_back_are_forgotten():
+    """Though one stays that is least, and keeps those behind it from coming to the top."""
+    requests = Requests[Waiter]()
+    requests[0] = waiter = None
+    for time in range(1, 10_000):
+        requests[time] = waiter
+        assert requests.first == [0]
+        del requests[time]
+    assert len(requests._heap) < 500
+    del requests[0]
+    assert requests.first == []
