@@ -19,6 +19,9 @@ FIRST = 1 << 20
 LONGEST = 64
 """So many blocks may a line take."""
 
+SHOWN = 1 << 16
+"""So many bytes are kept of a line that is too long."""
+
 BOM = b"\xef\xbb\xbf"
 
 
@@ -48,6 +51,20 @@ class Block:
         return [line.removesuffix(b"\r") for line in lines] if b"\r" in self.data else lines
 
 
+@attrs.frozen
+class Overlong:
+    """A line that is too long to be looked at, or has a quote that nothing closes: how it begins, and where."""
+
+    data: bytes
+    line: int
+    offset: int
+    error: FileReadError
+
+    def bad(self, stream: Stream) -> Bad:
+        """What is told of it."""
+        return Bad(self.data, self.error, Start(self.offset, self.line) if stream.plain else None)
+
+
 @contextmanager
 def opened(
     file: File, raw: Raw, start: Start, compression: str | None, encoding: str | None = None
@@ -68,51 +85,95 @@ def count_lines(data: bytes) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n"))
 
 
-def blocks(path: str, stream: Stream, size: int, start: Start, quote: bytes | None = None) -> Iterator[Block]:
-    """Cut a stream, which stands at `start`, where lines end; with `quote`, not within quotes."""
-    rest: list[bytes] = []
-    line, offset = start.line, start.at
-    step = min(size, FIRST)
-    if offset == 0:
-        begin = stream.fill(len(BOM))
+class Cutter:
+    """Cuts a stream where lines end; with `quote`, where rows do: not within quotes.
+
+    A line that is too long, and one whose quote nothing closes, is told by itself, and what follows it is lines again.
+    """
+
+    def __init__(self, path: str, stream: Stream, size: int, start: Start, quote: bytes | None) -> None:
+        self._path = path
+        self._stream = stream
+        self._size = size
+        self._quote = quote
+        self._line = start.line
+        self._offset = start.at
+        self._rest: list[bytes] = []
+        """What has come since the last cut; in it, no row ends."""
+        self._open = False
+        """Whether a quote is open at its end."""
+
+    def blocks(self) -> Iterator[Block | Overlong]:
+        """Whole lines, bit by bit; the last may lack its end."""
+        step = min(self._size, FIRST)
+        begin = self._stream.fill(len(BOM)) if self._offset == 0 else b""
         if begin == BOM:
-            offset = len(BOM)
-        else:
-            rest = [begin]
-    while data := stream.read(step):
-        step = min(size, step * 2)
-        if quote is not None:
-            data = b"".join([*rest, data])
-            rest = []
-        end = _cut(data, quote)
+            self._offset, begin = len(BOM), b""
+        while data := begin + self._stream.read(step):
+            begin = b""
+            step = min(self._size, step * 2)
+            yield from self._taken(data)
+            while sum(map(len, self._rest)) > LONGEST * self._size:
+                yield from self._given_up(f"longer than {LONGEST * self._size:,} bytes")
+        if self._open:
+            yield from self._given_up("open to the end of the file")
+        if last := b"".join(self._rest):
+            yield Block(last, self._line, self._offset)
+
+    def _taken(self, data: bytes) -> Iterator[Block]:
+        end = self._cut(data)
+        self._rest.append(data[:end] if end else data)
         if end:
-            block = Block(b"".join([*rest, memoryview(data)[:end]]), line, offset)
-            rest = [data[end:]]
+            block = Block(b"".join(self._rest), self._line, self._offset)
+            self._passed(block.data)
+            self._rest = [data[end:]]
+            self._open = False
             yield block
-            line += block.count
-            offset += len(block.data)
-            continue
-        rest.append(data)
-        if sum(map(len, rest)) > LONGEST * size:
-            reason = "; a quote may be open" if quote else ""
-            raise FileReadError(
-                path, f"a line is longer than {LONGEST * size:,} bytes{reason}: raise block_size=", line
-            )
-    if last := b"".join(rest):
-        yield Block(last, line, offset)
+        self._open ^= self._odd(data, end, len(data))
 
+    def _passed(self, data: bytes) -> None:
+        self._line += data.count(b"\n")
+        self._offset += len(data)
 
-def _cut(data: bytes, quote: bytes | None) -> int:
-    """Behind the last line's end; with `quote`, the last that is outside of quotes."""
-    cut = data.rfind(b"\n") + 1
-    if quote is None:
+    def _cut(self, data: bytes) -> int:
+        """Behind the last line's end that is outside of quotes; 0 if there is none."""
+        cut = data.rfind(b"\n") + 1
+        if self._quote is None:
+            return cut
+        inside = self._open ^ self._odd(data, 0, cut)
+        while cut and inside:
+            earlier = data.rfind(b"\n", 0, cut - 1) + 1
+            inside ^= self._odd(data, earlier, cut)
+            cut = earlier
         return cut
-    odd = data.count(quote, 0, cut) % 2
-    while cut and odd:
-        earlier = data.rfind(b"\n", 0, cut - 1) + 1
-        odd = (odd + data.count(quote, earlier, cut)) % 2
-        cut = earlier
-    return cut
+
+    def _odd(self, data: bytes, begin: int, end: int) -> bool:
+        return self._quote is not None and data.count(self._quote, begin, end) % 2 == 1
+
+    def _given_up(self, how: str) -> Iterator[Block | Overlong]:
+        """Tell of the line that what has come begins with, and go on behind it."""
+        data = b"".join(self._rest)
+        self._rest, self._open = [], False
+        line, ended, behind = data.partition(b"\n")
+        what = f"a line is {how}: raise block_size="
+        if ended:
+            what = f"a quote is {how}: close it, or raise block_size="
+        yield Overlong(
+            line.removesuffix(b"\r")[:SHOWN], self._line, self._offset, FileReadError(self._path, what, self._line)
+        )
+        self._passed(line + ended)
+        while not ended and (data := self._stream.read(self._size)):
+            line, ended, behind = data.partition(b"\n")
+            self._passed(line + ended)
+        if behind:
+            yield from self._taken(behind)
+
+
+def blocks(
+    path: str, stream: Stream, size: int, start: Start, quote: bytes | None = None
+) -> Iterator[Block | Overlong]:
+    """Cut a stream, which stands at `start`, where lines end; with `quote`, not within quotes."""
+    return Cutter(path, stream, size, start, quote).blocks()
 
 
 def records(block: Block, quote: bytes | None) -> list[bytes]:
@@ -124,13 +185,15 @@ def records(block: Block, quote: bytes | None) -> list[bytes]:
     if quote is None:
         return lines
     rows: list[bytes] = []
-    row = b""
+    row: list[bytes] = []
+    inside = False
     for line in lines:
-        row += line
-        if row.count(quote) % 2 == 0:
-            rows.append(row)
-            row = b""
-    return [*rows, row] if row else rows
+        row.append(line)
+        inside ^= line.count(quote) % 2 == 1
+        if not inside:
+            rows.append(b"".join(row))
+            row.clear()
+    return [*rows, b"".join(row)] if row else rows
 
 
 def one_by_one(

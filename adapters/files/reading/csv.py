@@ -11,7 +11,7 @@ import attrs
 from typing_extensions import Unpack, override
 
 from adapters.arrow import As, pyarrow, schema_argument, shape_argument
-from adapters.files.reading.blocks import Block, blocks, opened, records
+from adapters.files.reading.blocks import BOM, Block, Overlong, blocks, opened, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.options import (
     Options,
@@ -47,10 +47,13 @@ class Csv(Format):
         quote = self._quote()
         parts = _Options(self)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
-            rest = self._skipped(blocks(file.path, stream, self.block_size, Start(), quote), self.read.skip_rows)
-            head = next((block for block in rest if not block.data.isspace()), None)
+            cut = blocks(file.path, stream, self.block_size, Start(), quote)
+            rest = self._skipped(file, cut, self.read.skip_rows)
+            head = next((block for block in rest if isinstance(block, Overlong) or not block.data.isspace()), None)
             if head is None:
                 return
+            if isinstance(head, Overlong):
+                raise head.error
             names, head = self._head(file, head, parts, quote)
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
@@ -58,18 +61,20 @@ class Csv(Format):
             # A function of the user's sees one row after the other, as they are in the file.
             width = WIDTH if self.parse.invalid_row_handler is None else 0
             sieve = Sieve(file, parse, raw.stop.look, quote, parts.strict, names=names, width=width)
-            body = self._skipped(chain([head], rest), self.read.skip_rows_after_names)
+            body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
                 body = blocks(file.path, stream, self.block_size, start, quote)
             yield from sieve.pieces(self._settled(file, agreed, body, names, parts), stream)
 
     def _settled(
-        self, file: File, agreed: Agreed, body: Iterator[Block], names: list[str], parts: "_Options"
-    ) -> Iterator[Block]:
+        self, file: File, agreed: Agreed, body: Iterator[Block | Overlong], names: list[str], parts: "_Options"
+    ) -> Iterator[Block | Overlong]:
         """The blocks that are not empty; the first of the first file says of which types columns are."""
         for block in body:
-            if not block.data.isspace():
+            if isinstance(block, Overlong):
+                yield block
+            elif not block.data.isspace():
                 if agreed.schema is None:
                     agreed.settle(file, self._inferred(file, block.data, names, parts))
                 yield block
@@ -79,13 +84,21 @@ class Csv(Format):
         parse = self.parse
         return parse.quote_char.encode() if parse.newlines_in_values and parse.quote_char else None
 
-    def _skipped(self, all_blocks: Iterator[Block], lines: int) -> Iterator[Block]:
+    def _skipped(self, file: File, all_blocks: Iterator[Block | Overlong], lines: int) -> Iterator[Block | Overlong]:
         """The blocks without so many lines at first."""
         for block in all_blocks:
+            if isinstance(block, Overlong):
+                if lines:
+                    lines -= 1
+                else:
+                    yield block
+                continue
             data = block.data
             passed = 0
             while data and passed < lines:
-                _, _, data = data.partition(b"\n")
+                line, _, data = data.partition(b"\n")
+                if b"\r" in line.removesuffix(b"\r"):
+                    raise _lone_cr(file, block.line + passed)
                 passed += 1
             lines -= passed
             if data:
@@ -148,14 +161,18 @@ class _Options:
         pa = pyarrow()
         try:
             row.decode()
-            return self._names(row)
+            names, rows = self._names(row)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
             raise FileReadError(file.path, f"has no header that can be read: {uncounted(exc)}", line) from None
+        if rows > int(self._headless):
+            raise _lone_cr(file, line)
+        return names
 
-    def _names(self, row: bytes) -> list[str]:
+    def _names(self, row: bytes) -> tuple[list[str], int]:
+        """What the columns are called, and how many rows there are beside the header."""
         read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
         table = self._csv.read_csv(pyarrow().BufferReader(row), read_options=read, parse_options=self._parse)
-        return list(table.column_names)
+        return list(table.column_names), table.num_rows
 
     def read(
         self, data: bytes, names: list[str], wanted: list[str], types: dict[str, Any], *, lenient: bool = False
@@ -170,9 +187,21 @@ class _Options:
         # is told no number of a row, which would be one in the block, where pyarrow may use threads.
         threads = parse.invalid_row_handler is not None
         read = self._csv.ReadOptions(column_names=names, block_size=min(len(data) + 1, MOST), use_threads=threads)
+        if data.startswith(BOM):
+            # pyarrow leaves out one that is in front; here it is a part of the first value.
+            data = BOM + data
         return self._csv.read_csv(
             pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=options
         )
+
+
+def _lone_cr(file: File, line: int) -> FileReadError:
+    return FileReadError(
+        file.path,
+        "has lines that end in a carriage return alone, as of old Macs, and would be lost: write it again with line "
+        "feeds, as `tr '\\r' '\\n'` does",
+        line,
+    )
 
 
 _PARSING = ("delimiter", "quote_char", "double_quote", "escape_char", "newlines_in_values", "ignore_empty_lines")

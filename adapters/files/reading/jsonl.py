@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import Unpack, override
 
 from adapters.arrow import As, pyarrow, schema_argument, shape_argument
-from adapters.files.reading.blocks import Block, blocks, one_by_one, opened
+from adapters.files.reading.blocks import Block, Overlong, blocks, one_by_one, opened
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.options import (
     Options,
@@ -58,7 +58,10 @@ class Objects(Format):
     def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             for block in blocks(file.path, stream, self.block_size, start):
-                yield from self._objects(file, block, block.start(stream))
+                if isinstance(block, Overlong):
+                    yield block.bad(stream)
+                else:
+                    yield from self._objects(file, block, block.start(stream))
 
     def _objects(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
         text = decoded(block.data)
@@ -152,9 +155,11 @@ class Tables(Format):
                 self._settled(file, agreed, blocks(file.path, stream, self.block_size, start)), stream
             )
 
-    def _settled(self, file: File, agreed: Agreed, found: Iterator[Block]) -> Iterator[Block]:
+    def _settled(self, file: File, agreed: Agreed, found: Iterator[Block | Overlong]) -> Iterator[Block | Overlong]:
         for block in found:
-            if not block.data.isspace():
+            if isinstance(block, Overlong):
+                yield block
+            elif not block.data.isspace():
                 if agreed.schema is None:
                     self._settle(file, block, agreed)
                 yield block

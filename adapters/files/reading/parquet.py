@@ -116,6 +116,10 @@ class Ipc(Format):
             for number, batch in enumerate(ipc.open_stream(stream.arrow())):
                 if number >= start.at:
                     yield batch
+            if stream.arrow().read(1):
+                raise FileReadError(
+                    file.path, "goes on behind the end of its stream: give each stream a file of its own"
+                )
 
 
 @overload
@@ -167,6 +171,7 @@ def read_parquet(
     to. A timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`. 65,536 rows are read at a time;
     `parquet_options` go to `pyarrow.parquet.ParquetFile`.
 
+    A file is what its footer says: files that were joined end to end are taken for the last of them, so join tables.
     A file that cannot be read, wholly or from some row group on, is a failure that names it; with `on_error`, see
     `map`, what is left of it is left out, revealed or diverted, as its path. `paths`, what else can be said (`Options`)
     and what is raised: see `read_text`.
@@ -230,7 +235,7 @@ def read_arrow(
     [(1, 2), (2, 1)]
 
     `as_`, `columns`, `schema`, `on_error` and the rest are those of `read_parquet`; a record batch of the file is in
-    memory at a time.
+    memory at a time. A stream may end wherever a batch does, as the format has it, and nothing may follow its end.
     """
     shape_argument("read_arrow", as_)
     wanted = columns_argument("read_arrow", columns, options.get("time"))

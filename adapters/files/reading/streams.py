@@ -1,11 +1,12 @@
 """A file's bytes: read in threads, decompressed, and made UTF-8."""
 
 import codecs
-from collections.abc import Generator
+from bz2 import BZ2Decompressor
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from lzma import LZMAError
-from typing import Any, Final
+from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
+from typing import Any, Final, Protocol
 from zipfile import BadZipFile
 from zlib import error as ZlibError  # noqa: N812 - an exception's class, which is not written as one
 
@@ -16,10 +17,6 @@ CODECS: Final = {
     ".gz": "gzip", ".bgz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli",
     ".xz": "xz", ".lzma": "lzma",
 }  # fmt: skip
-
-NATIVE: Final = frozenset({"gzip", "bz2", "zstd", "lz4", "brotli"})
-"""What pyarrow decompresses, letting other threads go on."""
-
 
 STEP: Final = 64 << 10
 
@@ -122,6 +119,66 @@ class Stop:
             raise Stopped
 
 
+class _Decoder(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+def _of_lzma(begin: bytes) -> LZMADecompressor:
+    return LZMADecompressor(FORMAT_XZ if begin.startswith(b"\xfd") else FORMAT_ALONE)
+
+
+_DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
+    # pyarrow's takes no stream of nothing between others.
+    "bz2": lambda _: BZ2Decompressor(),
+    "xz": _of_lzma,
+    "lzma": _of_lzma,
+}
+
+
+class Streams:
+    """What a file of some compressed streams holds, as a file; what follows the last is one, too, or an error."""
+
+    def __init__(self, raw: Raw, decoder: Callable[[bytes], _Decoder]) -> None:
+        self._raw = raw
+        self._make = decoder
+        self._decoder: _Decoder | None = None
+        self._first = b""
+        self.closed = False
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`; none at the end."""
+        while True:
+            decoder, rest = self._decoder, b""
+            if decoder is None or decoder.eof:
+                rest = (b"" if decoder is None else decoder.unused_data) or self._raw.read(STEP)
+                if not rest:
+                    return b""
+                self._first = self._first or rest[:1]
+                if not rest.startswith(self._first):
+                    raise EOFError("something else follows the end of a compressed stream")
+                decoder = self._decoder = self._make(rest)
+            elif decoder.needs_input:
+                rest = self._raw.read(STEP)
+                if not rest:
+                    raise EOFError("Truncated compressed stream")
+            if data := decoder.decompress(rest, size):
+                return data
+
+    def readable(self) -> bool:
+        """Whether bytes come out."""
+        return True
+
+    def close(self) -> None:
+        """Do nothing: the file is let go by whoever opened it."""
+        self.closed = True
+
+
 class Stream:
     """What comes out of a file from front to back."""
 
@@ -129,12 +186,14 @@ class Stream:
         self.raw = raw
         self.plain = compression is None and encoding is None
         """Whether places in the stream are places in the file."""
+        self._compressed = compression is not None
         self._trouble: Exception | None = None
         self._layers: list[Any] = [raw]
-        if compression in NATIVE:
-            self._layers.append(import_module("pyarrow").CompressedInputStream(raw, compression))
+        decoder = None if compression is None else _DECODERS.get(compression)
+        if decoder is not None:
+            self._layers.append(Streams(raw, decoder))
         elif compression is not None:
-            self._layers.append(import_module("fsspec.compression").compr[compression](raw, mode="rb"))
+            self._layers.append(import_module("pyarrow").CompressedInputStream(raw, compression))
         if encoding is not None:
             pa = import_module("pyarrow")
             top = self._layers[-1]
@@ -156,11 +215,18 @@ class Stream:
             while size > 0 and (part := self._layers[-1].read(min(size, STEP))):
                 parts.append(part)
                 size -= len(part)
+            if not parts and size > 0:
+                self.check_end()
         except Exception as exc:
             if not parts:
                 raise
             self._trouble = exc
         return b"".join(parts)
+
+    def check_end(self) -> None:
+        """At the end: that there was something to be decompressed; of nothing, decoders make nothing."""
+        if self._compressed and self.raw.ended_at == 0:
+            raise EOFError("the file is empty, where even nothing takes some bytes when it is compressed")
 
     def arrow(self) -> Any:
         """What pyarrow's own readers take."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from adapters.arrow import pyarrow
 from adapters.files.aside import aside
-from adapters.files.reading.blocks import Block, count_lines, records
+from adapters.files.reading.blocks import Block, Overlong, count_lines, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of
 from adapters.files.reading.places import File
@@ -51,11 +51,11 @@ class Sieve:
         self._strict = strict
         """Whether every line gives a row, so that one that swallows the next is found; and if so, what quotes it."""
 
-    def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
+    def pieces(self, blocks: Iterable[Block | Overlong], stream: Stream) -> Iterator[Piece]:
         """The tables of blocks, and what is bad in them, in order; the next blocks are parsed meanwhile."""
         rest = iter(blocks)
-        reading: Future[Block | None] = aside(next, rest, None)
-        parsed: deque[tuple[Block, Future[Any]]] = deque()
+        reading: Future[Block | Overlong | None] = aside(next, rest, None)
+        parsed: deque[tuple[Block | Overlong, Future[Any]]] = deque()
         over = False
         try:
             while parsed or not over:
@@ -76,7 +76,10 @@ class Sieve:
         finally:
             wait([reading, *(future for _, future in parsed)])
 
-    def _of_block(self, block: Block, parsed: "Future[Any]", stream: Stream) -> Iterator[Piece]:
+    def _of_block(self, block: Block | Overlong, parsed: "Future[Any]", stream: Stream) -> Iterator[Piece]:
+        if isinstance(block, Overlong):
+            yield block.bad(stream)
+            return
         table, start = parsed.result(), block.start(stream)
         if table is not None:
             line = block.line if table.num_rows == block.count else None
@@ -91,7 +94,9 @@ class Sieve:
             lines.append(lines[-1] + row.count(b"\n"))
         yield from self._sieved(rows, lines, 0, len(rows), start)
 
-    def _whole(self, block: Block) -> Any:
+    def _whole(self, block: Block | Overlong) -> Any:
+        if isinstance(block, Overlong):
+            return None
         try:
             return self._checked(block.data, block.count)
         except self._unreadable:

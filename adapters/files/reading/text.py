@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.files.reading.blocks import Block, blocks, one_by_one, opened
+from adapters.files.reading.blocks import Block, Overlong, blocks, one_by_one, opened
 from adapters.files.reading.options import Options, encoding_argument, files_source
 from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start, Values, decoded
 from adapters.files.reading.places import File, Paths
@@ -32,7 +32,10 @@ class Lines(Format):
     def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             for block in blocks(file.path, stream, self.block_size, start):
-                yield from _lines(file, block, block.start(stream))
+                if isinstance(block, Overlong):
+                    yield block.bad(stream)
+                else:
+                    yield from _lines(file, block, block.start(stream))
 
 
 def _lines(file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:

@@ -1,0 +1,271 @@
+"""Every byte of every file is handed on, or is in an error, or in what was left out: random bytes, cut anywhere."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import random
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import pullstream as ps
+from adapters import files
+
+BOM = b"\xef\xbb\xbf"
+
+PIECES = [
+    b"a", b"b", b"7", b"-1.5", b"x,y", b"1,2", b"1,2,3", b",", b",,", b'"q"', b'"', b'""', b'"a,b",c', b'"a""b",c',
+    b"\n", b"\n", b"\n", b"\r\n", b"\r\n", b"\r", b"\0", BOM, b"\xff", b"\xc3", b"\xed\xa0\x80", b" ", b"\t", b"\x0b",
+    b"\x1c", b"\x85", "\u2028".encode(), b"{}", b'{"a": 1}', b'{"a": 1, "b": "x"}', b'{"a": null}', b"[1]", b"null",
+    b"true", b"NaN", b"1e999", b"{", b"}", b'{"a": 1} {"a": 2}', b'{"a":\n1}', b"x" * 70, b"\\", b"'", b"#", b"NA",
+    b"\x1a",
+]  # fmt: skip
+
+
+def odd_bytes(seed):
+    chance = random.Random(seed)
+    count = chance.choice([0, 1, 2, 5, 20, 60])
+    return b"".join(chance.choices(PIECES, k=count)) + chance.choice([b"", b"\n", b"\r\n", b"\r"])
+
+
+def lines_of(data):
+    lines = data.removeprefix(BOM).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix(b"\r") for line in lines]
+
+
+def got(source):
+    return ps.run(ps.pipe(source, ps.collect()))
+
+
+def outcome(make):
+    """What is read, with what is left out in its place; and the same with nothing left out, as far as it goes."""
+    everything = got(make(on_error="result"))
+    some = []
+    try:
+        ps.run(ps.pipe(make(), ps.drain(some.append)))
+    except files.FileReadError:
+        failed = next(number for number, each in enumerate(everything) if isinstance(each, ps.Failed))
+        assert repr(some) == repr(everything[:failed])
+    else:
+        assert repr(some) == repr(everything)
+        assert not any(isinstance(each, ps.Failed) for each in everything)
+    skipped = got(make(on_error="skip"))
+    assert repr(skipped) == repr([each for each in everything if not isinstance(each, ps.Failed)])
+    return everything
+
+
+SEEDS = [range(25), *(pytest.param(range(at, at + 250), marks=pytest.mark.slow) for at in range(25, 2525, 250))]
+
+
+@pytest.mark.parametrize("size", [7, 1 << 20])
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
+class TestRandomBytes:
+    """A file of pieces that have made readers stumble."""
+
+    def test_bytes(self, seeds, size, put):
+        """As they are."""
+        for data in map(odd_bytes, seeds):
+            path = put("a", data)
+            assert b"".join(outcome(partial(files.read_bytes, path, block_size=size))) == data
+
+    def test_text(self, seeds, size, put):
+        """Each line is text, or left out as bytes."""
+        for data in map(odd_bytes, seeds):
+            found = outcome(partial(files.read_text, put("a.txt", data), block_size=size))
+            told = [each.value if isinstance(each, ps.Failed) else each.encode() for each in found]
+            if all(len(line) <= 64 * size for line in lines_of(data)):
+                assert told == lines_of(data)
+
+    def test_json_lines(self, seeds, size, put):
+        """Each line that is not empty is a value, or left out as bytes."""
+        for data in map(odd_bytes, seeds):
+            found = outcome(partial(files.read_jsonl, put("a.jsonl", data), block_size=size))
+            lines = [line for line in lines_of(data) if line.strip()]
+            assert len(found) == len(lines)
+            for line, each in zip(lines, found, strict=True):
+                if isinstance(each, ps.Failed):
+                    assert each.value.rstrip(b"\r") == line.rstrip(b"\r")
+                else:
+                    assert repr(json.loads(line)) == repr(each)
+
+    @pytest.mark.parametrize("quoted", [False, True])
+    def test_csv(self, seeds, size, quoted, put):
+        """Each line, or each row whose quotes are closed, that is not empty is a row, or left out as bytes."""
+        from pyarrow.csv import ConvertOptions, ParseOptions
+
+        options = {
+            "schema": {"a": "string", "b": "string"},
+            "parse_options": ParseOptions(newlines_in_values=quoted),
+            "convert_options": ConvertOptions(strings_can_be_null=False),
+            "as_": "tuples",
+        }
+        for data in map(odd_bytes, seeds):
+            path = put("a.csv", b"a,b\n" + data)
+            found = outcome(partial(files.read_csv, path, block_size=size, **options))
+            rest = lines_of(b"a,b\n" + data)[1:]
+            for each in found:
+                check_row(each, rest, quoted=quoted)
+            assert not b"".join(rest).strip()
+
+
+def check_row(found, rest, *, quoted):
+    """That what was found is made of the next of the lines, which are taken away."""
+    while not rest[0].strip():
+        rest.pop(0)
+    lines = [rest.pop(0)]
+    told = found.value if isinstance(found, ps.Failed) else None
+    # A quote that nothing closes is told of with its line alone.
+    while quoted and told != lines[0] and b"\n".join(lines).count(b'"') % 2:
+        lines.append(rest.pop(0))
+    if told is not None:
+        assert told.replace(b"\r\n", b"\n").rstrip(b"\r") == b"\n".join(lines).rstrip(b"\r")
+    else:
+        (row,) = csv.reader(io.StringIO("\n".join(line.decode() for line in lines), newline=""))
+        assert tuple(row) == found
+
+
+def through(codec):
+    def compress(data):
+        out = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(out, codec) as stream:
+            stream.write(data)
+        return out.getvalue().to_pybytes()
+
+    return compress
+
+
+COMPRESSORS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "lzma": lambda data: lzma.compress(data, format=lzma.FORMAT_ALONE),
+    "zst": through("zstd"),
+    "lz4": through("lz4"),
+    "br": through("brotli"),
+}
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+@pytest.mark.parametrize("tries", [40, pytest.param(2000, marks=pytest.mark.slow)])
+def test_what_is_compressed(suffix, tries, put):
+    """Streams one after another are read; what is cut, what is empty and what has something behind it is an error."""
+    chance = random.Random(suffix)
+    compress = COMPRESSORS[suffix]
+    for number in range(tries):
+        parts = [
+            b"".join(b"%d\n" % chance.getrandbits(30) for _ in range(chance.choice([0, 1, 9, 9000]))) for _ in "abc"
+        ]
+        count = chance.choice([1, 1, 2, 3])
+        ends = [0]
+        made = b""
+        for part in parts[:count]:
+            made += compress(part)
+            ends.append(len(made))
+        how = ["whole", "cut", "behind", "zeros", "empty"][number % 5]
+        if how == "cut":
+            made = made[: chance.randrange(ends[-1])]
+        elif how in ("behind", "zeros"):
+            made += bytes(chance.randrange(1, 600)) if how == "zeros" else b"#" + chance.randbytes(chance.randrange(50))
+        elif how == "empty":
+            made = b""
+        found = got(files.read_bytes(put(f"a.{suffix}", made), on_error="result"))
+        whole = b"".join(parts[:count])
+        data = b"".join(each for each in found if isinstance(each, bytes))
+        if len(made) in ends[1:] and how in ("whole", "cut"):
+            assert data == b"".join(parts[: ends.index(len(made))])
+            assert all(isinstance(each, bytes) for each in found)
+        else:
+            assert isinstance(found[-1], ps.Failed), (how, len(made), ends)
+            assert whole.startswith(data)
+
+
+def tables():
+    table = pa.table({"a": range(3000), "b": [str(number) * 3 for number in range(3000)]})
+    stream, file = io.BytesIO(), io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as out:
+        out.write_table(table, max_chunksize=500)
+    with pa.ipc.new_file(file, table.schema) as out:
+        out.write_table(table, max_chunksize=500)
+    parquet = io.BytesIO()
+    pyarrow.parquet.write_table(table, parquet, row_group_size=500)
+    return {"arrows": stream.getvalue(), "arrow": file.getvalue(), "parquet": parquet.getvalue()}
+
+
+@pytest.mark.parametrize("kind", ["arrows", "arrow", "parquet"])
+@pytest.mark.parametrize("tries", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_tables_that_are_cut(kind, tries, put):
+    """An error, after whole batches; only a stream may be cut between two of them, and is one then."""
+    data = tables()[kind]
+    read = files.read_parquet if kind == "parquet" else files.read_arrow
+    chance = random.Random(kind)
+    assert len(got(read(put("whole", data), as_="tuples"))) == 3000
+    for _ in range(tries):
+        cut = chance.randrange(len(data))
+        found = got(read(put("a", data[:cut]), as_="tuples", on_error="result"))
+        rows = found[:-1] if isinstance(found[-1], ps.Failed) else found
+        assert [row[0] for row in rows] == list(range(len(rows)))
+        if rows is found:
+            # Where a message of a stream begins, it may end.
+            assert kind == "arrows"
+            assert data[cut : cut + 4] == b"\xff\xff\xff\xff"
+    # Files with a footer that are joined end to end are taken for the last of them, as their help says.
+    for behind in (b"x", b"\0" * 64, *([data] if kind == "arrows" else [])):
+        found = got(read(put("a", data + behind), as_="tuples", on_error="result"))
+        assert isinstance(found[-1], ps.Failed), (kind, behind[:4], len(found))
+
+
+MACS = [b"a,b\r1,2\r3,4\r", b"a,b\r1,2\n3,4\n", b"skipped\ra,b\n1,2\n", b"\r\ra,b\r1,2\r"]
+
+
+@pytest.mark.parametrize("data", MACS)
+def test_carriage_returns_alone(data, put, failing):
+    """In front of the rows they would swallow some of these; the error says what to do."""
+    from pyarrow.csv import ReadOptions
+
+    options = {"read_options": ReadOptions(skip_rows=1)} if data.startswith(b"skip") else {}
+    rows, error = failing(files.read_csv(put("a.csv", data), **options), files.FileReadError)
+    assert rows == []
+    assert "has lines that end in a carriage return alone" in str(error)
+    assert r"tr '\r' '\n'" in str(error)
+
+
+@pytest.mark.parametrize("lines", [1, 3, 5000])
+@pytest.mark.parametrize(
+    "read", [files.read_text, files.read_jsonl, partial(files.read_jsonl, as_="tuples"), files.read_csv]
+)
+def test_a_line_that_is_too_long(read, lines, put):
+    """It alone is left out, and counted; what stands before it and behind it is read, in files behind it too."""
+    row = b'{"n": %d}\n' if getattr(read, "func", read) is files.read_jsonl else b"%d\n"
+    head = b"n\n" if read is files.read_csv else b""
+    rows = [row % number for number in range(lines)]
+    long = row.replace(b"%d", b"7" * 70_000)
+    paths = [put("a", head + b"".join([*rows, long, *rows])), put("b", head + b"".join(rows))]
+    found = outcome(partial(read, paths, block_size=512))
+    bad = [number for number, each in enumerate(found) if isinstance(each, ps.Failed)]
+    assert bad == [lines]
+    assert len(found) == 3 * lines + 1
+    line = lines + 1 + bool(head)
+    assert str(found[lines].error).endswith(f"a:{line}: a line is longer than 32,768 bytes: raise block_size=")
+
+
+@pytest.mark.parametrize("opens", [0, 1, 500, 999])
+def test_a_quote_that_nothing_closes(opens, put):
+    """Could be of a value that is all the rest; its line is left out, and what follows is rows again."""
+    from pyarrow.csv import ParseOptions
+
+    for size in (100, 1 << 20):
+        rows = [b"%d,x\n" % number for number in range(1000)]
+        rows[opens] = b'%d,"x\n' % opens
+        path = put("a.csv", b"a,b\n" + b"".join(rows))
+        options = {"parse_options": ParseOptions(newlines_in_values=True), "as_": "tuples", "block_size": size}
+        found = outcome(partial(files.read_csv, path, **options))
+        assert len(found) == 1000
+        assert found[opens].value == rows[opens].rstrip()
+        assert f"a.csv:{opens + 2}: a quote is " in str(found[opens].error)
