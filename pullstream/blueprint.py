@@ -213,7 +213,8 @@ class Pipeline(Blueprint, Generic[R_co]):
     ) -> "Running[R_co]":
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
-        Leaving the block waits for the end; an exception in the block aborts the stream in order. `limit` is how many
+        Leaving the block waits for the end; an exception in the block aborts the stream in order. While it is open,
+        Ctrl-C is raised where trio's main task waits the next time, and not before. `limit` is how many
         values a sink asks for at most at a time (1 is the specification to the letter); it asks for fewer while a
         batch takes longer than a few milliseconds. `release_timeout` is the grace, in seconds, that a module has to
         let go. With `check=True` the checker watches every edge; with `check="strict"` requesters must be polite, too

@@ -509,8 +509,8 @@ def run(
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
     wait for the order, only for code that shields itself from cancellation, and is raised at once in a function that
-    keeps everything waiting. What a handler of your own raises is treated alike; one that raises nothing has dealt with
-    the signal. Nothing is ever interrupted in its midst, from the first instruction to the last.
+    keeps everything waiting. What a handler of your own raises is treated alike, for SIGTERM, too; one that raises
+    nothing has dealt with the signal. Nothing is ever interrupted in its midst, from the first instruction to the last.
 
     It may be called in any thread (signals are the main thread's), and in a notebook, whose loop waits until it
     returns. In an asyncio program use `arun`: a RuntimeWarning says so. `limit`, `release_timeout`, `check`, `beside`

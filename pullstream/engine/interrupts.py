@@ -4,7 +4,8 @@ Python raises KeyboardInterrupt between any two instructions. In the middle of a
 `try` that would have let go of something, it leaves behind what nobody can put in order again. So as long as the
 toolkit has the main thread, a handler of its own stands before the program's. It calls that one (Python's, one of the
 user's, PySpark's), and what *that* raises is kept. A handler that only takes note of the signal has dealt with it; and
-where Ctrl-C is ignored, or ends the process at once, everything stays as it is.
+where Ctrl-C is ignored, or ends the process at once, everything stays as it is. With a SIGTERM, whose handler may call
+`sys.exit`, it is the same.
 
 Such a block is opened and closed by one call of `signal.signal`. What strikes before the first is raised where nothing
 has begun, what strikes after the second where nothing is left, and what strikes in between is kept, whichever it is.
@@ -28,49 +29,69 @@ UNDERNEATH: Final = frozenset({"trio", "outcome", "attr", "attrs", "sniffio", "s
 
 
 class Standing:
-    """A handler of Ctrl-C that stands before the program's own for as long as a block lasts.
+    """A handler of signals that stands before the program's own for as long as a block lasts.
 
     Outside of the main thread it does nothing: no signal is handled there.
     """
 
+    SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
+
     def __init__(self) -> None:
-        self._theirs: Any = None
+        self._theirs: dict[int, Any] = {}
         self._over = True
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._theirs = _alive(signal.getsignal(signal.SIGINT))
-            if callable(self._theirs):
-                self._over = False
-                signal.signal(signal.SIGINT, self._handle)
+            self._over = False
+            try:
+                for number in self.SIGNALS:
+                    self._take(number)
+            except BaseException:
+                # One signal struck while there was a handler for another one already.
+                self._give_back(self.SIGNALS)
+                raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == self._handle:
-            signal.signal(signal.SIGINT, _alive(self._theirs))
-        # Blocks need not end in the order in which they began: a handler that was put on top of this one calls it.
-        self._over = True
+        self._give_back(self.SIGNALS if threading.current_thread() is threading.main_thread() else ())
+
+    def _take(self, number: int) -> None:
+        theirs = _alive(number, signal.getsignal(number))
+        if callable(theirs):
+            self._theirs[number] = theirs
+            signal.signal(number, self._handle)
+
+    def _give_back(self, numbers: tuple[signal.Signals, ...]) -> None:
+        try:
+            if numbers and signal.getsignal(numbers[-1]) == self._handle:
+                signal.signal(numbers[-1], _alive(numbers[-1], self._theirs[numbers[-1]]))
+        finally:
+            if numbers:
+                self._give_back(numbers[:-1])
+            else:
+                # Blocks need not end in the order in which they began: a handler put on top of this one calls it.
+                self._over = True
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         (self.ask_theirs if self._over else self.struck)(signum, frame)
 
     def struck(self, signum: int, frame: FrameType | None) -> None:
-        """Deal with a Ctrl-C."""
+        """Deal with a signal."""
         raise NotImplementedError
 
     def ask_theirs(self, signum: int, frame: FrameType | None) -> None:
         """Have the program's own handler deal with it."""
-        self._theirs(signum, frame)
+        self._theirs[signum](signum, frame)
 
 
-def _alive(handler: Any) -> Any:
+def _alive(number: int, handler: Any) -> Any:
     """The handler that is to be called: blocks that are over are left out, or those that overlap would pile up."""
     while isinstance(standing := getattr(handler, "__self__", None), Standing):
-        below = standing.__dict__
-        below["_theirs"] = _alive(below["_theirs"])
-        if not below["_over"]:
+        below: dict[int, Any] = standing.__dict__["_theirs"]
+        below[number] = _alive(number, below[number])
+        if not standing.__dict__["_over"]:
             return handler
-        handler = below["_theirs"]
+        handler = below[number]
     return handler
 
 
@@ -102,7 +123,8 @@ class Interrupts(Standing):
     @override
     def struck(self, signum: int, frame: FrameType | None) -> None:
         try:
-            (self.ask_theirs if self._asks else signal.default_int_handler)(signum, frame)
+            asks = self._asks or signum != signal.SIGINT
+            (self.ask_theirs if asks else signal.default_int_handler)(signum, frame)
         except BaseException as exc:
             # With its traceback it would keep whatever it struck.
             self.kept.append(exc.with_traceback(None))
@@ -134,6 +156,8 @@ class Spared(Standing):
     Not in the midst of what keeps a stream in order, then, nor between the end of its block and the first instruction
     of what closes it. A second one is raised at once, if it strikes in a function of the user's.
     """
+
+    SIGNALS = (signal.SIGINT,)
 
     def __init__(self) -> None:
         super().__init__()

@@ -99,7 +99,7 @@ class _Interrupts(Interrupts):
     def struck(self, signum: int, frame: FrameType | None) -> None:
         if not self.elsewhere:
             super().struck(signum, frame)
-        elif self._task is not None and current_task() is self._task:
+        elif signum == signal.SIGINT and self._task is not None and current_task() is self._task:
             raise KeyboardInterrupt
         else:
             self.ask_theirs(signum, frame)

@@ -3,11 +3,17 @@
 The strikes are made by `strikes.py`, in a process of its own, which is ended if it hangs.
 """
 
+import signal
 import subprocess
 import sys
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+import pullstream as ps
 
 STRIKES = Path(__file__).with_name("strikes.py")
 SCENES = ["plain", "tasks", "threads", "journal", "failing", "in_asyncio", "loop", "loop_left", "opened", "read"]
@@ -23,7 +29,7 @@ def strike(*options):
 
 def test_at_some_lines():
     """At every so many of the lines that runs pass, in the toolkit and beneath it."""
-    assert strike("each", "--every", 150).count(" 0 not in order") == len(SCENES)
+    assert strike("each", "--every", 300).count(" 0 not in order") == len(SCENES)
 
 
 @pytest.mark.slow
@@ -38,3 +44,135 @@ def test_at_every_line(scene):
 def test_at_every_instruction(scene):
     """The same, finer than the interpreter itself looks for signals."""
     assert " 0 not in order" in strike("each", scene, "--opcodes")
+
+
+def test_at_random():
+    """In processes of their own: the first 20 ms, the end and the middle of ten shapes of programs."""
+    assert " 0 wrong in all" in strike("random", 30, "--seed", 5)
+
+
+@pytest.mark.slow
+def test_2000_at_random():
+    """The same, more often."""
+    assert " 0 wrong in all" in strike("random", 2000, "--seed", 6)
+
+
+@contextmanager
+def handling(handler, number=signal.SIGINT):
+    """A handler of the program's own."""
+    before = signal.signal(number, handler)
+    try:
+        yield
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+
+
+def strike_at(number, struck_by=signal.SIGINT):
+    """A function that has a signal strike at one of its calls."""
+
+    def struck(n):
+        if n == number:
+            signal.raise_signal(struck_by)
+        return n
+
+    return struck
+
+
+def test_what_a_handler_of_ones_own_raises(counting, probe):
+    """It ends the run in order, whatever it is, and is what `run` raises; the failure beside it is its cause."""
+
+    class Reload(Exception):
+        pass
+
+    def reload(signum, frame):
+        raise Reload
+
+    with handling(reload):
+        with pytest.raises(Reload) as caught:
+            ps.run(ps.pipe(counting(probe, 9), ps.map(strike_at(3)), ps.collect()), limit=1)
+        with pytest.raises(Reload) as beside:
+            ps.run(ps.pipe(ps.values([3]), ps.map(strike_at(3)), ps.map(lambda n: n / 0), ps.collect()))
+    assert probe.balanced
+    assert caught.value.__cause__ is None
+    assert isinstance(beside.value.__cause__, ZeroDivisionError)
+
+
+def test_a_sigterm_whose_handler_exits(counting, probe):
+    """As services are told to stop: the run is aborted in order, and the exit goes on."""
+    parts = [ps.map(strike_at(3, signal.SIGTERM)), ps.collect()]
+    with handling(lambda *_: sys.exit(3), signal.SIGTERM), pytest.raises(SystemExit) as caught:
+        ps.run(ps.pipe(counting(probe, 9), *parts), limit=1)
+    assert caught.value.code == 3
+    assert probe.balanced
+
+
+@pytest.mark.parametrize("handler", [lambda signum, frame: None, signal.SIG_IGN])
+def test_a_handler_that_raises_nothing_has_dealt_with_it(handler):
+    """And so has one that ignores: the run goes on."""
+    with handling(handler):
+        assert ps.run(ps.pipe(ps.values(range(5)), ps.map(strike_at(3)), ps.collect()), limit=1) == [0, 1, 2, 3, 4]
+        assert list(ps.iterate(ps.pipe(ps.values(range(5)), ps.map(str)))) == ["0", "1", "2", "3", "4"]
+
+
+def test_one_that_strikes_when_all_is_done():
+    """The run has come to its end, and its result is not given: the program is to hear of the signal."""
+    with handling(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        ps.run(ps.pipe(ps.values(range(4)), ps.map(strike_at(3)), ps.collect()))
+
+
+def test_a_second_one_ends_what_keeps_everything_waiting():
+    """It is raised in the user's function; a third one where that calls nothing of Python's at all."""
+    rounds = []
+
+    def endless(n):
+        while True:
+            rounds.append(n)
+            signal.raise_signal(signal.SIGINT)
+
+    with handling(signal.default_int_handler):
+        with pytest.raises(KeyboardInterrupt):
+            ps.run(ps.pipe(ps.values([1]), ps.map(endless), ps.collect()))
+        assert rounds == [1, 1]
+        with pytest.raises(KeyboardInterrupt):
+            ps.run(ps.pipe(ps.values([signal.SIGINT] * 9), ps.map(signal.raise_signal), ps.collect()))
+
+
+async def test_in_a_trio_program_that_aborts_on_it():
+    """`abort_on_interrupt`: the run is aborted, and says so; what strikes after its end is raised."""
+    with handling(signal.getsignal(signal.SIGINT)):
+        running = ps.pipe(ps.count(), ps.map(strike_at(3)), ps.drain()).open(limit=1)
+        with pytest.raises(ps.Abandoned):
+            async with running:
+                running.abort_on_interrupt()
+                await running.result()
+        assert running.interrupted
+        with pytest.raises(KeyboardInterrupt):
+            async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
+                running.abort_on_interrupt()
+                assert await running.result() == ["a", "b"]
+                signal.raise_signal(signal.SIGINT)
+
+
+def test_loops_that_overlap():
+    """They need not end in the order in which they began, and pile up no handlers."""
+    with handling(signal.default_int_handler):
+        loops = deque()
+        for _ in range(30):
+            loops.append(ps.iterate(ps.values(range(9)), limit=1))
+            next(loops[-1])
+            if len(loops) > 2:
+                loops.popleft().close()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            signal.raise_signal(signal.SIGINT)
+        assert len(caught.traceback) < 10
+        while loops:
+            loops.popleft().close()
+
+
+def test_in_another_thread():
+    """Signals are the main thread's: there a run has nothing to do with them, and nothing of them is changed."""
+    with handling(signal.default_int_handler), ThreadPoolExecutor(1) as threads:
+        before = signal.getsignal(signal.SIGINT)
+        assert threads.submit(ps.run, ps.pipe(ps.values("ab"), ps.collect())).result() == ["a", "b"]
+        assert signal.getsignal(signal.SIGINT) is before
