@@ -52,7 +52,30 @@ class Unpicklable(PullstreamError):
 
 
 class StalledError(PullstreamError):
-    """Nothing in the run could move any more: everything waited for something else in it (DESIGN 4.2)."""
+    """Nothing in the run could move any more: everything waited for something else in it (DESIGN 4.2).
+
+    It is raised as soon as that is so, whoever was the last to move, and says who waits for what. To a run belong the
+    tasks of its sinks and modules, with the nurseries that they open; the block that reads it by `iterate` or
+    `aiterate`; whoever asks on a `lane()` of a reader; and, for what comes through a `pair`, the run at its other end.
+    As long as one of them does something else than wait for the others (a call, a clock, a disk, a handle that a
+    program has), nothing is said.
+
+    So a dead end is not seen, and the run goes on waiting:
+
+    - while another part of the run moves, or one of the runs that it waits for;
+    - where tasks wait for each other by something that is not the run's: an event, a lock or a channel of trio's, a
+      thread, a handle (`pushable`, `deferred`, a paused `pausable`, ...) that nobody will use;
+    - inside a `CancelScope` that a task opened itself: who has it may cancel it (its deadline, if it has one, strikes);
+    - while a lane was taken that nobody has asked yet;
+    - while a time is waited for that a module holds which opens streams, such as `group_by`, and a handle of the run
+      (`pushable`, `notify`, `many`) may still say more of its times.
+
+    And it is raised though a program outside would have gone on, if that cancels, or starts tasks in, a nursery that
+    was opened inside, or is the first to ask a reader (not a lane of it) while its sink waits for something else.
+
+    How tasks wait is not all public in trio. Where it cannot be found out, a warning of the logger "pullstream" says
+    so, once, and no dead end is seen.
+    """
 
 
 class JournalError(PullstreamError):

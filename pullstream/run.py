@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Pipeline, Site, advice, refuse_sharing, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
-from pullstream.engine.blocked import own_scope
+from pullstream.engine.blocked import own_scope, running_program
 from pullstream.engine.interrupts import Interrupts, Spared, current_task
 from pullstream.engine.meter import Counters
 from pullstream.engine.progress import Progress
@@ -238,7 +238,7 @@ class Running(Generic[R]):
         self._run.spawn_watch(pass_on_wakeups, wakeup_fd)
 
     async def __aenter__(self) -> Self:
-        if not trio.lowlevel.in_trio_run():
+        if running_program() is None:
             raise PullstreamError(
                 "open() and aiterate() belong into a trio program, and this is none: run(pipeline) and, for a plain "
                 "for loop, iterate(source) work in a script, and `await arun(pipeline)` where asyncio runs",

@@ -22,6 +22,14 @@ def own_scope(*, shield: bool = False) -> trio.CancelScope:
     return trio.CancelScope(deadline=NEVER, shield=shield)
 
 
+def running_program() -> trio.lowlevel.TrioToken | None:
+    """The trio program that runs in this thread, if one does; not every trio has `in_trio_run`."""
+    try:
+        return trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        return None
+
+
 def told(task: trio.lowlevel.Task, nursery: trio.Nursery) -> bool:
     """Whether this trio tells what the functions below need to know; looked for in any task and any nursery."""
     status: Any = getattr(task, "_cancel_status", None)

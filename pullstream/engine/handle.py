@@ -8,6 +8,7 @@ from weakref import ReferenceType, ref
 import trio
 
 from pullstream.blueprint import Site
+from pullstream.engine.blocked import running_program
 from pullstream.engine.kernel import Kernel
 from pullstream.errors import ReuseError
 from pullstream.protocol import State
@@ -40,7 +41,7 @@ class Grip:
                 f"at a time, make another one",
             )
         self._kernel = ref(kernel)
-        self._token = trio.lowlevel.current_trio_token() if trio.lowlevel.in_trio_run() else None
+        self._token = running_program()
 
     @property
     def used(self) -> bool:
@@ -59,8 +60,7 @@ class Grip:
         """The program of the run that is open, if this is not its thread."""
         if self._token is None or self.alive() is None:
             return None
-        here = trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is self._token
-        return None if here else self._token
+        return None if running_program() is self._token else self._token
 
     def steer(self, function: Callable[[], None]) -> None:
         """Call a function in the run's own thread: at once if this is it, and otherwise soon."""

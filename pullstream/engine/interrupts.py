@@ -19,9 +19,9 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
-import trio
 from typing_extensions import override
 
+from pullstream.engine.blocked import running_program
 from pullstream.errors import Abandoned
 
 TOOLKIT: Final = frozenset({"pullstream", "timely", "adapters"})
@@ -112,7 +112,7 @@ class Interrupts(Standing):
         """Whether it is known otherwise, and need not be raised."""
         self._heard: Callable[[], object] | None = None
         # asyncio's handler, and trio's, would tell their main task, which can hear of it only after the block.
-        self._asks = current_task() is None and not trio.lowlevel.in_trio_run()
+        self._asks = current_task() is None and running_program() is None
 
     def listen(self, heard: Callable[[], object]) -> None:
         """Have `heard` called at every Ctrl-C, in the midst of anything; now, if there has been one."""

@@ -96,9 +96,10 @@ class Rounds(trio.abc.Instrument):
             mover = run.mover(seen)
             if mover is None:
                 still.append((len(seen), run))
-            elif isinstance(mover, trio.lowlevel.Task) and not mover.child_nurseries:
+            elif len(seen) == 1 and isinstance(mover, trio.lowlevel.Task) and not mover.child_nurseries:
                 self._movers.setdefault(mover, []).append(run)
             else:
+                # Nothing is called when it begins to wait for its tasks, or when a run on the way to it is left.
                 self.doubtful[run] = None
         if still:
             # One that waits for no other comes first: with its end the others may go on.
