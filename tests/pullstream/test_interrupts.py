@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pullstream as ps
+from pullstream.engine.interrupts import Interrupts
 
 STRIKES = Path(__file__).with_name("strikes.py")
 SCENES = ["plain", "tasks", "threads", "journal", "failing", "in_asyncio", "loop", "loop_left", "opened", "read"]
