@@ -293,7 +293,9 @@ def read_csv(
 
     For other kinds of CSV there are pyarrow's own options, `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
     `ParseOptions` and `ConvertOptions`; `delimiter` and `encoding` are those that are needed most. Values with line
-    breaks need `ParseOptions(newlines_in_values=True)`.
+    breaks need `ParseOptions(newlines_in_values=True)`. A quote that nothing closes, for 64 times the `block_size` or
+    to the end of the file, is then a failure of its line, and what follows it is rows again. Lines end in a line
+    feed, with or without a carriage return before it.
 
     A row that cannot be read (too many fields, a number that is none, no UTF-8) is a failure that names its line; with
     `on_error`, see `map`, it is left out and counted, revealed or diverted, as bytes. `paths`, what else can be said

@@ -27,12 +27,12 @@ class Options(TypedDict, total=False):
       one such block, and what is made of it, or five where lines become tables, which are parsed side by side.
     - `follow`: when all has been read, look for new files every `every` seconds (of trio's clock; by default 1), until
       a `take` has enough, or somebody beside calls `running.finish()`, which reads no further and completes what has
-      come, or aborts. What is not there yet, a folder too, is waited for. A file is read when two looks in a row find
-      it the same; a name that begins with `.` or `_`, or ends as `.part` or `.tmp`, is no file yet. New files come in
-      the order of their names. A file that changes when it has been found whole is an error. With times of paths, a
-      day is complete when a file of a later day has come, or at `finish()`, and a file of an earlier day is an error;
-      where such come, and values say their times, leave out `time=`, and give them below: `ps.restamp(lambda _: 0),
-      ps.stamp(f, lateness=...)`.
+      come, or aborts. What is not there, yet or any more, a folder too, is waited for, which the status and the log
+      say. A file is read when two looks in a row find it the same; a name that begins with `.` or `_`, or ends as
+      `.part` or `.tmp`, is no file yet. New files come in the order of their names. A file that changes when it has
+      been found whole is an error. With times of paths, a day is complete when a file of a later day has come, or at
+      `finish()`, and a file of an earlier day is an error; where such come, and values say their times, leave out
+      `time=`, and give them below: `ps.restamp(lambda _: 0), ps.stamp(f, lateness=...)`.
     - `filesystem`: fsspec's, for `paths` within it; `storage_options`: what fsspec needs for URLs.
     """
 

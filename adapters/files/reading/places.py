@@ -1,19 +1,24 @@
 """Where files are: paths, globs, folders and fsspec's URLs, and the files that are found there."""
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import has_magic
-from typing import Any, TypeAlias
+from importlib import import_module
+from typing import Any, Final, TypeAlias
 from zipfile import is_zipfile
 
 import attrs
 
 from adapters.files.names import is_aside
 from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
+from adapters.files.reading.tree import Tree, no_file
 from adapters.files.traffic import Read
 from adapters.files.urls import fsspec, url_argument
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
+
+_LOG: Final = logging.getLogger("pullstream")
 
 Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]
@@ -48,30 +53,41 @@ class Place:
     tail: str
     """The rest of a chained URL, which names the file that this one is in."""
 
-    def files(self) -> Iterator[File]:
-        """What is there now, in the order of names."""
+    def files(self, *, waits: bool = False) -> Iterator[File]:
+        """What is there now, in the order of names; with `waits`, links may lead nowhere yet."""
         try:
             info = self.fs.info(self.key)
         except FileNotFoundError:
-            yield from self._matches()
+            yield from self._matches(Tree(waits=waits))
             return
         if info["type"] == "directory":
-            yield from self._inside(self.key)
+            yield from self._inside(self.key, Tree(waits=waits))
+        elif self.on_disk and info["type"] != "file":
+            raise no_file(self.key)
         else:
             yield self._file(self.key, info)
 
-    def _matches(self) -> Iterator[File]:
+    @property
+    def on_disk(self) -> bool:
+        """Whether it is this machine's own, and nobody stands between."""
+        return isinstance(self.fs, import_module("fsspec.implementations.local").LocalFileSystem)
+
+    def _matches(self, tree: Tree) -> Iterator[File]:
         if not has_magic(self.key):
             raise NoFilesError(self.given, "does not exist") from None
-        found: dict[str, Any] = self.fs.glob(self.key, detail=True)
         # What is meant by name is read, whatever it is called.
         plain = not self.key.rpartition("/")[2].startswith((".", "_"))
+        found: dict[str, Any]
+        if self.on_disk:
+            found = dict(tree.matching(self.key, lambda name: not (plain and is_aside(name))))
+        else:
+            found = self.fs.glob(self.key, detail=True)
         for key in sorted(found, key=_parts):
             if found[key]["type"] != "directory" and not (plain and is_aside(key.rpartition("/")[2])):
                 yield self._file(key, found[key])
 
-    def _inside(self, folder: str) -> Iterator[File]:
-        found: dict[str, Any] = self.fs.find(folder, detail=True)
+    def _inside(self, folder: str, tree: Tree) -> Iterator[File]:
+        found: dict[str, Any] = dict(tree.inside(folder)) if self.on_disk else self.fs.find(folder, detail=True)
         for key in sorted(found, key=_parts):
             if not any(map(is_aside, key[len(folder) :].split("/"))):
                 yield self._file(key, found[key])
@@ -103,6 +119,8 @@ class Places:
 
     def __init__(self, paths: Sequence[str], filesystem: Any, options: Mapping[str, Any]) -> None:
         self._ours: list[Any] = []
+        self.absent: list[str] = []
+        """Places that were not there when they were looked at last."""
         try:
             self._places = [self._place(path, filesystem, options) for path in paths]
         except BaseException:
@@ -128,19 +146,25 @@ class Places:
     def look(self, *, follow: bool) -> list[File]:
         """The files there are now, each once; no place, or one without any, is an error, unless they are waited for."""
         found: dict[tuple[int, str], File] = {}
+        absent: list[str] = []
         for place in self._places:
             if follow:
                 place.fs.invalidate_cache()
             try:
-                here = list(place.files())
+                here = list(place.files(waits=follow))
             except NoFilesError:
                 if not follow:
                     raise
+                absent.append(place.given)
                 continue
             if not here and not follow:
                 raise place.nothing()
             for file in here:
                 found.setdefault((id(file.fs), file.key), file)
+        for given in absent:
+            if given not in self.absent:
+                _LOG.warning("%s does not exist: follow=True waits until it does", given)
+        self.absent = absent
         return list(found.values())
 
     def reads(self) -> list[Read]:

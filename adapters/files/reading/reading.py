@@ -99,6 +99,8 @@ class Reading:
         self.path = ""
         self.done = 0
         self.of: int | None = None
+        self.absent: list[str] = []
+        """Places that are waited for."""
 
     def step(self) -> list[Found] | None:
         """What is found next, None at the end; in a thread."""
@@ -123,6 +125,7 @@ class Reading:
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
         with closing(Places(plan.paths, plan.filesystem, plan.storage_options)) as places:
+            self.absent = places.absent
             reads = places.reads()
             try:
                 for read in reads:
@@ -205,6 +208,7 @@ class Reading:
             again = past.numbered(there) if time is None else past.placed(past.order, there)
         while True:
             fresh = watch.fresh()
+            self.absent = places.absent
             if isinstance(time, PathTime):
                 turns = [*again, *self._dated(fresh)]
             else:

@@ -134,6 +134,8 @@ class FilesSource(Kernel[Any]):
             return ""
         of = "" if reading.of is None else f" of {reading.of}"
         now = ", waiting for new ones" if self._plan.follow else ""
+        if reading.absent:
+            now = f", waiting for {', '.join(reading.absent)}, which {'do' if reading.absent[1:] else 'does'} not exist"
         if reading.path:
             now = f", reading {reading.path}"
         if self.state is not State.OPEN:

@@ -1,6 +1,7 @@
 """A file's bytes: read in threads, decompressed, and made UTF-8."""
 
 import codecs
+import os
 from bz2 import BZ2Decompressor
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from zipfile import BadZipFile
 from zlib import error as ZlibError  # noqa: N812 - an exception's class, which is not written as one
 
 from adapters.files.reading.errors import FileChangedError, FileReadError, Stopped
-from adapters.files.reading.places import File, vanished
+from adapters.files.reading.places import File, is_local, vanished
+from adapters.files.reading.tree import no_file
 
 CODECS: Final = {
     ".gz": "gzip", ".bgz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli",
@@ -33,6 +35,9 @@ class Raw:
         self.failure: BaseException | None = None
         self.ended_at = 0
         with self._remembered():
+            if is_local(file.fs) and os.path.exists(file.key) and not os.path.isfile(file.key):  # noqa: PTH110, PTH113 - text
+                # Another may have come into its place since it was found; to open a pipe would take for ever.
+                raise no_file(file.path)
             try:
                 self._inner: Any = file.fs.open(file.key, "rb")
             except FileNotFoundError:

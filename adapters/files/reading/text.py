@@ -74,9 +74,15 @@ def read_text(
     [('2026-03-01', 'day 1'), ('2026-03-02', 'day 2')]
 
     `paths` is a path, a glob, a folder (all that is in it, at any depth), a URL that fsspec knows, or a list of such.
+    In a folder, names that begin with `.` or `_`, or end as `.part` or `.tmp`, are left out; a pattern names files, not
+    folders. Else nothing is left out in silence: a folder that may not be read, a link to a folder, a pipe, a socket
+    and a device are errors, as are a compressed file without anything in it, one that is cut, or that goes on behind
+    its streams with something else.
+
     What else can be said is the same for all that reads files: see `Options`. With `on_error`, see `map`, what cannot
     be read is left out and counted, revealed or diverted: a line that is no text in `encoding`, as bytes; or, as its
-    path, what is left of a file that cannot be decompressed.
+    path, what is left of a file that cannot be decompressed. A line of more than 64 times the `block_size` is left out
+    by itself, told by its first 64 KiB.
 
     Raises:
         CompositionError: when composing; an argument means nothing, or fsspec lacks what a URL needs.

@@ -1,7 +1,8 @@
 """The times of what is read: from a file's path, from a column, or from a function of the value."""
 
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from decimal import Decimal
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -32,6 +33,8 @@ class PathTime:
         time = self.function(path)
         if time is None:
             raise FileReadError(path, "has no time: what was given to path_time returned None")
+        if why := no_time(time):
+            raise FileReadError(path, f"has no time: {why}")
         return time
 
 
@@ -118,13 +121,19 @@ class Timing:
             raise NoColumnError(file.path, f"has no column {name!r}, which time= names; it has {has}")
         begin = 0
         column = batch.column(name)
-        if column.null_count:
-            for row in pyarrow().compute.indices_nonzero(column.is_null()).to_pylist():
+        pa = pyarrow()
+        if pa.types.is_nested(column.type):
+            raise NoColumnError(
+                file.path, f"has no times in the column {name!r}, which is {column.type}; look at time="
+            )
+        if column.null_count or pa.types.is_floating(column.type):
+            for row in pa.compute.indices_nonzero(column.is_null(nan_is_null=True)).to_pylist():
                 part = batch.slice(begin, row - begin)
                 yield from self._shape.runs(part, part.column(name))
                 begin = row + 1
                 line = None if piece.line is None else piece.line + row
-                yield Bad(batch.slice(row, 1).to_pylist()[0], _timeless(file, name, {name: None}, line))
+                value = batch.slice(row, 1).to_pylist()[0]
+                yield Bad(value, _timeless(file, name, value, line))
         rest = batch.slice(begin)
         yield from self._shape.runs(rest, rest.column(name))
 
@@ -133,12 +142,14 @@ class Timing:
     ) -> Iterator[Stretch | Bad]:
         try:
             times = list(map(function, values))
+            same = times.count(times[0]) == len(times)
+            bad = None in times or any(map(no_time, times[:1] if same else _different(times)))
         except Exception:  # noqa: BLE001 - found again, with its line
+            bad = same = True
+            times = []
+        if bad:
             yield from self._one_by_one(file, values, line, function)
-            return
-        if None in times:
-            yield from self._one_by_one(file, values, line, function)
-        elif times.count(times[0]) == len(times):
+        elif same:
             yield times[0], values
         else:
             for time, group in groupby(zip(times, values, strict=True), key=itemgetter(0)):
@@ -151,6 +162,7 @@ class Timing:
             at = None if line is None else line + number
             try:
                 time = stamped(value, function)
+                why = no_time(time)
             except Exception as exc:  # noqa: BLE001 - the value has no time, and the policy says what becomes of it
                 name = self._column
                 if name is not None:
@@ -159,14 +171,42 @@ class Timing:
                     exc.add_note(f"giving a time to what is in {file.path}{'' if at is None else f':{at}'}")
                     yield Bad(value, exc)
             else:
-                yield time, [value]
+                if why is None:
+                    yield time, [value]
+                else:
+                    yield Bad(value, FileReadError(file.path, f"has a value without a time: {why}; look at time=", at))
+
+
+def no_time(time: Any) -> str | None:
+    """Why a value is no time; None if it is one."""
+    try:
+        hash(time)
+    except TypeError:
+        return f"{time!r} ({type(time).__name__}) can be changed, and a time cannot: make a tuple or a text of it"
+    return "NaN is neither before nor after anything" if _has_nan(time) else None
+
+
+def _has_nan(time: Any) -> bool:
+    if isinstance(time, tuple):
+        return any(map(_has_nan, time))  # pyright: ignore[reportUnknownArgumentType]
+    return isinstance(time, (float, Decimal)) and time != time  # noqa: PLR0124 - only NaN is not equal to itself
+
+
+def _different(times: Sequence[Any]) -> Iterator[Any]:
+    """Times, without those that are the same as the one before."""
+    last: Any = _different
+    for time in times:
+        if time is not last:
+            last = time
+            yield time
 
 
 def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadError:
     if not isinstance(value, dict):
         told = f"it is no object, and time= names a member, {name!r}"
     elif name in value:
-        told = f"{name!r}, which time= names, is null"
+        time: Any = value[name]  # pyright: ignore[reportUnknownVariableType]
+        told = f"{name!r}, which time= names, is null" if time is None else f"{name!r}: {no_time(time)}"
     else:
         has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
         told = f"it has no member {name!r}, which time= names; it has {listed(has)}"

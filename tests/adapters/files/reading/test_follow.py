@@ -202,7 +202,8 @@ async def test_what_is_not_there_yet_is_waited_for(path, folder, until):
     """A folder, a pattern in it, a file: all may come, and meanwhile the run says that it waits."""
     run = Followed(files.read_text(folder / path, **QUICK))
     async with run.open() as running:
-        await until(lambda: running.counters()[0].status == "0 files read, waiting for new ones")
+        told = "waiting for new ones" if "*" in path else f"waiting for {folder / path}, which does not exist"
+        await until(lambda: running.counters()[0].status == f"0 files read, {told}")
         (folder / "later").mkdir()
         rename_into(folder / "later", "a.log", "1\n")
         await running.progress.completed(0)

@@ -1,0 +1,203 @@
+"""What lies in a folder, or is named: all of it is read, or named in an error; nothing is waited for without a word."""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from adapters import files
+from adapters.files.reading import streams
+
+UNREADABLE = """
+import os, sys
+import fsspec.implementations.local
+import pullstream as ps
+from adapters import files
+
+ps.run(ps.pipe(files.read_text(sys.argv[1]), ps.collect()))
+if os.geteuid() == 0:  # who may read anything
+    os.setuid(65534)
+for path in sys.argv[2:]:
+    try:
+        print(ps.run(ps.pipe(files.read_text(path), ps.collect())))
+    except PermissionError as exc:
+        print("PermissionError", exc.filename)
+"""
+
+
+def test_a_folder_that_may_not_be_read(tmp_path):
+    """Is an error, and not empty; one that no file could be found in is of no interest."""
+    folder = tmp_path / "in"
+    (folder / "sub" / "deeper").mkdir(parents=True)
+    (folder / "other").mkdir()
+    for name in ("a.txt", "other/c.txt", "sub/b.txt"):
+        (folder / name).write_text(f"{name}\n")
+    for above in (folder, *tmp_path.parents, tmp_path):
+        if above.parent != above and str(above) != "/tmp":
+            above.chmod(0o755)
+
+    def read(*given):
+        words = [sys.executable, "-c", UNREADABLE, folder / "a.txt", *(f"{folder}{each}" for each in given)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        return done.stdout.splitlines() or done.stderr
+
+    refused = f"PermissionError {folder}/sub"
+    try:
+        (folder / "sub").chmod(0)
+        found = read("", "/*/*.txt", "/**/*.txt", "/s*/*.txt", "/o*/*.txt")
+        assert found == [refused, refused, refused, refused, "['other/c.txt']"]
+        # One that may be gone through is enough where names are said.
+        (folder / "sub").chmod(0o111)
+        assert read("/sub/b.tx?", "/*/b.txt", "/sub/b.txt") == [refused, "['sub/b.txt']", "['sub/b.txt']"]
+    finally:
+        (folder / "sub").chmod(0o755)
+
+
+def fifo(path):
+    os.mkfifo(path)
+
+
+def listening(path):
+    # A path of a socket has at most some hundred bytes.
+    here = Path.cwd()
+    os.chdir(path.parent)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+@pytest.mark.parametrize("make", [fifo, listening])
+@pytest.mark.parametrize("given", ["", "*", "**/*.txt", "z.txt"])
+@pytest.mark.parametrize("follow", [False, True])
+def test_what_is_no_file(make, given, follow, tmp_path, autojump_clock):
+    """Is named, and not waited for, whether it was named or merely lies there."""
+    (tmp_path / "a.txt").write_text("a\n")
+    make(tmp_path / "z.txt")
+    with pytest.raises(files.FileReadError, match=r"z\.txt: is a pipe, a socket or a device, and no file"):
+        ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}", follow=follow), ps.take(5), ps.collect()))
+
+
+def test_a_device(tmp_path):
+    """The same, by its name or by a link's."""
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for path in ("/dev/zero", tmp_path / "zero", tmp_path):
+        with pytest.raises(files.FileReadError, match="zero: is a pipe, a socket or a device"):
+            ps.run(ps.pipe(files.read_bytes(path), ps.collect()))
+
+
+def test_a_pipe_that_has_come_into_the_place_of_a_file(tmp_path, monkeypatch):
+    """Between finding and opening it; opened, it would be waited for."""
+    path = tmp_path / "a.txt"
+    path.write_text("a\n")
+    real = streams.Raw.__init__
+
+    def late(*args):
+        path.unlink()
+        os.mkfifo(path)
+        real(*args)
+
+    monkeypatch.setattr(streams.Raw, "__init__", late)
+    with pytest.raises(files.FileReadError, match=r"a\.txt: is a pipe, a socket or a device, and no file"):
+        ps.run(ps.pipe(files.read_text(path), ps.collect()))
+
+
+@pytest.mark.parametrize("given", ["in", "in/**/*.txt", "in/**"])
+def test_a_link_to_a_folder(given, tmp_path):
+    """May lead round: it is named, and not followed."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a\n")
+    (folder / "link").symlink_to(folder)
+    with pytest.raises(
+        files.FileReadError, match="link: is a link to a folder, which is not followed: name that folder"
+    ):
+        ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect()))
+
+
+def test_links_that_are_meant(tmp_path):
+    """The folder that is read, one that a pattern matches, and files."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.txt").write_text("a\n")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "b.txt").symlink_to("a.txt")
+    for given in ("in/link", "in/*/*.txt", "in/link/**", "i[n]/link/?.txt"):
+        assert ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect())) == ["a", "a"]
+
+
+def test_a_link_that_leads_nowhere(tmp_path):
+    """Is an error that says so, unless its file is waited for."""
+    (tmp_path / "a.txt").write_text("a\n")
+    (tmp_path / "link.txt").symlink_to("gone")
+    for given in ("", "*.txt"):
+        with pytest.raises(files.FileReadError, match=r"link\.txt: is a link that leads nowhere"):
+            ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect()))
+
+
+async def test_a_followed_folder_that_is_not_there(tmp_path, until, caplog):
+    """Is waited for, as is one that is taken away; the status says so, and the log, once."""
+    folder = tmp_path / "in"
+    source = files.read_text(folder, follow=True, every=0.01)
+    with caplog.at_level(logging.WARNING, "pullstream"):
+        async with ps.pipe(source, ps.take(2), ps.collect()).open() as running:
+
+            async def told(words):
+                await until(lambda: words in str(running.counters()[0].status))
+
+            await told(f"waiting for {folder}, which does not exist")
+            folder.mkdir()
+            (folder / "a.txt").write_text("a\n")
+            await told("1 files read, waiting for new ones")
+            (folder / "a.txt").unlink()
+            folder.rmdir()
+            await told(f"waiting for {folder}, which does not exist")
+            folder.mkdir()
+            (folder / "b.txt").write_text("b\n")
+            assert await running.result() == ["a", "b"]
+    logged = [record.getMessage() for record in caplog.records]
+    assert logged == [f"{folder} does not exist: follow=True waits until it does"] * 2
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("time", "told"),
+    [
+        (lambda n: [n], r"a\.jsonl:1: has a value without a time: \[1\] \(list\) can be changed, and a time cannot"),
+        (lambda n: n if n < 3 else [n], r"a\.jsonl:3: has a value without a time: \[3\] \(list\)"),
+        (lambda n: float(n) if n < 2 else NAN, r"a\.jsonl:2: has a value without a time: NaN is neither before nor"),
+        (lambda n: (n, NAN), r"a\.jsonl:1: has a value without a time: NaN"),
+        (files.path_time(lambda _: []), r"a\.jsonl: has no time: \[\] \(list\)"),
+        (files.path_time(lambda _: NAN), r"a\.jsonl: has no time: NaN"),
+    ],
+)
+def test_what_is_no_time(time, told, tmp_path):
+    """The error says where it is; and it is left out, if that is said."""
+    (tmp_path / "a.jsonl").write_text("1\n2\n3\n4\n")
+    with pytest.raises(files.FileReadError, match=told):
+        ps.run(ps.pipe(files.read_jsonl(tmp_path, time=time), ps.collect()))
+
+
+def test_columns_that_give_no_times(tmp_path):
+    """NaN is no time, and lists are none."""
+    (tmp_path / "a.csv").write_text("t,n\n1.5,1\nnan,2\n2.5,3\n")
+    with pytest.raises(files.FileReadError, match=r"a\.csv:3: has a value without a time: 't', which time= names|NaN"):
+        ps.run(ps.pipe(files.read_csv(tmp_path, time="t"), ps.collect()))
+    rows = ps.run(ps.pipe(files.read_csv(tmp_path, time="t", as_="tuples", on_error="skip"), ps.collect(timed=True)))
+    assert rows == [(1.5, (1.5, 1)), (2.5, (2.5, 3))]
+    (tmp_path / "a.csv").unlink()
+    (tmp_path / "b.jsonl").write_text('{"t": [1]}\n')
+    with pytest.raises(files.NoColumnError, match=r"has no times in the column 't', which is list"):
+        ps.run(ps.pipe(files.read_jsonl(tmp_path, time="t", as_="rows"), ps.collect()))
+    with pytest.raises(
+        files.FileReadError, match=r"b\.jsonl:1: has a value without a time: \[1\] \(list\) can be changed"
+    ):
+        ps.run(ps.pipe(files.read_jsonl(tmp_path, time="t"), ps.collect()))
