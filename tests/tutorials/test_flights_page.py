@@ -179,3 +179,28 @@ def test_the_axis_counts_days_then_weeks():
     whole = Axis.of(days)
     assert (whole.weekly, whole.columns) == (True, 53)
     assert [whole.column(day) for day in (date(2013, 1, 5), date(2013, 1, 6))] == [0, 1]
+
+
+def test_a_link_in_the_place_of_the_page_s_part_is_not_written_to(written, tmp_path, tmp_path_factory):
+    """Somebody may have put one there, where others may write to the folder."""
+    thesis = tmp_path_factory.mktemp("elsewhere") / "thesis"
+    thesis.write_text("years of work")
+    (tmp_path / ".index.html.part").symlink_to(thesis)
+    assert "<svg" in written(2)
+    assert thesis.read_text() == "years of work"
+    assert not (tmp_path / "index.html").is_symlink()
+
+
+def test_days_of_an_earlier_run_are_told_of(tmp_path):
+    """A year stays where it is when somebody looks at its first days again; what the page leaves out is said."""
+    job = pytest.importorskip("tutorials.flights.job", reason="needs Spark's package")
+    paths = [tmp_path / f"2013-01-{day:02}.jsonl" for day in range(1, 11)]
+    for path in paths[:5]:
+        path.touch()
+    (tmp_path / "index.html").touch()
+    assert job.earlier(tmp_path, paths[:5]) == ""
+    for path in paths:
+        path.touch()
+    told = job.earlier(tmp_path, paths[:5])
+    assert "has 5 days of an earlier run, too (2013-01-06 to 2013-01-10), which are not on the page" in told
+    assert "has a day of an earlier run, too (2013-01-10)" in job.earlier(tmp_path, paths[:9])

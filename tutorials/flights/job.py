@@ -1,6 +1,6 @@
 """The job around the pipeline: Spark's session, the run with its progress, Ctrl-C, the page at the end."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -72,6 +72,23 @@ def perform(job: Job, console: Console) -> None:
     if paths:
         look = page.write(paths, job.out / "index.html")
         console.print(f"Look at it: {look.absolute().as_uri()}", highlight=False, soft_wrap=True)
+    if told := earlier(job.out, paths):
+        console.print(told, highlight=False, soft_wrap=True)
+
+
+def earlier(out: Path, paths: Sequence[Path]) -> str:
+    """Say which days of an earlier run are still in the folder; nothing if there are none.
+
+    They stay: to look at a few days again is no wish to lose the year.
+    """
+    days = sorted(path.stem for path in out.glob("????-??-??.jsonl") if path not in set(paths))
+    if not days:
+        return ""
+    first = "a day" if len(days) == 1 else f"{len(days)} days"
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return (
+        f"{out}/ has {first} of an earlier run, too ({when}), which are not on the page; remove what you do not want."
+    )
 
 
 @contextmanager

@@ -17,7 +17,10 @@ MEMORABLE = 3
 def write(days: Sequence[Path], target: Path) -> Path:
     """Write the page about these day files, at least one, beside its place and renamed into it."""
     beside = target.with_name(f".{target.name}.part")
-    beside.write_text(html(read(days)), encoding="utf-8")
+    beside.unlink(missing_ok=True)
+    # A new file in any case: what somebody else puts there meanwhile, a link, is not written to.
+    with beside.open("x", encoding="utf-8") as file:
+        file.write(html(read(days)))
     return beside.replace(target)
 
 
