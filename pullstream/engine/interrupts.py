@@ -37,12 +37,13 @@ class Standing:
     SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self) -> None:
-        self._theirs: dict[int, Any] = {}
-        self._over = True
+        self.theirs: dict[int, Any] = {}
+        """The program's handlers."""
+        self.over = True
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._over = False
+            self.over = False
             try:
                 for number in self.SIGNALS:
                     self._take(number)
@@ -58,22 +59,22 @@ class Standing:
     def _take(self, number: int) -> None:
         theirs = _alive(number, signal.getsignal(number))
         if callable(theirs):
-            self._theirs[number] = theirs
+            self.theirs[number] = theirs
             signal.signal(number, self._handle)
 
     def _give_back(self, numbers: tuple[signal.Signals, ...]) -> None:
         try:
             if numbers and signal.getsignal(numbers[-1]) == self._handle:
-                signal.signal(numbers[-1], _alive(numbers[-1], self._theirs[numbers[-1]]))
+                signal.signal(numbers[-1], _alive(numbers[-1], self.theirs[numbers[-1]]))
         finally:
             if numbers:
                 self._give_back(numbers[:-1])
             else:
                 # Blocks need not end in the order in which they began: a handler put on top of this one calls it.
-                self._over = True
+                self.over = True
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        (self.ask_theirs if self._over else self.struck)(signum, frame)
+        (self.ask_theirs if self.over else self.struck)(signum, frame)
 
     def struck(self, signum: int, frame: FrameType | None) -> None:
         """Deal with a signal."""
@@ -81,17 +82,16 @@ class Standing:
 
     def ask_theirs(self, signum: int, frame: FrameType | None) -> None:
         """Have the program's own handler deal with it."""
-        self._theirs[signum](signum, frame)
+        self.theirs[signum](signum, frame)
 
 
 def _alive(number: int, handler: Any) -> Any:
     """The handler that is to be called: blocks that are over are left out, or those that overlap would pile up."""
     while isinstance(standing := getattr(handler, "__self__", None), Standing):
-        below: dict[int, Any] = standing.__dict__["_theirs"]
-        below[number] = _alive(number, below[number])
-        if not standing.__dict__["_over"]:
+        standing.theirs[number] = _alive(number, standing.theirs[number])
+        if not standing.over:
             return handler
-        handler = below[number]
+        handler = standing.theirs[number]
     return handler
 
 

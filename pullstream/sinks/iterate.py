@@ -107,7 +107,8 @@ class _Interrupts(Interrupts):
     @override
     def check(self, exc: BaseException | None = None) -> None:
         if self.kept and isinstance(exc, GeneratorExit) and self.loop() is None:
-            # The loop was left, and is let go of by Python itself, which would print what is raised here, and go on.
+            # The loop was left, and is let go of by Python itself, which would print what is raised here, and go on, as
+            # it does with what strikes after the handler was given back, in the last instructions of the loop.
             left = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the loop's; documented
             threading.Thread(target=_strike_after, args=(left,), name="pullstream interrupt").start()
         else:

@@ -147,6 +147,8 @@ class Tracer:
         self.new = []
         """Which of those passed are at an instruction that was not passed before."""
         self.struck = None
+        self.printed = []
+        """What Python would have printed: it was raised where something is let go of by the interpreter itself."""
 
     def __call__(self, frame, event, arg):
         frame.f_trace_opcodes = self.opcodes
@@ -161,18 +163,21 @@ class Tracer:
             self.new.append(self.passed)
         self.passed += 1
         if self.passed - 1 == self.strike_at:
+            self.stood = stands()
             self.struck = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_qualname}"
             os.kill(os.getpid(), signal.SIGINT)
         return self.step
 
 
+def stands():
+    """Whether a handler of the toolkit's does."""
+    return isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Standing)
+
+
 def at_work(frame):
     """Whether a handler of the toolkit's stands, or its code is being called."""
-    if isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Standing):
+    if stands():
         return True
-    if frame.f_code.co_name in {"_remove", "remove", "__del__"}:
-        # What is raised where the garbage collector calls is printed by Python itself, and goes no further.
-        return False
     while frame is not None:
         if OURS in frame.f_code.co_filename and frame.f_code.co_filename != __file__:
             return True
@@ -184,6 +189,7 @@ def traced(scene, tracer):
     """Run a scene; gives what it raised."""
     with tempfile.TemporaryDirectory() as folder:
         raised = None
+        sys.unraisablehook = tracer.printed.append
         try:
             sys.settrace(tracer)
             try:
@@ -198,7 +204,8 @@ def traced(scene, tracer):
 def wrong(raised, tracer):
     """What is not as it should be after a strike."""
     found = []
-    if type(raised) is not KeyboardInterrupt:
+    # What strikes when no handler of the toolkit's stands, where a loop is being collected, say, Python only prints.
+    if type(raised) is not KeyboardInterrupt and not (tracer.printed and not tracer.stood):
         found.append(f"raised {raised!r}")
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         found.append(f"the handler is {signal.getsignal(signal.SIGINT)}")
