@@ -77,6 +77,8 @@ class Running(Generic[R]):
         self._told = False
         self._cause: BaseException | None = None
         """Why the run itself put an end to the stream."""
+        self._strike: BaseException | None = None
+        """What was raised where it is no module's failure."""
         self._trouble: BaseException | None = None
         """What `beside` raised."""
         self._waiting = 0
@@ -273,6 +275,7 @@ class Running(Generic[R]):
             run.progress.times_done()
         if self._keeper is not None:
             await self._keeper.begin()
+        run.standstill.on_strike = self._struck
         outcome: BaseException | None = None
         try:
             async with trio.open_nursery() as block:
@@ -351,6 +354,8 @@ class Running(Generic[R]):
             self.progress.end(self._failure, abandoned=abandoned)
         except BaseException as exc:  # noqa: BLE001 - whoever waits for the end must hear of it, whatever it is
             abandoned, self._failure = False, self._failure or exc
+        if self._strike is not None:
+            abandoned, self._failure = False, self._failure or self._strike
         if self._keeper is not None:
             try:
                 await self._keeper.end()
@@ -389,6 +394,12 @@ class Running(Generic[R]):
             waiter.event.set()
         if not standstill.stands():
             standstill.doubt()
+
+    def _struck(self, trouble: BaseException) -> None:
+        """Something was raised that is no module's failure: the run ends in order, and with it."""
+        self._cause = self._cause or trouble
+        self._strike = trouble
+        self._scope.cancel()
 
     async def _end_at_a_violation(self, checker: Checker) -> None:
         await checker.tripped.wait()

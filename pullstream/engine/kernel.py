@@ -211,6 +211,7 @@ class Kernel(ABC, Generic[T]):
         seat.steered = self.steered
         seat.carries, seat.later, seat.reorders, seat.counts = self.carries, self.later, self.reorders, self.counts
         seat.meter.status = self.status
+        seat.strike = self.fail_soon
         self.inputs: list[Lane[object]] = [
             upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)
         ]
@@ -396,6 +397,14 @@ class Kernel(ABC, Generic[T]):
         self.__end_by(Event.END if failure is None else Event.FAIL, failure)
         self.run.spawn(self.__let_all_go)
 
+    def fail_soon(self, failure: BaseException) -> None:
+        """Have the stream fail here at the next step: for what is raised in the middle of something else."""
+        if self.__requests.state is State.OPEN and self.run.hosting.is_set():
+            self.run.spawn(self.__fail, failure)
+
+    async def __fail(self, failure: BaseException) -> None:
+        self.end_here(failure)
+
     async def __finish(self) -> None:
         """The module came to its end by itself, or because its upstream did (R7); or another request has ended it."""
         requests = self.__requests
@@ -564,6 +573,8 @@ class Kernel(ABC, Generic[T]):
                 if first:
                     await self.__let_all_go()
                 await ticket.wait()
+                # The turn may have come in the very step in which the cancellation did, and before the end.
+                await self.__until_over()
             if not first or self.__requests.failure is None:
                 raise
 
@@ -595,7 +606,8 @@ class Kernel(ABC, Generic[T]):
 
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, rather than from this module."""
-        return any(exc is lane.kernel.failure for lane in self.inputs)
+        # What a function of times raises in the sidecar has its note, and may reach others first, who wait there.
+        return any(exc is lane.kernel.failure for lane in self.inputs) or exc is self.run.progress.trouble
 
     def culprit(self) -> str:
         """The name that goes into a note on what was raised here."""

@@ -19,7 +19,6 @@ from weakref import WeakSet
 
 import attrs
 import trio
-from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.meter import Counters
@@ -27,10 +26,23 @@ from pullstream.engine.reach import Fulfilled, Reach
 from pullstream.engine.seat import FEW, Carries, Ending, Port, Seat, Stamp
 from pullstream.engine.standstill import Signal, Standstill
 from pullstream.engine.times_done import TimesDone
+from pullstream.engine.tracking import Confused, Counts, Tracking
 from pullstream.engine.waiting import Frontiers, Movement, Waiter
-from pullstream.errors import Abandoned, PullstreamError
-from timely import BEGINNING, Antichain, Blocker, Graph, GraphBuilder, Source, Summary, Target, TimelyError, Tracker
-from timely.explain import ancestors
+from pullstream.errors import Abandoned, PullstreamError, blame
+from timely import (
+    BEGINNING,
+    Antichain,
+    Blocker,
+    Graph,
+    GraphBuilder,
+    MapTime,
+    Source,
+    Summary,
+    SummaryError,
+    Target,
+    TimelyError,
+    Tracker,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,59 +132,6 @@ class Blocking:
         return f"{self.holder} {self.what} {self.time!r}{number}{way}"
 
 
-class Confused(Tracker):
-    """The tracker once times without a common order have met: anything may still come, anywhere.
-
-    The module where they met fails. Until that is everywhere, and ever after, whatever is held or in flight may be
-    looked at, and holds up every time.
-    """
-
-    def __init__(self, graph: Graph, tally: "Callable[[], Counts]") -> None:
-        super().__init__(graph)
-        self._tally = tally
-
-    @override
-    def update(self, place: int, time: Any, delta: int) -> None:
-        """Nothing is added up any more."""
-
-    @override
-    def propagate(self) -> list[int]:
-        """Nothing changes any more."""
-        return []
-
-    @override
-    def observe(self, place: int) -> None:
-        """Every place looks alike."""
-
-    @override
-    def unobserve(self, place: int) -> None:
-        """Every place looks alike."""
-
-    @override
-    def frontier(self, place: int) -> Antichain[Any]:
-        """Everything."""
-        return Antichain([BEGINNING])
-
-    @override
-    def counts(self, place: int) -> dict[Any, int]:
-        return self._tally()[place]
-
-    @property
-    @override
-    def stamps(self) -> "Counts":
-        return self._tally()
-
-    @override
-    def explain(self, place: int, time: Any, *, roots: bool = False) -> list[Blocker]:
-        """Whatever is held or in flight above, with no path: where it may lead cannot be told."""
-        counts, graph = self._tally(), self.graph
-        return [Blocker(graph.location(above), held, ()) for above in ancestors(graph, place) for held in counts[above]]
-
-
-Counts = Sequence[dict[Any, int]]
-"""For each place, which pointstamps are there, and how often."""
-
-
 class Progress:
     """The progress of one run: ask it what is complete, wait for it, or have it explained.
 
@@ -223,6 +182,8 @@ class Progress:
         self._tracker: Tracker | None = None
         self._times: TimesDone | None = None
         self._started = False
+        self.trouble: BaseException | None = None
+        """What a function of times has raised when somebody looked; its module fails with it."""
 
     # ---- for users
 
@@ -373,7 +334,7 @@ class Progress:
         """A place for a module, below `upstreams`; `summaries` say what it does to the times that come from each."""
         seat = Seat(self, names, site, list(upstreams), node=len(self._seats), place=self._places)
         if summaries:
-            seat.summaries = summaries
+            seat.summaries = [self._guarded(seat, summary) for summary in summaries]
             # Only a tracker knows what paths do to times.
             self._observed = True
         self._places = seat.output + 1
@@ -383,6 +344,24 @@ class Progress:
         if sink:
             self._sinks.append(seat)
         return seat
+
+    def _guarded(self, seat: Seat, summary: Summary | Sequence[Summary]) -> Any:
+        """A summary whose function, a user's perhaps, strikes its own module and not whoever looks."""
+        if not isinstance(summary, Summary):
+            return [self._guarded(seat, part) for part in summary]
+        if not isinstance(summary, MapTime):
+            return summary
+        function = summary.function
+
+        def guarded(time: Any) -> Any:
+            try:
+                return function(time)
+            except TimelyError:
+                raise
+            except BaseException as exc:
+                raise self.struck(seat, exc) from exc
+
+        return attrs.evolve(summary, function=guarded)
 
     def start(self) -> None:
         """Begin: every source may still produce at any time."""
@@ -419,11 +398,7 @@ class Progress:
         """The times that may still come to an input or, in flight, have come."""
         # What the module below holds itself does not matter for what comes to it.
         self.look(but=port.seat)
-        try:
-            self.tracker.observe(port.place)
-            return self.tracker.frontier(port.place)
-        except TimelyError:
-            self.confuse()
+        self.tracker.observe(port.place)
         return self.tracker.frontier(port.place)
 
     @property
@@ -433,7 +408,7 @@ class Progress:
 
     def track(self) -> Tracker:
         """Keep frontiers from now on, rather than work each out when it is asked for."""
-        tracker = self._tracker = Tracker(self._graph())
+        tracker = self._tracker = Tracking(self._graph(), self.confuse)
         for sink in self._sinks:
             tracker.observe(sink.output)
         self.update = tracker.update
@@ -473,8 +448,8 @@ class Progress:
             try:
                 times = set(self._reaching(seat))
                 return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
-            except TimelyError:
-                self.confuse()
+            except BaseException as exc:  # noqa: BLE001 - whoever looks is not the one to raise it
+                self.confuse(exc)
         return self.tracker.frontier(seat.output)
 
     def _reaching(self, seat: Seat) -> Iterator[Hashable]:
@@ -571,28 +546,22 @@ class Progress:
 
         Streams inside are looked at too, except for those of the module at the seat that is given.
         """
-        self._withdraw_acknowledged()
-        if self._mirroring:
-            # A look outside looks inside, and that one at what comes in from outside.
-            return
-        self._mirroring = True
         try:
+            self._withdraw_acknowledged()
+            if self._mirroring:
+                # A look outside looks inside, and that one at what comes in from outside.
+                return
             self._mirror_all(but)
-        except TimelyError:
-            self.confuse()
-        finally:
-            self._mirroring = False
+        except BaseException as exc:  # noqa: BLE001 - whoever looks is not the one to raise it
+            self.confuse(exc)
         if self._tracker is None and not self.waiters:
             return
-        try:
-            self.tracker.propagate()
-        except TimelyError:
-            self.confuse()
+        self.tracker.propagate()
         for waiter in list(self.waiters):
             try:
                 settled = waiter.settled(self.tracker)
-            except TimelyError as exc:
-                # A time that compares with nothing here is the trouble of the one who waits, not of whoever looks.
+            except BaseException as exc:  # noqa: BLE001 - as above
+                # A time that cannot be compared here is the trouble of the one who waits.
                 settled, waiter.failure = True, exc
             if settled:
                 self.leave(waiter)
@@ -604,20 +573,44 @@ class Progress:
                 stamp.withdraw()
 
     def _mirror_all(self, but: Seat | None) -> None:
-        for owner in list(self.mirrors):
-            if owner.seat is but:
-                continue
-            if owner.seat.ending is Ending.RUNNING:
-                owner.seat.mirror(owner.mirrored())
-            else:
-                del self.mirrors[owner]
+        self._mirroring = True
+        try:
+            for owner in list(self.mirrors):
+                if owner.seat is but:
+                    continue
+                if owner.seat.ending is Ending.RUNNING:
+                    owner.seat.mirror(owner.mirrored())
+                else:
+                    del self.mirrors[owner]
+        finally:
+            self._mirroring = False
 
-    def confuse(self) -> None:
-        """Times of two domains have met: nothing is complete any more. The module where they met fails."""
+    def confuse(self, exc: BaseException | None = None) -> None:
+        """Frontiers cannot be worked out: nothing is complete any more.
+
+        Where times of two domains have met, or a function of times has raised, a module fails. Anything else, such as
+        what a comparison of times has raised, is nobody's in particular: the run ends with it.
+        """
         if not isinstance(self._tracker, Confused):
             graph = self._graph() if self._tracker is None else self._tracker.graph
             self._tracker = Confused(graph, self._counts)
             self.update = self._tracker.update
+        if self.trouble is not None:
+            for waiter in list(self.waiters):
+                waiter.failure = self.trouble
+                self.leave(waiter)
+                waiter.event.set()
+        elif exc is not None and not isinstance(exc, TimelyError):
+            sources = "; ".join(str(seat) for seat in self._seats if not seat.upstreams)
+            self._standstill.strike(exc, f"raised by a time, where times are compared; times here come from {sources}")
+
+    def struck(self, seat: Seat, exc: BaseException) -> TimelyError:
+        """A function of times has raised: its module fails with that, once whoever looks has done so."""
+        if self.trouble is None and seat.ending is Ending.RUNNING:
+            blame(exc, str(seat))
+            self.trouble = seat.trouble = exc
+            seat.strike(exc)
+        return SummaryError(f"{seat} cannot tell what becomes of a time")
 
     async def _keep_looking(self) -> None:
         """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""

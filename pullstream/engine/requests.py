@@ -100,9 +100,12 @@ class EdgeRequests:
         self.line.append(ticket)
 
     def answered(self) -> None:
-        """The request that had the turn is answered: the next has it at once, so that none can overtake it (R1)."""
+        """The request that had the turn is answered: the next has it at once, so that none can overtake it (R1).
+
+        While the edge is closing nobody is answered: see `step_back`.
+        """
         self.busy = self.working = False
-        if self.line and self.state is not CLOSING:
+        if self.line:
             self._grant()
 
     def step_back(self, ticket: Ticket) -> None:

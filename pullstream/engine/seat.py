@@ -153,6 +153,10 @@ class Seat:
         self.failure: BaseException | None = None
         self.holders: Callable[[Hashable], Sequence[str]] | None = None
         """Who it is, inside a source of several parts, that holds a time; `explain` names them."""
+        self.strike: Callable[[BaseException], None] = _nobody
+        """Have the module fail at the next step."""
+        self.trouble: BaseException | None = None
+        """What its function of times has raised when somebody looked."""
         self._last: Antichain[Any] | None = None
         self._capability: Hashable = BEGINNING
         self.mirroring = False
@@ -311,8 +315,11 @@ class Seat:
         if self.ending is Ending.RUNNING and self._last is None:
             frontier = self.frontier
             self._withdraw()
-            for time in frontier:
-                self.hold(time)
+            try:
+                for time in frontier:
+                    self.hold(time)
+            except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not leave an ending half done
+                self._progress.confuse(exc)
             self._last = frontier
 
     def complete(self) -> None:
@@ -353,3 +360,7 @@ class Seat:
         for time in self._held:
             self._progress.update(self.output, time, -1)
         self._held.clear()
+
+
+def _nobody(exc: BaseException) -> None:
+    """No module sits here that could fail."""

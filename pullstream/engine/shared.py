@@ -192,6 +192,7 @@ class InnerRun(Run):
         self.watcher = outer.watcher
         self.depth = outer.depth
         self.nursery = outer.nursery
+        self.hosting = outer.hosting
         self.sources = outer.sources
         self.journal = outer.journal
         self.common = outer.common

@@ -31,6 +31,8 @@ class Standstill:
 
     def __init__(self) -> None:
         self.nursery: trio.Nursery | None = None
+        self.on_strike: Callable[[BaseException], None] | None = None
+        """Called with what was raised where it is nobody's: the run ends with it."""
         self.waiting: dict[Any, Any] = {}
         """Who waits for a completion, and where to have it explained."""
         self.reason: BaseException | None = None
@@ -67,6 +69,13 @@ class Standstill:
         self._woken = None
 
     # ---- tasks
+
+    def strike(self, exc: BaseException, note: str) -> None:
+        """Something was raised where it is nobody's in particular."""
+        if self.on_strike is not None:
+            on_strike, self.on_strike = self.on_strike, None
+            exc.add_note(note)
+            on_strike(exc)
 
     def watched_by(self, task: trio.lowlevel.Task) -> None:
         """A task that only looks on: whatever it and its own tasks do or wait for, they move nothing."""

@@ -31,7 +31,7 @@ class Waiter:
     """Whose ending settles it as well."""
     owner: Seat
     event: Signal
-    failure: Exception | None = None
+    failure: BaseException | None = None
     looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
     """Whether nobody in the run waits for it."""
 

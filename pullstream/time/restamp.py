@@ -23,30 +23,18 @@ class Restamping(Kernel[Any]):
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
-        self._failed: Exception | None = None
         self._time: Hashable = BEGINNING
         self._made: Hashable = BEGINNING
-        self.summaries = (MapTime(self._tracked, converts=True),)
-
-    def _tracked(self, time: Hashable) -> Hashable:
-        # The sidecar, too, asks for times that no value has, whoever looks.
-        try:
-            return self._function(time)
-        except Exception as exc:
-            self._failed = exc
-            raise SummaryError(f"{self.seat} cannot tell what becomes of the time {time!r}") from exc
-
-    def end(self) -> Done:
-        """The end of what is above, unless the function has failed, at a time that no value had."""
-        if self._failed is not None:
-            raise self._failed
-        return DONE
+        self.summaries = (MapTime(function, converts=True),)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         batch = await self.upstream.ask(limit)
+        # The sidecar, too, asks for times that no value has, whoever looks.
+        if self.seat.trouble is not None:
+            raise self.seat.trouble
         if batch is DONE:
-            return self.end()
+            return DONE
         if batch.time != self._time:
             made = self._function(batch.time)
             if made is None:

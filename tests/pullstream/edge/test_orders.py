@@ -7,16 +7,19 @@ run depends on: the clock is virtual, and jumps.
 
 from collections import deque
 from contextlib import suppress
-from itertools import pairwise
+from itertools import combinations, pairwise
 from random import Random
 from typing import Any
 
 import attrs
+import pytest
 import trio
 import trio.testing
 
 import pullstream as ps
+from pullstream.engine import kernel
 from pullstream.engine.kernel import Kernel
+from pullstream.protocol import Event
 
 
 class Order:
@@ -55,9 +58,27 @@ class Runnable(deque):
     order = None
 
     def __iter__(self):
-        tasks = list(super().__iter__())
+        # First in the order in which they were begun, so that the same decisions mean the same run.
+        tasks = sorted(super().__iter__(), key=lambda task: task._counter)
         while tasks:
             yield tasks.pop(0 if self.order is None else self.order.choose(len(tasks)))
+
+
+class NoDice:
+    """In place of the dice by which trio reverses the order."""
+
+    def random(self):
+        return 1.0
+
+    def shuffle(self, tasks):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def no_dice(monkeypatch):
+    monkeypatch.setattr(trio._core._run, "_r", NoDice())
+    # Hypothesis has trio sort its tasks, which would undo what is decided.
+    monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", False)
 
 
 def decide_the_order(order):
@@ -176,8 +197,10 @@ class Gate:
         return self.given.popleft()
 
 
-EVENTS = ("ask 0", "ask 1", "ask 2", "cancel 0", "cancel 1", "cancel 2", "abort 2", "error 1", "indicate 0", "value",
-          "value", "end", "fail")  # fmt: skip
+EVENTS = (
+    *("ask 0", "ask 1", "ask 2", "again 0", "again 1", "again 2", "cancel 0", "cancel 1", "cancel 2", "cancel all"),
+    *("abort 2", "error 1", "indicate 0", "value", "value", "value", "end", "fail"),
+)
 
 
 class Edge:
@@ -191,9 +214,13 @@ class Edge:
 
     def happen(self, event, nursery):
         match event.split():
-            case ["ask", lane] if int(lane) not in self.scopes:
+            case ["ask" | "again" as how, lane] if int(lane) not in self.scopes:
                 self.scopes[int(lane)] = trio.CancelScope()
-                nursery.start_soon(self.ask, int(lane))
+                nursery.start_soon(self.ask, int(lane), how == "again")
+            case ["cancel", "all"]:
+                self.record.ended_below = True
+                for scope in self.scopes.values():
+                    scope.cancel()
             case ["cancel", lane] if int(lane) in self.scopes:
                 self.record.ended_below = True
                 self.scopes[int(lane)].cancel()
@@ -211,21 +238,26 @@ class Edge:
             case ["fail"]:
                 self.gate.give(Boom("the module's"))
 
-    async def ask(self, number):
-        record, lane = self.record, self.lanes[number]
+    async def ask(self, number, again=False):
         with self.scopes[number]:
-            ask = Ask(number, record.tick())
-            record.asks.append(ask)
-            try:
-                ask.outcome = await lane.ask()
-            except trio.Cancelled:
-                ask.outcome = "cancelled"
-                raise
-            except Boom as exc:
-                ask.outcome = exc
-            finally:
-                ask.answered = record.tick()
+            while isinstance(await self.ask_once(number), ps.Batch) and again:
+                pass
         self.scopes.pop(number, None)
+
+    async def ask_once(self, number):
+        record, lane = self.record, self.lanes[number]
+        ask = Ask(number, record.tick())
+        record.asks.append(ask)
+        try:
+            ask.outcome = await lane.ask()
+        except trio.Cancelled:
+            ask.outcome = "cancelled"
+            raise
+        except Boom as exc:
+            ask.outcome = exc
+        finally:
+            ask.answered = record.tick()
+        return ask.outcome
 
     async def terminate(self, number, reason):
         record, lane = self.record, self.lanes[number]
@@ -253,18 +285,18 @@ async def play(order, events, *, steps, fails, stages, check, asked_before=0):
         left = list(events)
         async with trio.open_nursery() as nursery:
             for number in range(asked_before):
-                edge.happen(f"ask {number}", nursery)
+                edge.happen(f"{'again' if order.choose(2) else 'ask'} {number}", nursery)
                 await trio.testing.wait_all_tasks_blocked()
             decide_the_order(order)
             while left:
                 edge.happen(left.pop(order.choose(len(left))), nursery)
                 # Nothing between two events, one step, two, or whatever comes of the first.
-                for _ in range(gap := order.choose(4)):
-                    if gap == 3:
-                        await trio.testing.wait_all_tasks_blocked()
-                    else:
-                        await trio.lowlevel.checkpoint()
-            await trio.testing.wait_all_tasks_blocked()
+                gap = order.choose(4)
+                for _ in range(gap % 3):
+                    await trio.lowlevel.checkpoint()
+                if gap == 3 or not left:
+                    await trio.testing.wait_all_tasks_blocked()
+            decide_the_order(None)
             # Whatever has happened: an abort now is confirmed, and nobody is left waiting.
             await edge.terminate(0, None)
         for number in range(3):
@@ -341,7 +373,7 @@ def at_random(seeds):
     """Other events in each run, in a random order, over edges of every kind."""
     for seed in seeds:
         random = Random(seed)
-        events = random.sample(EVENTS, random.randint(3, 8))
+        events = random.sample(EVENTS, random.randint(3, 9))
         explore(
             Order(random),
             events,
@@ -356,4 +388,95 @@ def at_random(seeds):
 
 def test_random_orders_of_everything():
     """Whatever comes when: every ask and termination is answered, in order, alike, after the release (R1 to R10)."""
-    at_random(range(400))
+    at_random(range(250))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_many_random_orders_of_everything(part):
+    """The same, many times over."""
+    at_random(range(1000 * (part + 1), 1000 * (part + 3)))
+
+
+def test_every_order_of_a_cancelled_ask_and_a_value():
+    """Two lanes, the first of which is cancelled while a value comes: all orders, step by step."""
+    orders = explore(Order(), ["cancel 0", "value"], steps=0, fails=False, stages=0, check=False, asked_before=2)
+    print(f"{orders} orders")
+    assert orders > 100
+
+
+TOGETHER = ("cancel 0", "cancel 1", "cancel all", "abort 2", "error 1", "indicate 0", "value", "end", "fail")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(("asked", "stages"), [(2, 0), (3, 0), (2, 1)])
+@pytest.mark.parametrize("events", list(combinations(TOGETHER, 2)), ids=" and ".join)
+def test_every_order_of_two_events(events, asked, stages, fails):
+    """Any two things that happen to two or three lanes, whose asks are outstanding: all orders, step by step."""
+    options = {"steps": 1, "fails": fails, "stages": stages, "check": False, "asked_before": asked}
+    print(f"{explore(Order(), list(events), **options)} orders")
+
+
+# ---- breakages of the kernel, each of which is to be noticed
+
+
+async def is_told_before_the_release(self):
+    """For `__until_over`."""
+
+
+async def is_confirmed_at_once(self, ticket):
+    """For `__confirmed`."""
+    self._Kernel__requests.withdraw(ticket)
+
+
+async def comes_back_with_the_turn(self, ticket):
+    """For `__answerable`: as if a turn could not come in the very step of the cancellation."""
+    try:
+        await ticket.wait()
+    except BaseException:
+        first = self._Kernel__end_by(Event.ABORT)
+        with trio.CancelScope(shield=True):
+            if first:
+                await self._Kernel__let_all_go()
+            await ticket.wait()
+        raise
+
+
+async def forgets_who_waits(self, ticket):
+    """For `__answerable`: who is cancelled keeps the turn that may come."""
+    try:
+        await ticket.wait()
+    except BaseException:
+        if self._Kernel__end_by(Event.ABORT):
+            with trio.CancelScope(shield=True):
+                await self._Kernel__let_all_go()
+        raise
+
+
+def keeps_whatever_is_raised(exc):
+    """For `raised_when_cancelled`."""
+    return True
+
+
+BREAKAGES = [
+    (Kernel, "_Kernel__until_over", is_told_before_the_release, ["cancel 0", "abort 2"]),
+    (Kernel, "_Kernel__confirmed", is_confirmed_at_once, ["abort 2", "value"]),
+    (Kernel, "_Kernel__answerable", comes_back_with_the_turn, ["value", "cancel all"]),
+    (Kernel, "_Kernel__answerable", forgets_who_waits, ["cancel all", "abort 2"]),
+    (kernel, "raised_when_cancelled", keeps_whatever_is_raised, ["fail", "abort 2"]),
+]
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda breakage: breakage[2].__name__)
+def test_a_broken_kernel_is_noticed(monkeypatch, breakage):
+    """Where the kernel waits or does not, random orders of the events that show it find out."""
+    where, name, broken, events = breakage
+    monkeypatch.setattr(where, name, broken)
+    for seed in range(300):
+        options = {"steps": 2, "fails": False, "stages": 0, "check": False, "asked_before": 3}
+        try:
+            explore(Order(Random(seed)), events, runs=1, **options)
+        except (AssertionError, BaseExceptionGroup, trio.TooSlowError):
+            return
+    pytest.fail("nobody has noticed")

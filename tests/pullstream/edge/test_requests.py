@@ -1,0 +1,499 @@
+"""The requests of an edge, without a run: every order of what up to three lanes can do, searched whole.
+
+`Model` does what the kernel does, a step of a task at a time, and remembers no more than the rules need. All its states
+are visited, and every step out of each: what a rule forbids is raised at the step that does it, and in a state that has
+no step left every request has been answered.
+"""
+
+from collections import deque
+from copy import copy
+from operator import or_
+
+import pytest
+
+from pullstream.engine.requests import EdgeRequests
+from pullstream.protocol import TRANSITIONS, Event, State
+
+FAILED, REASON, RELEASE = Exception("the module's"), Exception("from below"), Exception("the release's")
+
+
+class Ticket:
+    def __init__(self):
+        self.granted = False
+
+    def set(self):
+        self.granted = True
+
+    def is_set(self):
+        return self.granted
+
+
+class Lane:
+    """A task: where it stands in what it does, and what it waits for."""
+
+    def __init__(self, requests):
+        self.at = "free"
+        self.left = requests
+        self.ticket = self.code = None
+        self.cancelled = False
+        self.stands = False
+        self.below = False
+        self.lost = False
+        self.number = 0
+
+    def key(self):
+        granted = [None if ticket is None else ticket.granted for ticket in (self.ticket, self.code)]
+        return self.at, self.left, *granted, self.cancelled, self.stands, self.below, self.lost
+
+
+class Model:
+    """One edge, the module above it, and some lanes that may do at any moment whatever they may do."""
+
+    def __init__(self, lanes, requests=2):
+        self.edge = EdgeRequests()
+        self.lanes = [Lane(requests) for _ in range(lanes)]
+        self.sent = 0
+        self.ended = False
+        self.terminated = False
+        self.told = None
+        self.released = False
+
+    def key(self):
+        edge, lanes = self.edge, self.lanes
+        owners = {id(lane.ticket): number for number, lane in enumerate(lanes)}
+        sent = sorted(lane.number for lane in lanes if lane.at != "free")
+        return (
+            *(edge.state, edge.how, edge.failure, edge.busy, edge.working, edge.left is None, edge.lost, edge.below),
+            tuple(owners.get(id(ticket)) for ticket in edge.line),
+            tuple(lane.key() for lane in lanes),
+            tuple(sent.index(lane.number) if lane.at != "free" else None for lane in lanes),
+            *(self.ended, self.terminated, self.told, self.released),
+        )
+
+    def copied(self):
+        """Another one in the same state."""
+        other = copy(self)
+        tickets = {}
+
+        def ticket(old):
+            if old is None:
+                return None
+            if id(old) not in tickets:
+                tickets[id(old)] = new = Ticket()
+                new.granted = old.granted
+            return tickets[id(old)]
+
+        other.lanes = [copy(lane) for lane in self.lanes]
+        for lane in other.lanes:
+            lane.ticket, lane.code = ticket(lane.ticket), ticket(lane.code)
+        other.edge = copy(self.edge)
+        other.edge.line = deque(ticket(each) for each in self.edge.line)
+        other.edge.left = ticket(self.edge.left)
+        return other
+
+    # ---- what can happen
+
+    def steps(self):
+        """All that can happen now, as functions of no arguments by name."""
+        for number, lane in enumerate(self.lanes):
+            yield from ((number, step) for step in self.steps_of(lane))
+
+    def steps_of(self, lane):
+        granted = lane.ticket is not None and lane.ticket.granted
+        match lane.at:
+            case "free" if lane.left:
+                yield from ("ask", "abort", "error")
+            case "waits":
+                if lane.cancelled or granted:
+                    yield "go on"
+                if not (granted or lane.cancelled):
+                    yield "cancel"
+            case "shielded" | "stepped back" if granted:
+                yield "go on"
+            case "works":
+                yield from ("value", "end", "fail", "cancelled")
+                if self.edge.state is not State.OPEN:
+                    yield "interrupted"
+            case "closes":
+                yield "let go"
+            case "waits for the code":
+                yield from ["let go"] * lane.code.granted
+                if any(other.at == "works" for other in self.lanes):
+                    yield "out of time"
+            case "releases":
+                yield from ("release", "fail to release")
+            case "confirms":
+                if granted:
+                    yield "go on"
+                elif not lane.below:
+                    yield "cancel"
+
+    def do(self, number, step):
+        lane = self.lanes[number]
+        getattr(self, "_" + step.replace(" ", "_"))(lane)
+
+    def at_work(self):
+        return any(lane.at == "works" and not lane.lost for lane in self.lanes)
+
+    # ---- asks
+
+    def _ask(self, lane):
+        lane.left -= 1
+        self.sent += 1
+        lane.number, lane.cancelled = self.sent, False
+        edge = self.edge
+        if edge.state is State.OPEN and not edge.busy:
+            self.begin(lane)
+        else:
+            self.stand_in_line(lane)
+
+    def stand_in_line(self, lane):
+        if self.edge.settled:
+            self.terminal(lane)
+            return
+        lane.ticket, lane.at = Ticket(), "waits"
+        self.edge.stand(lane.ticket)
+
+    def begin(self, lane):
+        assert not any(other.at == "works" and not other.lost for other in self.lanes), (
+            "R4: two asks are served at once"
+        )
+        self.edge.begin()
+        lane.at = "works"
+
+    def _go_on(self, lane):
+        edge = self.edge
+        if lane.at == "confirms":
+            edge.withdraw(lane.ticket)
+            self.confirmed(lane)
+        elif lane.at == "waits" and lane.cancelled and self.close(lane, Event.ABORT):
+            lane.stands = True
+        elif lane.at == "waits" and not lane.ticket.granted:
+            lane.at = "shielded"
+        elif lane.at == "waits" and edge.state is State.OPEN:
+            assert not lane.cancelled
+            self.begin(lane)
+        elif edge.state is State.CLOSING:
+            self.step_back(lane)
+        else:
+            self.answer(lane)
+
+    def _cancel(self, lane):
+        if lane.at == "confirms":
+            self.edge.withdraw(lane.ticket)
+            self.free(lane)
+        else:
+            lane.cancelled = True
+
+    def _value(self, lane):
+        if self.edge.state is not State.OPEN:
+            self.code_is_back(lane)
+            return
+        self.in_turn(lane)
+        assert not self.terminated, "R5: a value after a termination"
+        self.edge.answered()
+        self.free(lane)
+
+    def _end(self, lane, event=Event.END, failure=None):
+        if self.edge.state is State.OPEN:
+            self.edge.come_back()
+            assert self.close(lane, event, failure)
+        else:
+            self.code_is_back(lane)
+
+    def _fail(self, lane):
+        self._end(lane, Event.FAIL, FAILED)
+
+    def _cancelled(self, lane):
+        lane.cancelled = True
+        self._end(lane, Event.ABORT)
+
+    def _interrupted(self, lane):
+        self.code_is_back(lane)
+
+    def code_is_back(self, lane):
+        if self.edge.find_again():
+            self.stand_in_line(lane)
+        elif self.edge.state is State.CLOSING:
+            self.step_back(lane)
+        else:
+            self.answer(lane)
+
+    def step_back(self, lane):
+        lane.ticket, lane.at = Ticket(), "stepped back"
+        self.edge.step_back(lane.ticket)
+
+    def answer(self, lane):
+        self.edge.answered()
+        self.terminal(lane)
+
+    def terminal(self, lane):
+        assert self.ended, "R6, R10: told of the end before the release"
+        self.in_turn(lane)
+        if not lane.cancelled:
+            ending = self.edge.failure or "done"
+            assert self.told in (None, ending), f"R3: told of two endings, {self.told} and {ending}"
+            self.told = ending
+        self.free(lane)
+
+    def in_turn(self, lane):
+        older = [other for other in self.lanes if other.at != "free" and not other.lost and other.number < lane.number]
+        assert lane.lost or not any(other.at != "confirms" for other in older), "R1: a request before it waits"
+
+    def free(self, lane):
+        lane.at, lane.ticket, lane.stands, lane.below, lane.lost = "free", None, False, False, False
+        lane.code = None
+
+    # ---- terminations
+
+    def _abort(self, lane):
+        self.terminate(lane, Event.ABORT, None)
+
+    def _error(self, lane):
+        self.terminate(lane, Event.ERROR, REASON)
+
+    def terminate(self, lane, event, reason):
+        lane.left -= 1
+        self.sent += 1
+        lane.number, lane.cancelled = self.sent, False
+        edge, self.terminated = self.edge, True
+        if self.close(lane, event, reason, below=True):
+            lane.below, lane.stands = True, edge.busy
+            if edge.busy:
+                lane.ticket = Ticket()
+                edge.stand(lane.ticket)
+        elif edge.settled:
+            self.confirmed(lane)
+        else:
+            lane.ticket, lane.at = Ticket(), "confirms"
+            edge.stand(lane.ticket)
+
+    def close(self, lane, event, failure=None, *, below=False):
+        if not self.edge.terminate(event, failure, below=below):
+            return False
+        lane.at = "closes"
+        return True
+
+    def _let_go(self, lane):
+        if self.edge.working:
+            lane.code = self.edge.left = Ticket()
+            lane.at = "waits for the code"
+        else:
+            lane.at = "releases"
+
+    def _out_of_time(self, lane):
+        for other in self.lanes:
+            other.lost = other.lost or other.at == "works"
+        lane.at = "releases"
+
+    def _release(self, lane, trouble=None):
+        edge = self.edge
+        assert not self.released, "R10: released twice"
+        assert not self.at_work(), "R10: its code is under way"
+        self.released = True
+        if trouble is not None and not edge.below:
+            edge.fail(trouble)
+        edge.give_up()
+        self.ended = True
+        edge.released()
+        if lane.stands:
+            lane.at = "confirms" if lane.below else "shielded"
+        elif lane.below:
+            self.confirmed(lane)
+        else:
+            self.answer(lane)
+
+    def _fail_to_release(self, lane):
+        self._release(lane, RELEASE)
+
+    def confirmed(self, lane):
+        assert self.ended, "R6: confirmed before the release"
+        older = [other for other in self.lanes if other.number < lane.number and not other.lost]
+        assert all(other.at in ("free", "confirms") for other in older), "R5: confirmed while an ask before it waits"
+        self.free(lane)
+
+
+def search(lanes, requests=2):
+    """Visit every state; how many there are, and how many steps between them."""
+    begin = Model(lanes, requests)
+    seen, todo, taken = {begin.key()}, deque([begin]), 0
+    while todo:
+        model = todo.popleft()
+        steps = list(model.steps())
+        # Code that was given up may never come back; nobody else waits for it.
+        stuck = [lane.lost and lane.at == "works" for lane in model.lanes]
+        if all(stuck[number] for number, _ in steps):
+            free = [lane.at == "free" for lane in model.lanes]
+            assert all(map(or_, free, stuck)), "R1: a request is never answered"
+        for step in steps:
+            after = model.copied()
+            after.do(*step)
+            taken += 1
+            key = after.key()
+            if key not in seen:
+                seen.add(key)
+                todo.append(after)
+    return len(seen), taken
+
+
+def test_every_state_of_two_lanes():
+    """No order of asks, answers, ends, failures, cancellations, terminations and releases breaks a rule."""
+    states, steps = search(lanes=2, requests=1)
+    print(f"two lanes: {states} states, {steps} steps")
+    assert states > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lanes", "requests"), [(1, 4), (2, 2), (3, 1), (2, 3), (3, 2)])
+def test_every_state_of_more(lanes, requests):
+    """The same, for three lanes, and for lanes that ask again."""
+    states, steps = search(lanes, requests)
+    print(f"{lanes} lanes, {requests} requests each: {states} states, {steps} steps")
+
+
+# ---- breakages, each of which is to be noticed
+
+
+def passes_to_nobody(self):
+    self.busy = self.working = False
+
+
+def keeps_the_turn(self):
+    self.working = False
+    if self.line:
+        self._grant()
+
+
+def steps_back_to_the_end(self, ticket):
+    self.come_back()
+    self.busy = False
+    self.line.append(ticket)
+
+
+def steps_back_and_keeps_the_turn(self, ticket):
+    self.come_back()
+    self.line.appendleft(ticket)
+
+
+def does_not_say_that_it_is_back(self):
+    self.working = False
+
+
+def comes_back_working(self):
+    if self.left is not None:
+        self.left.set()
+        self.left = None
+
+
+def stands_first(self, ticket):
+    self.line.appendleft(ticket)
+
+
+def withdraws_with_the_turn(self, ticket):
+    if not ticket.is_set():
+        self.line.remove(ticket)
+
+
+def withdraws_and_stays(self, ticket):
+    if ticket.is_set():
+        self.answered()
+
+
+def grants_the_last(self):
+    self.busy = True
+    self.line.pop().set()
+
+
+def grants_and_is_free(self):
+    self.line.popleft().set()
+
+
+def works_without_a_turn(self):
+    self.working = True
+
+
+def works_unnoticed(self):
+    self.busy = True
+
+
+def gives_nobody_up(self):
+    pass
+
+
+def gives_up_for_all(self):
+    if self.working:
+        self.busy = self.working = False
+        self.left = None
+
+
+def is_never_found_again(self):
+    return False
+
+
+def lets_the_last_termination_decide(self, event, failure=None, *, below=False):
+    first = self.state is State.OPEN
+    self.state = TRANSITIONS[self.state, event]
+    self.how, self.below = event, below
+    self.fail(failure)
+    return first
+
+
+def is_always_the_first(self, event, failure=None, *, below=False):
+    first = self.state is State.OPEN
+    self.state = TRANSITIONS[self.state, event]
+    if first:
+        self.how, self.below = event, below
+        self.fail(failure)
+    return True
+
+
+def does_not_close(self, event, failure=None, *, below=False):
+    first = self.state is State.OPEN
+    if first:
+        self.how, self.below = event, below
+        self.fail(failure)
+    return first
+
+
+def releases_for_nobody(self):
+    self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
+
+
+def releases_for_two(self):
+    self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
+    if self.line:
+        self._grant()
+
+
+def is_released_open(self):
+    self.state = State.OPEN
+    if self.line and not self.busy:
+        self._grant()
+
+
+BREAKAGES = [
+    *(("answered", broken) for broken in (passes_to_nobody, keeps_the_turn)),
+    *(("step_back", broken) for broken in (steps_back_to_the_end, steps_back_and_keeps_the_turn)),
+    *(("come_back", broken) for broken in (does_not_say_that_it_is_back, comes_back_working)),
+    ("stand", stands_first),
+    *(("withdraw", broken) for broken in (withdraws_with_the_turn, withdraws_and_stays)),
+    *(("_grant", broken) for broken in (grants_the_last, grants_and_is_free)),
+    *(("begin", broken) for broken in (works_without_a_turn, works_unnoticed)),
+    *(("give_up", broken) for broken in (gives_nobody_up, gives_up_for_all)),
+    ("find_again", is_never_found_again),
+    *(("terminate", broken) for broken in (lets_the_last_termination_decide, is_always_the_first, does_not_close)),
+    *(("released", broken) for broken in (releases_for_nobody, releases_for_two, is_released_open)),
+    ("settled", property(lambda self: self.over)),
+]
+
+
+@pytest.mark.parametrize(("method", "broken"), BREAKAGES, ids=lambda part: getattr(part, "__name__", str(part)))
+def test_a_broken_rule_is_noticed(monkeypatch, method, broken):
+    """Every transition is searched: broken, each leads to a state that a rule forbids, or that there is no way to."""
+    monkeypatch.setattr(EdgeRequests, method, broken)
+    for lanes, requests in ((2, 1), (2, 2), (3, 1)):
+        try:
+            search(lanes, requests)
+        except (AssertionError, KeyError, IndexError, ValueError):
+            return
+    pytest.fail("nobody has noticed")

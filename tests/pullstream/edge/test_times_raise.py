@@ -1,0 +1,181 @@
+"""Times and functions of times that raise, at every call of theirs, wherever in a run that comes.
+
+Whoever calls them, a module or the sidecar in the middle of something else: the run ends at once, with that exception
+and no other, and whatever was acquired is released.
+"""
+
+from functools import partial
+from random import Random
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    pass
+
+
+FAILURES = (Boom, SystemExit, KeyboardInterrupt)
+
+
+class Fuse:
+    """Raises at the n-th call."""
+
+    def __init__(self, calls, failure):
+        self.left, self.failure, self.blown = calls, failure, 0
+
+    def burn(self):
+        self.left -= 1
+        if self.left == 0:
+            self.blown += 1
+            raise self.failure
+
+
+class Moment:
+    """A time with an order, an equality and a hash of its own, all of which use the fuse."""
+
+    def __init__(self, number, fuse):
+        self.number, self.fuse = number, fuse
+
+    def __repr__(self):
+        return f"Moment({self.number})"
+
+    def __le__(self, other):
+        self.fuse.burn()
+        return self.number <= other.number
+
+    def __eq__(self, other):
+        self.fuse.burn()
+        return isinstance(other, Moment) and self.number == other.number
+
+    def __hash__(self):
+        self.fuse.burn()
+        return hash(self.number)
+
+
+@ps.transformer
+class Holding(ps.Kernel):
+    """Has something to release, and takes a while for it."""
+
+    def __init__(self, held):
+        self.held = held
+
+    async def acquire(self):
+        self.held.append(1)
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+    async def release(self):
+        await trio.sleep(0.1)
+        self.held.pop()
+
+
+@ps.sink
+async def two_lanes(upstream, ctx):
+    """Asks on two lanes, and tries again where one is told of a failure."""
+
+    async def ask(lane):
+        while await lane.ask() is not ps.DONE:
+            pass
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, upstream)
+        nursery.start_soon(ask, upstream.lane())
+
+
+@ps.sink
+async def until_complete(upstream, ctx):
+    """Waits for completions while it asks."""
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            ctx.notify_at(event.time)
+
+
+def at_function(held, fuse):
+    def halved(time):
+        fuse.burn()
+        return time // 2
+
+    return ps.pipe(numbers(held), ps.restamp(halved))
+
+
+def at_moments(held, fuse):
+    return ps.pipe(
+        ps.values(range(4), time=lambda n: Moment(n, fuse)),
+        Holding(held),
+    )
+
+
+def numbers(held):
+    return ps.pipe(ps.values(range(4), time=lambda n: n), Holding(held))
+
+
+SHAPES = {
+    "a plain sink": lambda made, held: ps.pipe(made, ps.collect()),
+    "batches": lambda made, held: ps.pipe(made, ps.batch(2), Holding(held), ps.collect()),
+    "counts": lambda made, held: ps.pipe(made, ps.count_by_key(str), Holding(held), ps.drain()),
+    "a tee": lambda made, held: ps.pipe(made, ps.tee(ps.collect(), ps.pipe(ps.prefetch(2), Holding(held), ps.drain()))),
+    "two lanes": lambda made, held: ps.pipe(made, ps.prefetch(2), two_lanes()),
+    "completions": lambda made, held: ps.pipe(made, Holding(held), until_complete()),
+    "merged": lambda made, held: ps.pipe(ps.merge(made, made), ps.batch(2), ps.drain()),
+}
+
+
+async def run(shape, source, held, *, check):
+    with trio.fail_after(60):
+        async with SHAPES[shape](source, held).open(check=check) as running:
+            await running.result()
+
+
+def outcome(shape, make, calls, failure, *, check):
+    """How the run ends, whether the fuse was blown, and whether anything is held."""
+    fuse, held = Fuse(calls, failure), []
+    try:
+        clock = trio.testing.MockClock(autojump_threshold=0)
+        trio.run(partial(run, shape, make(held, fuse), held, check=check), clock=clock)
+        ended = None
+    except BaseException as exc:
+        ended = exc
+    return ended, fuse, held
+
+
+def leaves(exc):
+    """What was raised, out of the group of a sink's own tasks."""
+    if isinstance(exc, BaseExceptionGroup):
+        return {leaf for part in exc.exceptions for leaf in leaves(part)}
+    return {exc}
+
+
+def expect(shape, make, calls, failure, *, check):
+    """Have the n-th call raise; whether there was one."""
+    raised = failure("at a time")
+    ended, fuse, held = outcome(shape, make, calls, raised, check=check)
+    assert not held, f"call {calls}: not released"
+    assert leaves(ended) == {raised if fuse.blown else None}, f"call {calls}: {ended!r}"
+    return fuse.blown
+
+
+@pytest.mark.parametrize("make", [at_function, at_moments])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_time_raises_ends_the_run(shape, make):
+    """At whichever call it is raised: it comes out as itself, and everything is released. A sample of the calls."""
+    random = Random(f"{shape} {make.__name__}")
+    for calls in (1, 2, 3, *random.sample(range(4, 60), 5)):
+        expect(shape, make, calls, random.choice(FAILURES), check=random.random() < 0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("make", [at_function, at_moments])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_time_raises_at_any_call_ends_the_run(shape, make, failure, check):
+    """The same, at every call there is."""
+    calls = 1
+    while expect(shape, make, calls, failure, check=check):
+        calls += 1
+    assert calls > 1
