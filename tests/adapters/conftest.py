@@ -1,4 +1,8 @@
-"""What the tests of the adapters share: one Spark session for all of them, and a way to wait until it is idle."""
+"""What the tests of the adapters share: one Spark session for all of them, and a way to wait until it is idle.
+
+Nothing is asserted to be over within seconds, which a busy machine may take for anything. What a test cancels would
+otherwise go on for an hour, and that it is over at all is what tells.
+"""
 
 import time
 
@@ -20,14 +24,13 @@ def session():
 
 
 @pytest.fixture
-def seconds_until_idle(session):
-    """How long it takes until Spark runs no job; fails after ten seconds."""
+def until_idle(session):
+    """Wait until Spark runs no job; fails if one goes on."""
 
     def wait():
         start = time.monotonic()
         while session.sparkContext.statusTracker().getActiveJobsIds():
-            assert time.monotonic() - start < 10, "a Spark job is still running"
+            assert time.monotonic() - start < 300, "a Spark job is still running"
             time.sleep(0.01)
-        return time.monotonic() - start
 
     return wait

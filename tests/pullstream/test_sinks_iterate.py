@@ -192,7 +192,7 @@ def test_closed_in_the_streams_own_thread(counting, probe):
     assert next(values) == 0
     (thread,) = (thread for thread in threading.enumerate() if thread.name == "pullstream iterate")
     left.set()
-    thread.join(timeout=10)
+    thread.join(timeout=300)
     assert not thread.is_alive()
     assert list(values) == []
     assert probe.balanced
@@ -263,7 +263,7 @@ def test_ctrl_c_and_the_end_of_the_program(where):
         if where != "kept":
             assert process.stdout.readline() == "waiting\n"
             process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=300)
     assert out.splitlines() == ["releasing", "released", *(["interrupted"] if where != "kept" else [])], err
     assert not err
 
@@ -300,7 +300,7 @@ except KeyboardInterrupt:
 def test_one_ctrl_c_in_an_asyncio_program(where):
     """It stops the loop where it strikes; where the body awaits, as asyncio does it; the handler is asyncio's again."""
     done = subprocess.run(
-        [sys.executable, "-c", IN_ASYNCIO, where], capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-c", IN_ASYNCIO, where], capture_output=True, text=True, timeout=300, check=False
     )
     raised = "CancelledError" if where == "await" else "KeyboardInterrupt"
     assert done.stdout.splitlines() == [f"{raised} True", "stopped"], done.stderr
@@ -308,13 +308,13 @@ def test_one_ctrl_c_in_an_asyncio_program(where):
 
 def test_a_second_ctrl_c_does_not_wait():
     """The release, here of a loop that is closed, is cut short, and KeyboardInterrupt raised."""
-    arguments = [sys.executable, "-c", PROGRAM, "body", "30"]
+    arguments = [sys.executable, "-c", PROGRAM, "body", "3000"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "releasing\n"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=4)
+        out, err = process.communicate(timeout=300)
     assert out == ""
     assert err.endswith("KeyboardInterrupt\n")
     assert process.returncode

@@ -52,7 +52,7 @@ async def test_calls_run_side_by_side_in_one_loop():
         await barrier.wait()
 
     pipeline = ps.pipe(ps.values(range(8)), ps.map_async(ps.asyncio_call(meet), 4), ps.tally())
-    with trio.fail_after(10):
+    with trio.fail_after(300):
         async with pipeline.open() as one, pipeline.open() as two:
             assert (await one.result(), await two.result()) == (8, 8)
     assert threads == set(bridge_threads())

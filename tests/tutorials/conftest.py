@@ -76,7 +76,7 @@ def flights_job_stopped():
                 time.sleep(0.01)
             process.send_signal(signal)
             signalled = time.monotonic()
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=300)
         finally:
             process.kill()
             process.wait()

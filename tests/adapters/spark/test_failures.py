@@ -24,7 +24,7 @@ def failure(frame, time="id"):
 
 
 class TestFailures:
-    def test_an_error_in_the_users_function_arrives_with_its_traceback(self, session, seconds_until_idle):
+    def test_an_error_in_the_users_function_arrives_with_its_traceback(self, session, until_idle):
         """The line that raised and what it said are in the message; Spark's and Java's frames are not."""
 
         def check(number):
@@ -38,7 +38,7 @@ class TestFailures:
         assert "\tat " not in message
         assert "pyspark/worker.py" not in message
         assert len(message.splitlines()) < 12
-        assert seconds_until_idle() < 1
+        until_idle()
 
     def test_a_killed_worker_arrives_as_spark_tells_it(self, session):
         """A worker that dies without a word fails the stream, and the session works on."""

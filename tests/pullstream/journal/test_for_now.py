@@ -18,7 +18,7 @@ def numbers(first, end, *, for_now):
         async def produce(self, limit):
             self.seat.advance(self.next)
             if self.next == end:
-                with trio.fail_after(5):
+                with trio.fail_after(300):
                     await self.seat.until_fulfilled(end - 1)
                 return ps.DONE
             self.next += 1

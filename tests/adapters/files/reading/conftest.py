@@ -135,7 +135,7 @@ def held():
 
 async def until(test):
     """Wait until something holds that other threads bring about."""
-    with trio.fail_after(10):
+    with trio.fail_after(300):
         while not test():  # noqa: ASYNC110 - what other threads do can only be polled
             await trio.sleep(0.002)
 

@@ -171,7 +171,7 @@ def test_a_thread_may_read_when_the_program_has_come_to_its_end(put):
     """The interpreter waits for it, and it goes on reading."""
     path = put("a.csv", "x\n" + "1\n" * 100)
     done = subprocess.run(
-        [sys.executable, "-c", AT_EXIT.format(path=str(path))], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", AT_EXIT.format(path=str(path))], capture_output=True, text=True, timeout=300, check=False
     )
     assert (done.stdout, done.stderr) == ("40\n", "")
 

@@ -434,7 +434,7 @@ def test_a_name_that_comes_again_is_another_file(folder, journal):
         async with kept(out, files.read_text(following, follow=True, every=0.01)).open(journal=journal) as running:
             await trio.sleep(0.05)
             put(name, text)
-            with trio.fail_after(20):
+            with trio.fail_after(300):
                 await running.progress.completed(number)
             await trio.sleep(0.05)
             await running.abort()

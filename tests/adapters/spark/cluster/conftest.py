@@ -64,7 +64,7 @@ class Cluster:
             )
 
     def _wait(self, name, text):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while text not in (self._folder / name).read_text(errors="replace"):
             assert time.monotonic() < deadline, (self._folder / name).read_text(errors="replace")
             time.sleep(0.1)

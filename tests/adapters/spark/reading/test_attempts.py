@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 
 async def until(condition):
     """Wait for what other threads bring about."""
-    with trio.fail_after(10):
+    with trio.fail_after(300):
         while not condition():  # noqa: ASYNC110 - threads do not say
             await trio.sleep(0.002)
 
@@ -444,7 +444,7 @@ class TestEndings:
 
         async def main():
             trio.to_thread.current_default_thread_limiter().total_tokens = 1
-            with trio.fail_after(3):
+            with trio.fail_after(300):
                 async with ps.pipe(pushed(script), ps.take(1), ps.collect()).open() as running:
                     return await running.result()
 

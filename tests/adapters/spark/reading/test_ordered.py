@@ -81,9 +81,9 @@ class TestReading:
 
 class TestCancelling:
     @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
-    def test_a_blocked_reader_comes_back_at_once(self, slow, wait, seconds_until_idle):
-        """However early it comes, a close ends the call under way and the job within a second."""
-        batches = spark.OrderedBatches(timed(slow(4000), "slow").sorted().frame)
+    def test_a_blocked_reader_comes_back_at_once(self, slow, wait, until_idle):
+        """However early it comes, a close ends the call under way and the job, which would take an hour."""
+        batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
         outcome = []
 
         def ask():
@@ -95,19 +95,18 @@ class TestCancelling:
         thread = threading.Thread(target=ask)
         thread.start()
         time.sleep(wait)
-        start = time.monotonic()
         batches.close()
         thread.join()
-        assert time.monotonic() - start + seconds_until_idle() < 1.5
+        until_idle()
         assert isinstance(outcome[0], spark.JobCancelled)
 
-    def test_a_close_between_two_batches_leaves_nothing_running(self, session, seconds_until_idle):
+    def test_a_close_between_two_batches_leaves_nothing_running(self, session, until_idle):
         """What was read in part is dropped, twice if need be, and the session works on."""
         batches = spark.OrderedBatches(timed(session.range(50_000), "id").sorted().frame)
         assert batches.next().num_rows > 0
         batches.close()
         batches.close()
-        assert seconds_until_idle() < 1
+        until_idle()
         with pytest.raises(spark.JobCancelled):
             batches.next()
         assert session.range(3).count() == 3
@@ -117,7 +116,7 @@ class TestCancelling:
         counts = []
         other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
         other.start()
-        batches = spark.OrderedBatches(timed(slow(4000), "slow").sorted().frame)
+        batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
         outcome = []
 
         def ask():

@@ -212,7 +212,7 @@ class TestTimes:
         df = session.range(0, 2, 1, 2).select(dawdle("id").alias("id"))
         source = spark.from_dataframe(df, time="id", clock="partition", since=0)
         async with ps.pipe(source, ps.drain()).open() as running:
-            with trio.fail_after(20):
+            with trio.fail_after(300):
                 while [str(b) for b in running.progress.explain(5)] != [  # noqa: ASYNC110 - Spark does not say
                     "from_dataframe, partition 1 may still produce from 0 -> drain"
                 ]:

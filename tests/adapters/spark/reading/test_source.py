@@ -127,14 +127,14 @@ class TestRefusals:
         with pytest.raises(ps.CompositionError, match="several named day"):
             spark.from_dataframe(days.select("id", "day", "day"), time="id")
 
-    def test_a_null_time_fails_the_first_ask(self, days, seconds_until_idle):
+    def test_a_null_time_fails_the_first_ask(self, days, until_idle):
         """A row without a time is found before any other row is handed on."""
         seen = []
         pipeline = ps.pipe(spark.from_dataframe(days, time="sparse"), ps.map(seen.append), ps.drain())
         with pytest.raises(spark.NullTimeError, match="'sparse' is null"):
             ps.run(pipeline)
         assert seen == []
-        assert seconds_until_idle() < 1
+        until_idle()
 
     def test_a_handle_is_not_pickled(self, days):
         """A DataFrame lives in its driver; the message names it."""
@@ -163,15 +163,15 @@ class TestEndings:
             with pytest.raises(ps.CompositionError, match=rf"^{name}\(\) at .* its session was stopped: take another"):
                 compose()
 
-    def test_taking_a_few_leaves_nothing_running(self, session, days, seconds_until_idle):
+    def test_taking_a_few_leaves_nothing_running(self, session, days, until_idle):
         """A stream that has enough ends its job, and the session works on."""
         rows = ps.run(ps.pipe(spark.from_dataframe(days, time="day"), ps.take(3), ps.collect()))
         assert [row.day for row in rows] == [dt.date(2013, 1, 1)] * 3
-        assert seconds_until_idle() < 1
+        until_idle()
         assert session.range(5).count() == 5
 
-    def test_an_abort_cancels_the_job_while_the_first_ask_waits(self, session, seconds_until_idle):
-        """Even when Spark has not answered anything yet, an abort is confirmed, and the job gone, at once."""
+    def test_an_abort_cancels_the_job_while_the_first_ask_waits(self, session, until_idle):
+        """Even when Spark has not answered anything yet, an abort is confirmed, and the job gone."""
         from pyspark.sql import functions as sql
 
         @sql.udf("long")
@@ -179,17 +179,16 @@ class TestEndings:
             time.sleep(0.01)
             return number
 
-        frame = session.range(0, 4000, 1, 2).select(dawdle("id").alias("id"))
+        frame = session.range(0, 1_000_000, 1, 2).select(dawdle("id").alias("id"))
 
         async def main():
             async with ps.pipe(spark.from_dataframe(frame, time="id"), ps.drain()).open() as running:
                 await trio.sleep(1)
                 assert session.sparkContext.statusTracker().getActiveJobsIds()
-                start = time.monotonic()
                 await running.abort()
-                return time.monotonic() - start
 
-        assert trio.run(main) + seconds_until_idle() < 3
+        trio.run(main)
+        until_idle()
 
 
 def test_a_journal_goes_with_columns_and_a_time(days, tmp_path):

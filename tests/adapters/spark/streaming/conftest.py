@@ -80,12 +80,12 @@ and for a query that a test starts by Spark's own means."""
 
 
 @pytest.fixture(autouse=True)
-def nothing_left(session, seconds_until_idle):
+def nothing_left(session, until_idle):
     """After every test there is no query, and no job, and no thread of a query."""
     before = set(threading.enumerate())
     yield
     assert session.streams.active == []
-    seconds_until_idle()
+    until_idle()
     deadline = time.monotonic() + 1
     while left := {t for t in set(threading.enumerate()) - before if not t.name.startswith("Trio thread")}:
         if time.monotonic() > deadline:

@@ -1,7 +1,6 @@
 """`from_streaming`: what comes, at which times, and when Spark commits it."""
 
 import pickle
-import time
 
 import pytest
 import trio
@@ -159,15 +158,13 @@ class TestCommits:
         async def acknowledges(upstream, ctx):
             while (batch := await upstream.ask(100)) is not ps.DONE:
                 upstream.ack()
-                with trio.move_on_after(10):
+                with trio.fail_after(300):
                     while batch.time not in landing.commits:  # noqa: ASYNC110 - a folder tells nobody
                         await trio.sleep(0.01)
                 committed.append(batch.time)
 
-        started = time.monotonic()
         ps.run(ps.pipe(landing.source(), acknowledges()))
         assert committed == [0, 1]
-        assert time.monotonic() - started < 10
 
     def test_files_of_micro_batches(self, landing, tmp_path):
         """With a sink that is idempotent by time, the files are the micro-batches."""

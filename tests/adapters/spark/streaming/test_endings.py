@@ -177,7 +177,7 @@ class TestStopping:
 
         assert trio.run(main) < 3
 
-    def test_an_abort_while_spark_works_on_the_first(self, landing, seconds_until_idle):
+    def test_an_abort_while_spark_works_on_the_first(self, landing, until_idle):
         """The job of the micro-batch is cancelled."""
         from pyspark.sql import functions as sql
 
@@ -191,7 +191,7 @@ class TestStopping:
 
         async def main():
             async with ps.pipe(landing.source(df), ps.drain()).open() as running:
-                with trio.fail_after(20):
+                with trio.fail_after(300):
                     while not landing.session.sparkContext.statusTracker().getActiveJobsIds():  # noqa: ASYNC110
                         await trio.sleep(0.01)
                 await trio.sleep(0.3)
@@ -200,7 +200,7 @@ class TestStopping:
                 return time.monotonic() - start
 
         assert trio.run(main) < 3
-        assert seconds_until_idle() < 1
+        until_idle()
         assert landing.commits == []
 
     @pytest.mark.parametrize("rows", [2, 20_000])
@@ -289,7 +289,7 @@ class TestGoingOn:
             pipeline = ps.pipe(landing.source(trigger=trigger), ps.tap(seen.append), ps.collect(timed=True))
             async with pipeline.open() as running:
                 for count in range(1, 4):
-                    with trio.fail_after(20):
+                    with trio.fail_after(300):
                         while len(seen) < count:  # noqa: ASYNC110 - the list tells nobody
                             await trio.sleep(0.01)
                     if count < 3:
