@@ -16,6 +16,7 @@ from pullstream.asyncio_bridge import Bridge, at_home
 from pullstream.blueprint import Pipeline
 from pullstream.checker.pipeline import Check
 from pullstream.errors import PullstreamError
+from pullstream.frames import cut
 from pullstream.run import Beside, Running, inside_trio, pipeline_argument
 
 R = TypeVar("R")
@@ -134,6 +135,7 @@ class _Awaited(Generic[R]):
         try:
             self._result = trio.run(self._run)
         except BaseException as exc:  # noqa: BLE001 - raised in asyncio's thread
+            cut(exc)
             self._failure = exc
         with suppress(RuntimeError):  # the loop is closed, and nobody awaits this any more
             self._loop.call_soon_threadsafe(self._tell)

@@ -1,9 +1,10 @@
 """Frames of a traceback: which are the toolkit's own, and which value a function of the user's was called with."""
 
+import os
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR, CO_VARARGS
 from reprlib import Repr
 from types import FrameType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 OURS: Final = frozenset({"pullstream", "timely", "adapters"})
 """The packages of the toolkit."""
@@ -63,11 +64,29 @@ def _arguments(frame: FrameType) -> tuple[Any, ...]:
     return tuple(frame.f_locals[name] for name in code.co_varnames[: code.co_argcount] if name in frame.f_locals)
 
 
-def for_users(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames between the call that began a run and the user's code that raised in it."""
+def cut(exc: BaseException) -> None:
+    """Take the toolkit's own frames out of a traceback: a user looks for the two lines that are his.
+
+    The innermost frame stays, whosever it is. `PULLSTREAM_TRACEBACK=full` in the environment keeps them all.
+    """
+    if os.environ.get("PULLSTREAM_TRACEBACK") == "full":
+        return
+    todo: list[BaseException | None] = [exc]
+    seen: set[int] = set()
+    while todo:
+        each = todo.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            each.__traceback__ = _for_users(each.__traceback__)
+            todo += [each.__context__, each.__cause__]
+            if isinstance(each, BaseExceptionGroup):
+                todo += cast("BaseExceptionGroup[BaseException]", each).exceptions
+
+
+def _for_users(traceback: TracebackType | None) -> TracebackType | None:
     frames: list[TracebackType] = []
     while traceback is not None:
-        if not _between(traceback.tb_frame.f_globals.get("__name__")):
+        if traceback.tb_next is None or not _between(traceback.tb_frame.f_globals.get("__name__")):
             frames.append(traceback)
         traceback = traceback.tb_next
     kept: TracebackType | None = None

@@ -30,6 +30,7 @@ from pullstream.errors import (
     StalledError,
     without_cancelled,
 )
+from pullstream.frames import cut
 from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import Journal
 
@@ -343,6 +344,7 @@ class Running(Generic[R]):
             except BaseException as exc:
                 if without_cancelled(exc) is None:
                     raise
+                cut(exc)
                 self._failure, self._traceback = exc, exc.__traceback__
         abandoned = self._scope.cancelled_caught
         if self._checker is not None and self._checker.violations:
@@ -532,7 +534,8 @@ def run(
     [0, 1, 4, 9]
 
     Raises:
-        BaseException: the stream's failure, as itself, with a note that names the module.
+        BaseException: the stream's failure, as itself, with a note that names the module. Its traceback has the user's
+            own frames, and all of them with `PULLSTREAM_TRACEBACK=full` in the environment.
         Violation: with `check`, a rule was broken.
         JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
     """
@@ -548,7 +551,11 @@ def run(
         running = pipeline.open(
             limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal
         )
-        return trio.run(_run, running, borrowed, interrupts)
+        try:
+            return trio.run(_run, running, borrowed, interrupts)
+        except BaseException as exc:
+            cut(exc)
+            raise
 
 
 def pipeline_argument(name: str, pipeline: object) -> None:

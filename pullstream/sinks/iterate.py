@@ -23,6 +23,7 @@ from pullstream.blueprint import Site, Source
 from pullstream.engine.blocked import own_scope
 from pullstream.engine.interrupts import Interrupts, current_task
 from pullstream.errors import PullstreamError
+from pullstream.frames import cut
 from pullstream.protocol import DONE, Done
 from pullstream.run import inside_trio
 from pullstream.sinks.aiterate import Reading, reading, source_argument
@@ -214,6 +215,7 @@ class _Producer(Generic[T]):
         try:
             trio.run(self._produce)
         except BaseException as exc:  # noqa: BLE001 - raised in the caller's thread
+            cut(exc)
             self._answers.put(_Raised(exc))
         else:
             self._answers.put(DONE)

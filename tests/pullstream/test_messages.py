@@ -497,3 +497,68 @@ def test_a_table_given_for_a_source_is_answered_with_what_makes_one(package, nam
     table = type(name, (), {"__module__": package, "__iter__": lambda self: iter(["a"])})()
     with pytest.raises(ps.CompositionError, match=hint):
         ps.pipe(table, ps.collect())
+
+
+def frames_of(exc):
+    found, entry = [], exc.__traceback__
+    while entry is not None:
+        found.append(entry.tb_frame.f_globals.get("__name__", "pullstream").partition(".")[0])
+        entry = entry.tb_next
+    return found
+
+
+def by_run(pipeline):
+    ps.run(pipeline)
+
+
+def by_open(pipeline):
+    async def main():
+        async with pipeline.open() as running:
+            await running.result()
+
+    trio.run(main)
+
+
+def by_arun(pipeline):
+    asyncio.run(ps.arun(pipeline))
+
+
+@pytest.mark.parametrize("how", [by_run, by_open, by_arun])
+def test_a_traceback_is_the_user_s(how, monkeypatch):
+    """Between the line that runs and the function that raised a user has nothing to look for."""
+
+    def price(record):
+        return found_in(record)
+
+    def found_in(record):
+        return record["price"]
+
+    pipeline = ps.pipe(ps.values(RECORDS), ps.map(price), ps.count_by_key(), ps.drain())
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK")
+    with pytest.raises(KeyError) as short:
+        how(pipeline)
+    monkeypatch.setenv("PULLSTREAM_TRACEBACK", "full")
+    with pytest.raises(KeyError) as full:
+        how(pipeline)
+    kept = frames_of(short.value)
+    assert kept[-2:] == [__name__.partition(".")[0]] * 2
+    assert kept.count("pullstream") <= 4
+    assert frames_of(full.value).count("pullstream") > 8
+
+
+def test_iterate_shows_the_user_s_frames(monkeypatch):
+    """The stream's own thread is none of his."""
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK")
+    with pytest.raises(KeyError) as caught:
+        list(ps.iterate(ps.pipe(ps.values(RECORDS), ps.map(lambda record: record["price"]))))
+    assert frames_of(caught.value)[-1] == __name__.partition(".")[0]
+    assert frames_of(caught.value).count("pullstream") <= 3
+
+
+def test_where_nothing_of_the_user_s_raised_the_innermost_frame_stays(monkeypatch):
+    """A function that is not written in Python has no frame, and a fault of the toolkit is to be found."""
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK")
+    with pytest.raises(ValueError, match="invalid literal") as caught:
+        ps.run(ps.pipe(ps.values(["x"]), ps.map(int), ps.drain()))
+    assert frames_of(caught.value)[0] == __name__.partition(".")[0]
+    assert 2 <= len(frames_of(caught.value)) <= 4
