@@ -138,7 +138,7 @@ class Notify(Generic[T]):
 
     def _stir(self) -> None:
         for listener in self._listeners:
-            listener.changed.set()
+            listener.stir()
 
 
 class _Listener(Kernel[Any]):
@@ -162,21 +162,31 @@ class _Listener(Kernel[Any]):
             self._queue.take(1)
             self.seat.meter.skipped += 1
         self._queue.put(time, [value])
+        self.stir()
+
+    def stir(self) -> None:
+        """Something was sent or said: the first time that may still be answered is known, and there may be an end."""
+        self.lower()
         self.changed.set()
 
     def lower(self) -> None:
-        """Nothing before what was sent last will come."""
-        if not self._queue and self._handle.last is not BEGINNING:
+        """Lower the source's capability to the first time that may still be answered; at the end to none."""
+        if self._queue:
+            self.seat.advance(self._queue.first)
+        elif self._handle.ending is DONE:
+            self.seat.resign()
+        else:
             self.seat.advance(self._handle.last)
 
     @override
     async def acquire(self) -> None:
+        # Its clock follows what is sent, and not what is answered.
+        self.origin = False
         self._handle.join(self)
         self.lower()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        self.lower()
         while not self._queue:
             ending = self._handle.ending
             if isinstance(ending, BaseException):
@@ -186,12 +196,10 @@ class _Listener(Kernel[Any]):
             self.changed = trio.Event()
             await self.changed.wait()
         batch = self._queue.take(limit)
+        # In the step in which it is in flight below: nothing before what comes next is left here.
+        self.lower()
         self._handle.took()
         return batch
-
-    @override
-    def acknowledged(self) -> None:
-        self.lower()
 
     @override
     def halt(self) -> None:

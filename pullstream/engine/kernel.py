@@ -365,18 +365,6 @@ class Kernel(ABC, Generic[T]):
             await self.acquire()
             self.__requests.acquired = True
 
-    def acknowledge(self) -> None:
-        """A lane acknowledged without asking.
-
-        Before the first ask there is nothing to acknowledge. While an ask is served here, what came from upstream may
-        be in flight for its sake: acknowledged later.
-        """
-        if self.__requests.acquired and not self.__requests.busy:
-            self.acknowledged()
-
-    def acknowledged(self) -> None:
-        """A lane acknowledged without asking; a module that keeps nothing back passes it on."""
-
     # ---- the ways to end
 
     def finish(self) -> None:

@@ -133,7 +133,6 @@ class Lane(Stamp, Reader[T_co]):
     def settle(self) -> None:
         """What came last has been dealt with: to be called in the step in which it is answered, or after it is held."""
         self.live = False
-        self.kernel.acknowledge()
         if self._progress.alert:
             self._progress.stir()
 

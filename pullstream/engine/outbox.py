@@ -88,6 +88,11 @@ class Outbox:
         return bool(self._answers)
 
     @property
+    def first(self) -> Hashable:
+        """The time of the next value."""
+        return self._answers[0].time
+
+    @property
     def last(self) -> Hashable:
         """The time of the last value."""
         return self._answers[-1].time

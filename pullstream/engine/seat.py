@@ -250,7 +250,8 @@ class Seat:
     def resign(self) -> None:
         """Give up a source's one capability: from now on it may answer at what it holds, and nothing else."""
         capability, self._capability = self._capability, NOTHING
-        self.drop(capability)
+        if capability is not NOTHING:
+            self.drop(capability)
 
     def keep(self, time: Hashable) -> None:
         """Hold `time`, at which something went into a stream inside, until there is a look; what is earlier will do."""

@@ -158,7 +158,10 @@ class Entries(Grip):
         self._may_follow(time)
         if self._stored.values >= self._capacity:
             return False
+        first = not self._stored
         self._stored.put(time, [value])
+        if first:
+            self.lower()
         self._changed.set()
         return True
 
@@ -175,6 +178,7 @@ class Entries(Grip):
         self.in_its_thread()
         if not self._over.is_set():
             self._stored.end(ending)
+            self.lower()
             self._changed.set()
 
     async def over(self) -> bool:
@@ -230,12 +234,18 @@ class Entries(Grip):
         return answer
 
     def lower(self) -> None:
-        """Lower the source's capability to what was said with `advance`, if all before it has been answered."""
+        """Lower the source's capability to the first time that may still be answered; at the end to none."""
         kernel = self.alive()
-        if kernel is None or self._advanced is BEGINNING or self._stored or self._waiting:
+        if kernel is None:
             return
-        if less_equal(self._answered, self._advanced):
+        if self._stored:
+            kernel.seat.advance(self._stored.first)
+        elif self._stored.ending is DONE:
+            kernel.seat.resign()
+        elif less_equal(self._answered, self._advanced):
             kernel.seat.advance(self._advanced)
+        else:
+            kernel.seat.advance(self._answered)
 
     def close(self, reason: BaseException | None) -> None:
         """Nobody reads any more."""
@@ -263,13 +273,17 @@ class _Pushing(Kernel[Any]):
         entries.attach(self)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    async def acquire(self) -> None:
+        # Its clock follows what is pushed, and not what is answered.
+        self.origin = False
         self._entries.lower()
-        return await self._entries.take(limit)
 
     @override
-    def acknowledged(self) -> None:
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self._entries.take(limit)
+        # In the step in which it is in flight below: nothing before what comes next is left here.
         self._entries.lower()
+        return batch
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

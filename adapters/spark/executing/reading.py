@@ -226,8 +226,5 @@ class Told(Kernel[Any]):
         batch = await self.upstream.ask(limit)
         if batch is DONE:
             return DONE
-        return Batch(batch.time, [Portion(batch.values, batch.time, self._key)])
-
-    @override
-    def acknowledged(self) -> None:
         self.upstream.ack()
+        return Batch(batch.time, [Portion(batch.values, batch.time, self._key)])
