@@ -95,8 +95,11 @@ class Reader(ABC, Generic[T_co]):
     def ack(self) -> None:
         """Acknowledge what this lane has received without asking for more (R11).
 
-        A module above that may keep a part of it back (`flat_map`, a generator) acknowledges its own input only when
-        it is asked again.
+        A batch counts as in flight, and keeps its time from completing, until it has been dealt with. Ready modules
+        acknowledge it as they answer what comes of it, or as they take it, and then hold what they keep. What a
+        function, a generator or a kernel of your own does with a batch nobody else can know: it is in flight until
+        the next one is asked for, or until this says that it is done with, or held (`ctx.hold`, `ctx.notify_at`).
+        So who has dealt with a batch, and waits for something else before asking again, says so first.
         """
 
     @abstractmethod

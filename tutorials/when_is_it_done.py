@@ -211,8 +211,10 @@ def explaining() -> None:
     `explain(time)` answers: everything that still keeps a time from being complete, with the way it would take. Each is
     a *pointstamp*, a time at a place, and `pointstamps()` lists them all. There are two kinds: a batch that its
     receiver has not acknowledged, and what a module *holds*, be it what it keeps or, in a source, what it may still
-    say. On Tuesday at noon a price of Monday's is still being looked up. It is in Tuesday's way too, for whatever is at
-    0 could still lead to 1 (of several times at one place `explain` names the least); and so is the till.
+    say. A batch is acknowledged when it has been dealt with: the ready modules do so as they answer what comes of it,
+    or take it and hold what they keep; code of your own by asking for the next one, or sooner with `ack()`. On Tuesday
+    at noon a price of Monday's is still being looked up. It is in Tuesday's way too, for whatever is at 0 could still
+    lead to 1 (of several times at one place `explain` names the least); and so is the till.
     """
 
     async def look_up(sale: Sale) -> tuple[str, int]:
@@ -307,7 +309,7 @@ def no_right() -> None:
         ps.run(ps.pipe(ps.values(week(), time=day), yesterday(), ps.collect()))
     except ps.CapabilityError as error:
         say(error)
-    # | yesterday, composed at when_is_it_done.py:307, answered at 0, but may not: it holds nothing and has
+    # | yesterday, composed at when_is_it_done.py:309, answered at 0, but may not: it holds nothing and has
     # |   acknowledged what it received by asking again. While the batch at that time is the current one, take
     # |   ctx.hold(time), or ctx.notify_at(time)
 
@@ -352,7 +354,7 @@ def endings() -> None:
     # |  0.0 0 is complete
     # | OSError: out of paper
     # | 40.0 0 is complete
-    # | Abandoned: 1 will not be complete at drain, composed at when_is_it_done.py:337: the stream was aborted
+    # | Abandoned: 1 will not be complete at drain, composed at when_is_it_done.py:339: the stream was aborted
     # |   before
 
 
@@ -419,7 +421,7 @@ def stalling() -> None:
 
     ps.run(ps.pipe(ps.values(week(), time=day), is_told()))
     # | nothing in this run can move any more, and it is not at its end
-    # | waits, composed at when_is_it_done.py:403, waits until 0 is complete. In its way:
+    # | waits, composed at when_is_it_done.py:405, waits until 0 is complete. In its way:
     # |     waits has not acknowledged a batch at 0, which is the one that waits
     # |     values may still produce from 0 -> waits
     # | Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time
@@ -435,7 +437,8 @@ def going_round() -> None:
     In `ps.loop(body)` what the body answers as `ps.Again(value)` goes round, and comes in once more; all else leaves.
     Inside, a time has a counter, the round: `LoopTime(0, (3,))` is round 3 of what came in at 0. Each turn adds one, so
     that progress need not go round in circles with the values: it knows that what is in round 3 may come back in
-    round 4, but never in round 2, and that 0 is complete behind the loop when nothing at it is in the loop any more.
+    round 4, but never in round 2, that round 2 is complete while round 3 runs, once no more comes in from outside at 0,
+    and that 0 is complete behind the loop when nothing at it is in the loop any more.
     Below, an order of five cups is split until there are single ones, and we ask meanwhile what 0 waits for.
     """
 
@@ -456,7 +459,7 @@ def going_round() -> None:
             note(f"complete, with {await running.result()}")
 
     on_the_clock(main)
-    # |  0.9 map_async holds LoopTime(0, (0,)) -> flat_map -> loop egress -> loop -> tally
+    # |  0.9 map_async has not acknowledged a batch at LoopTime(0, (0,)) -> flat_map -> loop egress -> loop -> tally
     # |  1.8 map_async holds LoopTime(0, (1,)) -> flat_map -> loop egress -> loop -> tally
     # |  2.7 map_async holds LoopTime(0, (2,)) -> flat_map -> loop egress -> loop -> tally
     # |  4.0 complete, with 5

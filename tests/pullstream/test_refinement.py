@@ -7,7 +7,9 @@ definitions, which completions that allows.
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 import trio
@@ -16,18 +18,31 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.engine.progress import Progress
+from pullstream.engine.progress import Confused, Progress
 from pullstream.engine.seat import Seat, Stamp
 from pullstream.engine.waiting import Waiter
-from timely import BEGINNING, IDENTITY, Source, TimeDomainError, Tracker
+from timely import BEGINNING, IDENTITY, Source, TimeDomainError, TimelyError, Tracker
 from timely.model import Plan, Pointstamp, replay
-from timely.model.record import Awaited, Completed, Dismissed, Held, Released, Sent, Settled, Taken, Together, same
+from timely.model.record import (
+    Awaited,
+    Completed,
+    Dismissed,
+    Frontier,
+    Held,
+    Released,
+    Sent,
+    Settled,
+    Taken,
+    Together,
+    same,
+)
 
 
 class Recorder(trio.abc.Instrument):
     """Writes down what one run does, as the model wants to read it."""
 
-    def __init__(self):
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
         self.progress = None
         self.record = []
         self.changes = []
@@ -115,6 +130,19 @@ class Recorder(trio.abc.Instrument):
         if self.progress is not None and not trio.lowlevel.current_statistics().tasks_runnable:
             self.flush()
             self.record.append(Settled())
+            if self.rng.random() < 0.2:
+                self.say_frontiers()
+
+    def say_frontiers(self):
+        """What the sidecar says may still come, everywhere, at rest."""
+        tracker = self.progress._tracker
+        try:
+            self.progress.look()
+            if not isinstance(tracker, Confused):
+                fronts = {place: tuple(tracker.frontier(place)) for place in self.places}
+                self.record += [Frontier(self.places[place], times) for place, times in fronts.items()]
+        except TimelyError:
+            return
 
 
 def stamp_of(stamp):
@@ -122,17 +150,18 @@ def stamp_of(stamp):
 
 
 def sends_of(summary):
+    row = summary if isinstance(summary, Sequence) else (summary,)
+
     def sends(time):
-        later = summary.results_in(time)
-        return () if later is None else (later,)
+        return [later for each in row if (later := each.results_in(time)) is not None]
 
     return sends
 
 
 @contextmanager
-def recorded():
+def recorded(seed):
     """Record the first run that is opened inside."""
-    recorder = Recorder()
+    recorder = Recorder(seed)
     live = Stamp.__dict__["live"]
     kept = {
         (Stamp, "live"): live,
@@ -194,40 +223,82 @@ def getattr_slot(slot, instance):
 # ---- random pipelines
 
 
+TIMES = {
+    "int": lambda n: n,
+    "float": lambda n: n / 10 + 0.7,
+    "date": lambda n: date(2024, 2, 27) + timedelta(days=n),
+    "datetime": lambda n: datetime(2024, 2, 28, 17, 30, tzinfo=UTC) + timedelta(hours=8 * n),
+}
+"""What the numbers of a program are as times of a domain."""
+
+STEP = {
+    "int": lambda n: n,
+    "float": lambda n: (0.1, 0.7, 0.3, 1e-9)[n],
+    "date": lambda n: timedelta(hours=12 * (n + 1)),
+    "datetime": lambda n: timedelta(hours=7 * n, microseconds=n),
+}
+"""How far a delay goes there."""
+
+
 @ps.source
-async def ordered(ctx, times, seed):
+async def ordered(ctx, times, seed, at):
     """Values at these times, sorted, after pauses; now and then it says sooner what will not come."""
     rng = random.Random(seed)
     for time in sorted(times):
         if rng.random() < 0.4:
-            ctx.advance(time)
+            ctx.advance(at(time))
         if rng.random() < 0.5:
             await trio.sleep(rng.random())
-        yield ps.Batch(time, [(time, 0)])
+        yield ps.Batch(at(time), [(time, 0)])
 
 
 @ps.source
-async def unordered(ctx, times, seed):
+async def unordered(ctx, times, seed, at):
     """Values in no order of their times, which it holds from the start."""
     rng = random.Random(seed)
-    holds = [(time, ctx.hold(time)) for time in times]
+    holds = [(time, ctx.hold(at(time))) for time in times]
     for _, hold in holds:
         hold.__enter__()
-    ctx.advance(10)
+    ctx.advance(at(10))
     for time, hold in holds:
         await trio.sleep(rng.random())
-        yield ps.Batch(time, [(time, 0)])
+        yield ps.Batch(at(time), [(time, 0)])
         hold.__exit__(None, None, None)
 
 
 @ps.source
-async def clock_only(ctx, times, seed):
+async def clock_only(ctx, times, seed, at):
     """No value at all, but a clock that moves."""
     for time in sorted(times):
         await trio.sleep(1)
-        ctx.advance(time)
+        ctx.advance(at(time))
     if False:
         yield
+
+
+def pushed(times, seed, at):
+    """Values that somebody pushes, and a clock that he moves meanwhile; see `drive`."""
+    del times, seed, at
+    return ps.pushable(100)
+
+
+async def drive(handle, times, seed, at):
+    """Push, say what will not come any more, and wait in between, whatever the pipeline is doing."""
+    rng = random.Random(seed)
+    last = 0
+    try:
+        for time in sorted(times):
+            last = rng.randint(last, time)
+            handle.advance(at(last))
+            await trio.sleep(rng.random())
+            await handle.push((time, 0), time=at(time))
+            last = time
+            await trio.sleep(rng.random() * 3)
+        handle.advance(at(last + 1))
+        await trio.sleep(5)
+        handle.end()
+    except ps.Ended:
+        return
 
 
 @ps.transformer
@@ -241,6 +312,15 @@ async def per_time(upstream, ctx):
                 kept.setdefault(time, []).extend(values)
             case ps.Completed(time):
                 yield ps.Batch(time, kept.pop(time))
+
+
+@ps.transformer
+async def told(upstream, ctx):
+    """Passes everything at once, and wants to be told of every time."""
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            ctx.notify_at(event.time)
+            yield event
 
 
 def call(seed):
@@ -263,7 +343,10 @@ def farther(value):
     return ps.Again((time, rounds + 1)) if rounds < 8 else (time, rounds + 1)
 
 
-SOURCES = [ordered, unordered, clock_only]
+SOURCES = [ordered, unordered, clock_only, pushed]
+INTS_ALONE = {"restamp", "tumbling", "sliding", "sessions"}
+"""Steps that reckon with whole numbers."""
+
 STEPS = {
     "map": lambda n: ps.map(lambda value: value),
     "filter": lambda n: ps.filter(lambda value: (value[0] + value[1]) % 3),
@@ -280,6 +363,7 @@ STEPS = {
     "sort_by_time": lambda n: ps.sort_by_time(),
     "running": lambda n: ps.running(ps.Fold(tuple, lambda _, value: value)),
     "delay": ps.delay,
+    "two delays": lambda n: ps.pipe(ps.delay(n), ps.map(lambda value: value), ps.delay(3 - n)),
     "restamp": lambda n: ps.restamp(lambda time: time // 2),
     "tumbling": lambda n: ps.pipe(ps.tumbling(n + 1), ps.flat_map(lambda window: window.value)),
     "sliding": lambda n: ps.pipe(ps.sliding(n + 2, every=1), ps.flat_map(lambda window: window.value[:1])),
@@ -289,6 +373,13 @@ STEPS = {
     "debounce": lambda n: ps.debounce(0.3),
     "loop": lambda n: ps.loop(ps.map(down)),
     "loop of calls": lambda n: ps.loop(ps.pipe(ps.map_async(call(n), 2), ps.map(down))),
+    "loop told of each round": lambda n: ps.loop(ps.pipe(told(), ps.map(down if n % 2 else farther))),
+    "loop told of each round, inside": lambda n: ps.loop(
+        ps.pipe(ps.loop(ps.pipe(told(), ps.map(down))), told(), ps.map(farther))
+    ),
+    "loop that counts its rounds": lambda n: ps.loop(
+        ps.fork(ps.map(farther), ps.pipe(ps.count_by_key(lambda value: value[0] % 2), ps.filter(lambda _: False)))
+    ),
     "loop by round": lambda n: ps.loop(ps.pipe(per_time(), ps.map(down))),
     "loop in a loop": lambda n: ps.loop(ps.pipe(ps.loop(ps.map(down)), ps.map(farther))),
     "fork": lambda n: ps.fork(ps.map(lambda value: value), ps.map_async(call(n), 2), per_time()),
@@ -333,18 +424,37 @@ programs = st.fixed_dictionaries(
         "limit": st.sampled_from([1, 2, 4096]),
         "ending": st.sampled_from(["end", "end", "end", "abort", "finish"]),
         "seed": st.integers(0, 2**32),
+        "times": st.sampled_from(["int", "int", *TIMES]),
     },
 )
 
 
 def pipeline_of(program):
-    def chained(first, rows):
-        return ps.pipe(first, *[STEPS[name](n) for name, n in rows]) if rows else first
+    """The pipeline of a program, and what is to be done to its handles."""
+    domain = program.get("times", "int")
+    at, driven = TIMES[domain], []
 
-    inputs = [chained(SOURCES[kind](times, seed), rows) for (kind, times, seed), rows in program["inputs"]]
+    def step(name, n):
+        if domain == "int":
+            return STEPS[name](n)
+        if name in ("delay", "two delays"):
+            second = [ps.delay(STEP[domain](3 - n))] if name == "two delays" else []
+            return ps.pipe(ps.delay(STEP[domain](n)), ps.map(lambda value: value), *second)
+        return ps.map(lambda value: value) if name in INTS_ALONE else STEPS[name](n)
+
+    def chained(first, rows):
+        return ps.pipe(first, *[step(name, n) for name, n in rows]) if rows else first
+
+    def made(kind, times, seed):
+        source = SOURCES[kind](times, seed, at)
+        if SOURCES[kind] is pushed:
+            driven.append((source, times, seed, at))
+        return source
+
+    inputs = [chained(made(*source), rows) for source, rows in program["inputs"]]
     source = inputs[0] if len(inputs) == 1 else JOINS[program["join"]](*inputs)
     sinks = [slow_sink(n) for n in range(program["sinks"])]
-    return ps.pipe(chained(source, program["steps"]), sinks[0] if len(sinks) == 1 else ps.tee(*sinks))
+    return ps.pipe(chained(source, program["steps"]), sinks[0] if len(sinks) == 1 else ps.tee(*sinks)), driven
 
 
 async def observed(program):
@@ -359,10 +469,12 @@ async def observed(program):
 
     try:
         with trio.fail_after(10_000):
-            pipeline = pipeline_of(program)
+            pipeline, driven = pipeline_of(program)
             async with pipeline.open(limit=program["limit"]) as running, trio.open_nursery() as nursery:
                 for time in (0, 2, 5):
-                    nursery.start_soon(wait, running.progress, time)
+                    nursery.start_soon(wait, running.progress, TIMES[program.get("times", "int")](time))
+                for what in driven:
+                    nursery.start_soon(drive, *what)
                 if program["ending"] != "end":
                     await trio.sleep(1.2)
                     await (running.abort() if program["ending"] == "abort" else running.finish())
@@ -372,7 +484,7 @@ async def observed(program):
 
 def refine(program):
     """Record a run and replay it; the model must allow all of it."""
-    with recorded() as recorder:
+    with recorded(program["seed"]) as recorder:
         trio.run(observed, program, clock=MockClock(autojump_threshold=0), instruments=[recorder])
     replayed = replay(recorder.plan, recorder.record)
     if not replayed.ok:

@@ -16,6 +16,7 @@ What the recorder writes down:
 | the run says it is complete                                    | `Completed(location, time)`     |
 | a wait ended otherwise: cancelled, abandoned, failed           | `Dismissed(location, time)`     |
 | nothing more happens until something from outside does         | `Settled()`                     |
+| the run says, settled, what may still come to a place          | `Frontier(location, times)`     |
 | several of the first four as one change, in any order          | `Together(events)`              |
 
 Otherwise a change made of several is written additions first: to move a capability from 3 to 4 is `Held(source, 4)`,
@@ -147,6 +148,14 @@ class Settled:
     """Nothing more will happen by itself: whatever is complete must have been announced to those who wait."""
 
 
+@frozen
+class Frontier:
+    """The least times that may still come to a location, as the run says: no earlier and no later than is true."""
+
+    location: str
+    times: tuple[Time, ...] = field(converter=tuple[Time, ...])
+
+
 Change: TypeAlias = Sent | Taken | Held | Released
 
 
@@ -157,7 +166,7 @@ class Together:
     changes: tuple[Change, ...] = field(converter=tuple[Change, ...])
 
 
-RunEvent: TypeAlias = Change | Awaited | Completed | Dismissed | Settled | Together
+RunEvent: TypeAlias = Change | Awaited | Completed | Dismissed | Settled | Frontier | Together
 
 
 @frozen
@@ -218,7 +227,8 @@ def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
     The rules, by the names violations carry: `from nothing` (a pointstamp appears that was not in Clock: Prop. 8),
     `too early` (a completion of a pointstamp still in Clock), `after completion` (a message or hold at or before a time
     that was announced complete there: Theorem 2), `withheld` (settled, and a wait is not answered though its time is
-    complete), `not there` (a batch or hold goes that never came).
+    complete), `late` (what the run says may still come begins before everything that may), `not there` (a batch or
+    hold goes that never came).
 
     Raises:
         KeyError: if an event names a location the plan does not have.
@@ -276,6 +286,18 @@ class _Check:
                 for wait in self.waits:
                     if not self._in_clock(wait):
                         wrong("withheld", f"{wait.time} is complete at {wait.location!r}, and this wait was not told")
+            case Frontier(location, times):
+                self._compare(location, times, wrong)
+
+    def _compare(self, location: str, times: tuple[Time, ...], wrong: Callable[[str, str], None]) -> None:
+        """Is this where Clock begins at a location?"""
+        true = self.least[location]
+        for time in true:
+            if not any(said <= time for said in times):
+                wrong("too early", self._because(Pointstamp(location, time)))
+        for time in times:
+            if not any(least <= time for least in true):
+                wrong("late", f"{time} may come to {location!r}, says the run, and nothing before {true} may")
 
     def _in_clock(self, stamp: Pointstamp) -> bool:
         return any(least <= stamp.time for least in self.least[stamp.location])
