@@ -50,7 +50,7 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     lane = kernel.reader(seat.ports[0])
     run.progress.start()
     if isinstance(feed, Feed):
-        run.progress.fed(feed, owner.run.progress)
+        run.progress.fed(feed, owner.run.progress, owner.seat)
     for consumer in assembly.beside:
         run.spawn(sides.consume, consumer)
     owner.inputs.append(lane)
@@ -64,7 +64,7 @@ def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
     """
     outer = owner.run.progress
     outer.mirror(owner)
-    lane.kernel.run.progress.followed_by(outer)
+    lane.kernel.run.progress.followed_by(outer, owner.seat)
 
 
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
@@ -102,8 +102,8 @@ async def consume_below(run: Run, seat: Seat, reader: "Lane[Any]", sink: Bluepri
     assembly.connect(feed, [f"into {seat.names[-1]}"], seat.site, [])
     consumers = [assembly.sink(sink, feed), *assembly.beside]
     inner.progress.start()
-    inner.progress.fed(feed, run.progress)
-    inner.progress.followed_by(run.progress)
+    inner.progress.fed(feed, run.progress, seat)
+    inner.progress.followed_by(run.progress, seat)
     run.progress.mirror(Below(run, seat, inner))
     (result, *_) = await consume_all(consumers)
     inner.progress.end(None, abandoned=False)

@@ -51,7 +51,7 @@ class Lane(Stamp, Reader[T_co]):
         if self.handed:
             self.asker = trio.lowlevel.current_task()
         if self._progress.alert:
-            self._progress.stir()
+            self._progress.stir(self.port)
         count = self.count
         began = count.begin()
         try:
@@ -134,7 +134,7 @@ class Lane(Stamp, Reader[T_co]):
         """What came last has been dealt with: to be called in the step in which it is answered, or after it is held."""
         self.live = False
         if self._progress.alert:
-            self._progress.stir()
+            self._progress.stir(self.port)
 
     def arriving(self) -> Antichain[Any]:
         """The times that may still come to the module below or, in flight, have come."""

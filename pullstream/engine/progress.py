@@ -166,9 +166,18 @@ class Progress:
         """Whether anybody wants to hear of a stir."""
         self.mirrors: dict[Mirroring, None] = {}
         """Modules whose holds follow streams they opened, and are brought up to date when somebody looks."""
-        self._neighbours: dict[Progress, None] = {}
-        """The progress of streams inside and outside that hear of every stir here."""
-        self._fed_by: list[Progress] = []
+        self._followers: dict[Progress, Seat] = {}
+        """Where what happens here matters: they hear of every stir, and at which of their modules."""
+        self._fed_by: dict[Progress, Seat | None] = {}
+        self._heeding: dict[Seat | None, dict[Progress, None]] = {}
+        """By the module they are fed at, those in which, or in what they feed, somebody wants to hear of a stir.
+
+        There may be thousands at one module, of which few or none wait for anything.
+        """
+        self._ways: dict[tuple[Seat, Seat], bool] = {}
+        self._untold: dict[Seat, None] = {}
+        self._told: dict[Seat | None, list[Antichain[Any]]] = {}
+        """What may come in at a module, as those that are fed there were told last."""
         self._stirring = False
         self._mirroring = False
         self._stirred = Signal(standstill)
@@ -372,27 +381,46 @@ class Progress:
         if self._observed:
             self.track()
 
-    def followed_by(self, other: "Progress") -> None:
-        """What happens here matters there: inside, or outside, of a module that opens streams."""
-        self._neighbours[other] = None
-        self.alert = True
+    def followed_by(self, other: "Progress", seat: Seat) -> None:
+        """What happens here matters there, at the module that has opened this stream."""
+        self._followers[other] = seat
+        self._listen()
 
     def mirror(self, owner: Mirroring) -> None:
         """From now on, until it ends, a module's holds follow the streams that it opened."""
         self.mirrors[owner] = None
         owner.seat.mirroring = not owner.seat.summaries
 
-    def fed(self, feed: Mirroring, outer: "Progress") -> None:
-        """What `feed` may bring here follows from what happens outside."""
+    def fed(self, feed: Mirroring, outer: "Progress", seat: Seat | None = None) -> None:
+        """What `feed` may bring here follows from what happens outside: what comes in at a module, if one is named."""
         self.mirror(feed)
         if outer is not self:
-            self._fed_by.append(outer)
-            outer.followed_by(self)
+            self._fed_by[outer] = seat
+            self._listen()
 
-    def unfollowed_by(self, other: "Progress") -> None:
-        """What happens here does not matter there any more."""
-        self._neighbours.pop(other, None)
-        self.alert = bool(self.waiters) or bool(self._neighbours)
+    def _listen(self) -> None:
+        """Have it known above whether anybody wants to hear of a stir here."""
+        self.alert = bool(self.waiters) or bool(self._followers) or bool(self._heeding)
+        for outer, seat in self._fed_by.items():
+            # One that is above on both ways hears of what happens here, and has no use for hearing of itself.
+            others = len(self._followers) - (outer in self._followers)
+            outer.heeded_by(self, seat, wants=bool(self.waiters) or bool(self._heeding) or others > 0)
+
+    def heeded_by(self, inner: "Progress", seat: Seat | None, *, wants: bool) -> None:
+        """One that is fed at a module wants to hear of every stir that matters there, or of none."""
+        here = self._heeding.get(seat, {})
+        if wants is (inner in here):
+            return
+        if wants:
+            here[inner] = None
+            self._heeding[seat] = here
+            self._begin_looking()
+        else:
+            del here[inner]
+            if not here:
+                del self._heeding[seat]
+                self._told.pop(seat, None)
+        self._listen()
 
     def arriving(self, port: Port) -> Antichain[Any]:
         """The times that may still come to an input or, in flight, have come."""
@@ -475,8 +503,12 @@ class Progress:
         for place in waiter.places:
             self.tracker.observe(place)
         self.waiters.add(waiter)
-        self.alert = True
+        if len(self.waiters) == 1:
+            self._listen()
         self._standstill.waiting[waiter] = self
+        self._begin_looking()
+
+    def _begin_looking(self) -> None:
         if not (self._looking or self._ended):
             self._looking = True
             self._spawn(self._keep_looking)
@@ -484,7 +516,8 @@ class Progress:
     def leave(self, waiter: Waiter) -> None:
         """Wait no more."""
         self.waiters.discard(waiter)
-        self.alert = bool(self.waiters) or bool(self._neighbours)
+        if not self.waiters:
+            self._listen()
         self._standstill.waiting.pop(waiter, None)
 
     async def until(
@@ -511,15 +544,52 @@ class Progress:
         for waiter in waiters:
             waiter.check()
 
-    def stir(self) -> None:
-        """Something may have been emptied: while anybody waits, have a look soon."""
+    def stir(self, at: Seat | Port | None = None) -> None:
+        """Something may have been emptied, at a module's output or an input of one: while anybody waits, look soon."""
         if self.waiters:
             self._stirred.set()
-        if self._neighbours and not self._stirring:
+        if self.alert and not self._stirring:
             self._stirring = True
-            for neighbour in self._neighbours:
-                neighbour.stir()
+            for other, opener in self._followers.items():
+                other.stir(opener)
+            for seat, here in self._heeding.items():
+                # What leaves a module, or a stream inside it, changes nothing of what comes in to others there.
+                if seat is None:
+                    for inner in here:
+                        inner.stir()
+                elif at is None or self._leads(at, seat):
+                    self._untold[seat] = None
+                    self._stirred.set()
             self._stirring = False
+
+    def _tell(self) -> None:
+        """Have those that are fed from here look again, where something else may come in now."""
+        untold, self._untold = self._untold, {}
+        for seat in untold:
+            now = [self.arriving(port) for port in seat.ports]
+            if seat in self._heeding and now != self._told.get(seat):
+                self._told[seat] = now
+                self._stirring = True
+                for inner in self._heeding[seat]:
+                    inner.stir()
+                self._stirring = False
+
+    def _leads(self, at: Seat | Port, below: Seat) -> bool:
+        """Whether anything that was at a module's output, or at one of its inputs, may come in at another module."""
+        seat = at.seat if isinstance(at, Port) else at
+        if seat is below and at is not seat:
+            return True
+        way = (seat, below)
+        if way not in self._ways:
+            above = dict.fromkeys(below.upstreams)
+            todo = list(above)
+            for here in todo:
+                for upstream in here.upstreams:
+                    if upstream not in above:
+                        above[upstream] = None
+                        todo.append(upstream)
+            self._ways[way] = seat in above
+        return self._ways[way]
 
     def soon(self, call: Callable[[], object]) -> None:
         """Have something called beside the run that only looks: what is over is forgotten then, though nobody looks."""
@@ -617,7 +687,9 @@ class Progress:
         while not self._ended:
             await self._stirred.wait()
             self._stirred = Signal(self._standstill)
-            self.look()
+            self._tell()
+            if self.waiters or self._ended:
+                self.look()
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
         """The run is over; whoever still waits learns how."""
@@ -629,8 +701,8 @@ class Progress:
         self.look()
         self._ended = True
         self._stirred.set()
-        for outer in self._fed_by:
-            outer.unfollowed_by(self)
+        for outer, fed_at in self._fed_by.items():
+            outer.heeded_by(self, fed_at, wants=False)
 
     # ----
 

@@ -65,7 +65,7 @@ class Stamp:
         if self.stamped is not NOTHING:
             if self.port.seat.mirroring:
                 self.port.seat.keep(self.stamped)
-                self._progress.stir()
+                self._progress.stir(self.port)
             self._progress.update(self.port.place, self.stamped, -1)
             self.stamped = NOTHING
             del self._progress.in_flight[self]
@@ -189,7 +189,7 @@ class Seat:
         if count == 1:
             del self._held[time]
             self._progress.update(self.output, time, -1)
-            self._progress.stir()
+            self._progress.stir(self)
         else:
             self._held[time] = count - 1
 
@@ -355,7 +355,7 @@ class Seat:
             self._last = None
         if ending is not Ending.FAILED and not keep:
             self._withdraw()
-        self._progress.stir()
+        self._progress.stir(self)
 
     def _withdraw(self) -> None:
         for time in self._held:
