@@ -179,3 +179,89 @@ def test_what_a_time_raises_at_any_call_ends_the_run(shape, make, failure, check
     while expect(shape, make, calls, failure, check=check):
         calls += 1
     assert calls > 1
+
+
+@ps.source
+async def quiet(ctx):
+    yield ps.Batch(0, ["a"])
+    yield ps.Batch(2, ["b"])
+    await trio.sleep_forever()
+
+
+def test_it_comes_out_at_once_though_the_source_is_quiet():
+    """The ask that waits raises what a function of times has raised in a look, and an abort long after that is done."""
+    told = []
+
+    @ps.sink
+    async def aborts(upstream, ctx):
+        async def ask(lane):
+            with pytest.raises(TypeError, match="unsupported operand") as caught:
+                await lane.ask()
+            told.append((trio.current_time(), caught.value))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, upstream.lane())
+            await trio.sleep(100)
+            told.append((trio.current_time(), await upstream.abort()))
+
+    stages = ps.pipe(ps.count_by_key(str), ps.epochs(2, nest=True), ps.restamp(lambda time: time // 2))
+
+    async def main():
+        async with ps.pipe(quiet(), stages, aborts()).open() as running:
+            await running.result()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    (early, raised), (late, confirmed) = told
+    assert (early, late, confirmed) == (0, 100, ps.DONE)
+    assert any(note.startswith("raised in restamp, composed at") for note in raised.__notes__)
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_no_lane_waits_shielded_for_an_end_that_does_not_come(failure, check):
+    """A second lane, which is cancelled later, is not kept; the sink deals with the failure, and the run is over."""
+    held, told = [], []
+
+    def fails(time):
+        if time >= 1:
+            raise raised
+        return time
+
+    @ps.sink
+    async def by_two_lanes(upstream, ctx):
+        async def first(lane):
+            with pytest.raises(failure) as caught:
+                while True:
+                    await lane.ask()
+            told.append(caught.value)
+
+        async def later():
+            await trio.sleep(0.1)
+            with trio.move_on_after(0):
+                await upstream.ask()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(first, upstream.lane())
+            nursery.start_soon(later)
+
+    async def main():
+        with trio.fail_after(10):
+            source = ps.concat(numbers(held), numbers(held))
+            async with ps.pipe(source, ps.restamp(fails), ps.batch(2), by_two_lanes()).open(check=check) as running:
+                await running.result()
+
+    raised = failure("at a time")
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert told == [raised]
+    assert not held
+
+
+def test_a_time_that_raises_is_told_with_where_times_come_from():
+    """What a comparison raises while somebody looks is nobody's: the run ends with it, and it names the sources."""
+    for calls in range(1, 40):
+        raised = Boom("at a time")
+        ended, fuse, _ = outcome("completions", at_moments, calls, raised, check=False)
+        if not fuse.blown:
+            break
+        assert ended is raised
+        assert any("values, composed at" in note or "raised in" in note for note in raised.__notes__)

@@ -1,0 +1,329 @@
+"""Several lanes, and what happens in one step, through ready modules: on virtual time, with many seeds."""
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+
+SEEDS = range(6)
+
+
+@pytest.fixture(autouse=True)
+def dice(monkeypatch):
+    """The order of tasks is trio's own, and at random: not sorted."""
+    monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", False)
+
+
+def played(pipeline, seed, check=False):
+    """Run a pipeline with the scheduler's dice seeded."""
+
+    async def main():
+        with trio.fail_after(1000):
+            async with pipeline.open(check=check) as running:
+                return await running.result()
+
+    trio._core._run._r.seed(seed)
+    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def sink(function):
+    return ps.sink(function)()
+
+
+CHECKS = pytest.mark.parametrize("check", [False, True, "strict"])
+
+
+@CHECKS
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cancelled_asks_of_two_lanes_come_back_after_the_release(seed, check):
+    """Whichever of them ends the stream (R10)."""
+    log = []
+
+    @ps.source
+    class Slow(ps.Kernel):
+        async def produce(self, limit):
+            await trio.sleep(9)
+            return ps.DONE
+
+        async def release(self):
+            await trio.sleep(1)
+            log.append("released")
+
+    async def two_lanes(upstream, ctx):
+        async def ask(lane, seconds):
+            with trio.move_on_after(seconds):
+                await lane.ask()
+            log.append("back")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, upstream, 0.1)
+            nursery.start_soon(ask, upstream.lane(), 0.3)
+
+    played(ps.pipe(Slow(), ps.prefetch(2), sink(two_lanes)), seed, check)
+    assert log == ["released", "back", "back"]
+
+
+@CHECKS
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_sink_of_two_lanes_may_be_aborted(seed, check):
+    """Nobody is accused, whichever lane's ask comes back first (R6)."""
+
+    async def two_lanes(upstream, ctx):
+        async def ask(lane):
+            while await lane.ask() is not ps.DONE:
+                pass
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, upstream)
+            nursery.start_soon(ask, upstream.lane())
+
+    async def main():
+        async with ps.pipe(ps.interval(1), ps.map(str), sink(two_lanes)).open(check=check) as running:
+            await trio.sleep(0.1)
+            await running.abort()
+
+    trio._core._run._r.seed(seed)
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("stage", [ps.window(3, 1), ps.prefetch(1), ps.map_async(trio.sleep, 2), ps.batch(2)], ids=str)
+@pytest.mark.parametrize("checkpoints", range(6))
+def test_an_abort_waits_for_the_asks_before_it(stage, checkpoints):
+    """Also while the stream comes to its own end, and lanes are told so one after another (R5)."""
+
+    async def three_lanes(upstream, ctx):
+        waiting = set()
+
+        async def first(lane):
+            await lane.ask()
+            for _ in range(checkpoints):
+                await trio.lowlevel.checkpoint()
+            before = set(waiting)
+            await lane.abort()
+            assert not before & waiting
+
+        async def other(lane, name):
+            waiting.add(name)
+            await lane.ask()
+            waiting.remove(name)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(first, upstream)
+            nursery.start_soon(other, upstream.lane(), "second")
+            nursery.start_soon(other, upstream.lane(), "third")
+
+    for seed in SEEDS:
+        played(ps.pipe(ps.values([0]), stage, sink(three_lanes)), seed, check=seed % 2 == 0)
+
+
+@ps.source
+async def fails_after_half_a_second(ctx):
+    yield 0
+    await trio.sleep(0.5)
+    raise OSError("line is dead")
+
+
+@CHECKS
+@pytest.mark.parametrize("stages", [[], [ps.map(str)], [ps.map_async(trio.sleep, 2)]], ids=str)
+def test_all_lanes_are_told_the_same_ending(stages, check):
+    """A lane is cancelled in the very step in which the source fails: what comes first counts for all (R3, R5)."""
+
+    async def two_lanes(upstream, ctx):
+        async def ask(lane, seconds, name):
+            with trio.move_on_after(seconds) as scope:
+                try:
+                    told[name] = await lane.ask()
+                except OSError as exc:
+                    told[name] = exc
+            if scope.cancelled_caught:
+                told[name] = "cancelled"
+
+        await upstream.ask()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, upstream, 9, "first")
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(ask, upstream.lane(), 0.5, "second")
+
+    for seed in SEEDS:
+        told = {}
+        played(ps.pipe(fails_after_half_a_second(), *stages, sink(two_lanes)), seed, check)
+        if told["second"] == "cancelled":
+            assert told["first"] is ps.DONE or isinstance(told["first"], OSError)
+        else:
+            assert told["first"] is told["second"]
+
+
+@CHECKS
+@pytest.mark.parametrize("after", [0.05, 0.1, 0.15])
+def test_what_fails_in_the_step_of_an_abort_is_no_failed_release(after, check):
+    """The abort is confirmed with done, whether a call fails a step before it, with it, or would have after (R8)."""
+
+    async def fails_at_1(value):
+        await trio.sleep(0.1)
+        if value == 1:
+            raise OSError("line is dead")
+        return value
+
+    async def one_lane(upstream, ctx):
+        await upstream.ask()
+        await trio.sleep(after)
+        assert await upstream.abort() is ps.DONE
+
+    for seed in SEEDS:
+        played(ps.pipe(ps.count(), ps.map_async(fails_at_1, 1), ps.prefetch(3), sink(one_lane)), seed, check)
+
+
+async def test_what_a_clean_up_raises_is_still_a_failed_release(autojump_clock):
+    """Code that was cancelled and fails at cleaning up is heard of: the abort raises it (R8)."""
+
+    async def cleans_up(value):
+        try:
+            await trio.sleep(9)
+        finally:
+            raise OSError("cannot clean up")
+
+    async def one_lane(upstream, ctx):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(upstream.lane().ask)
+            await trio.sleep(1)
+            with pytest.raises(OSError, match="cannot clean up"):
+                await upstream.abort()
+
+    async with ps.pipe(ps.count(), ps.map_async(cleans_up, 1), sink(one_lane)).open() as running:
+        await running.result()
+
+
+@CHECKS
+@pytest.mark.parametrize("reason", [None, OSError("off")], ids=str)
+def test_an_abortable_may_be_switched_off_before_the_first_ask(reason, check):
+    """The stream has ended when it is asked, and nothing was acquired for that (R10)."""
+    acquired = []
+
+    @ps.source
+    class Acquiring(ps.Kernel):
+        async def acquire(self):
+            acquired.append(1)
+
+        async def produce(self, limit):
+            return ps.DONE
+
+    async def late(upstream, ctx):
+        await trio.sleep(0.1)
+        stop.abort(reason)
+        await trio.sleep(0.1)
+        return await upstream.ask()
+
+    stop = ps.abortable()
+    pipeline = ps.pipe(Acquiring(), stop, sink(late))
+    if reason is None:
+        assert played(pipeline, 0, check) is ps.DONE
+    else:
+        with pytest.raises(OSError, match="off"):
+            played(pipeline, 0, check)
+    assert not acquired
+
+
+@pytest.mark.parametrize(
+    "stages", [[], [ps.map(str)], [ps.map_async(trio.sleep, 2)], [ps.rate(5)], [ps.flatten(depth=None)]], ids=str
+)
+def test_a_lane_that_is_cancelled_passes_its_turn_on(stages):
+    """Two lanes are cancelled at one moment, of which one is given its turn then: the third is answered (R1)."""
+
+    async def three_lanes(upstream, ctx):
+        async def ask(lane, seconds):
+            with trio.move_on_after(seconds):
+                told.append(await lane.ask())
+
+        async with trio.open_nursery() as nursery:
+            for lane, seconds in ((upstream, 0.5), (upstream.lane(), 0.5), (upstream.lane(), float("inf"))):
+                nursery.start_soon(ask, lane, seconds)
+                await trio.testing.wait_all_tasks_blocked()
+
+    for seed in SEEDS:
+        told = []
+        played(ps.pipe(ps.interval(9), *stages, sink(three_lanes)), seed)
+        assert told == [ps.DONE]
+
+
+def two():
+    return ps.values([1]), ps.values([2])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ps.merge(*two()),
+        ps.zip(*two()),
+        ps.merge_sorted(*two()),
+        ps.combine_latest(*two()),
+        ps.concat(*two()),
+        ps.live([1], two()[1]),
+        ps.join(*two(), on=bool),
+        ps.pipe(two()[0], ps.fork(ps.map(str), ps.map(str))),
+        ps.pipe(two()[0], ps.batch(2)),
+        ps.pipe(two()[0], ps.prefetch(2)),
+        ps.pipe(two()[0], ps.loop(ps.map(str))),
+        ps.pipe(two()[0], ps.group_by(str, ps.map(str))),
+        ps.retry(two()[0]),
+        ps.pipe(two()[0], ps.lend(ps.map(str))),
+    ],
+    ids=lambda source: source.modules[-1].name,
+)
+def test_an_acknowledgement_before_the_first_ask_does_nothing(source):
+    """There is nothing to acknowledge, and nothing that could be asked yet."""
+
+    async def acks_first(upstream, ctx):
+        upstream.ack()
+        return await upstream.ask()
+
+    assert isinstance(played(ps.pipe(source, sink(acks_first)), 0), ps.Batch)
+
+
+class OneThenEnough(ps.Kernel):
+    """Ends its stream with an indication, and leaves the rest to the kernel (R7, R8)."""
+
+    def __init__(self, failure, *, lane=False):
+        self.given, self.error, self.other = False, failure, lane
+
+    async def produce(self, limit):
+        if not self.given:
+            self.given = True
+            return await self.upstream.ask(1)
+        lane = self.upstream.lane() if self.other else self.upstream
+        if self.error is not None:
+            lane.error_nowait(self.error)
+            raise self.error
+        lane.abort_nowait()
+        return ps.DONE
+
+
+@CHECKS
+@pytest.mark.parametrize("lane", [False, True])
+@pytest.mark.parametrize("failure", [None, OSError("line is dead")], ids=str)
+def test_a_module_and_its_kernel_end_a_stream_once(failure, lane, check):
+    """The second termination is the kernel's, and nobody's offence (R9); the record shows the one that was sent."""
+    checker = ps.checker.Checker(strict=check == "strict")
+    pipeline = ps.pipe(ps.count(), ps.transformer(OneThenEnough)(failure, lane=lane), ps.collect())
+    if failure is None:
+        assert ps.run(pipeline, check=checker) == [0]
+    else:
+        with pytest.raises(OSError, match="line is dead"):
+            ps.run(pipeline, check=checker)
+    assert not checker.violations
+    assert sum("done" in line or "error" in line for line in checker.diagram("count").splitlines()) == 1
+
+
+@ps.transformer
+async def cleans_up_by_itself(upstream, ctx):
+    try:
+        async for batch in ctx.batches(upstream):
+            yield batch
+    finally:
+        await upstream.abort()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_generator_that_ends_what_its_kernel_has_ended_is_not_accused(seed):
+    """Its `finally` sends an abort while the kernel's is under way: it could not know (R9)."""
+    played(ps.pipe(ps.count(), cleans_up_by_itself(), ps.take(2), ps.drain()), seed, "strict")
