@@ -47,6 +47,7 @@ class Bench:
         self.struck = False
         self.resource = Ledger()
         self.reopens = subject.reopens
+        self._value = subject.values
         self.ledgers: list[Ledger] = []
         arguments: list[Any] = []
         if subject.around:
@@ -56,17 +57,18 @@ class Bench:
         arguments += [self.source() for _ in range(subject.inputs)]
         self.made = _placed(subject.make(*arguments), subject.site)
 
-    def source(self) -> Source[int]:
+    def source(self) -> Source[Any]:
         """A reference source; the first is the one that fails, if the cell says so."""
         fails = self.cell.ending == "failure" and not self.ledgers
         self.ledgers.append(Ledger())
-        return reference_source(self.ledgers[-1], self.cell, self.failure if fails else None)
+        return reference_source(self.ledgers[-1], self.cell, self.failure if fails else None, self._value)
 
     def _function(self, value: Any) -> Any:
-        if self.cell.way == "raise" and value == self.cell.position:
+        position = self.cell.position
+        if self.cell.way == "raise" and value == (position if self._value is None else self._value(position)):
             self.struck = True
             raise self.raised
-        return value * 10
+        return value * 10 if self._value is None else value
 
     @property
     def opened(self) -> int:
@@ -89,7 +91,7 @@ class Bench:
         expect(
             failure in (self.failure, self.raised) or subject.absorbs or subject.timing,
             type(failure).__name__,
-            f"it failed by itself when nothing disturbed it: {failure!r} (absorbs=True, if it is meant to)",
+            f"it failed by itself when nothing disturbed it: {failure!r} ({_way_out(failure, subject)})",
         )
 
     def was_told(self, *reasons: BaseException | None) -> None:
@@ -105,6 +107,12 @@ class Bench:
                     "R6",
                     f"a source was told {told!r}, and not {' or '.join(map(repr, reasons))}",
                 )
+
+
+def _way_out(failure: BaseException, subject: Subject) -> str:
+    if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
+        return "what goes in are the numbers 0, 1, 2, ...; if it wants other values, values=lambda n: ... makes them"
+    return "absorbs=True, if it is meant to"
 
 
 def _placed(made: Blueprint, site: Site | None) -> Blueprint:

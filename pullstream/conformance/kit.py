@@ -191,7 +191,8 @@ def conformance(
     `cells` is how many cells of each module are run, as many of every way to end, chosen by chance but always the same;
     None runs all of them, some thousands. Each is run with so many `seeds` of trio's scheduler, which runs the tasks of
     a step in any order. `expectations` are those of a `Subject`: a function of a function, say, is `around=True`; what
-    keeps values back until a time is complete says `flushes=True`, what depends on batches `batches=True`. The clock is
+    keeps values back until a time is complete says `flushes=True`, what depends on batches `batches=True`; what goes in
+    are numbers, or what `values=` makes of them. The clock is
     virtual: nothing is waited for. Threads do not know of it: of modules that use them (map_thread, trio.to_thread,
     files) hangs and ReleaseTimeouts are found that are none. `progress` is called with the name of every module when
     its turn comes.

@@ -1,6 +1,6 @@
 """The reference partners: a source that keeps a ledger, and a sink that hands its reader out."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
@@ -67,12 +67,15 @@ class Ledger:
         self.closed += 1
 
 
-class _ReferenceSource(Kernel[int]):
-    """Gives 0, 1, ... as a cell says."""
+class _ReferenceSource(Kernel[Any]):
+    """Gives 0, 1, ... or what a function makes of them, as a cell says."""
 
     waits: ClassVar[bool] = True
 
-    def __init__(self, ledger: Ledger, cell: Cell, failure: BaseException | None) -> None:
+    def __init__(
+        self, ledger: Ledger, cell: Cell, failure: BaseException | None, value: Callable[[int], object] | None = None
+    ) -> None:
+        self._value = value
         self._ledger = ledger
         self._cell = cell
         self._failure = failure
@@ -83,7 +86,7 @@ class _ReferenceSource(Kernel[int]):
         self._ledger.opened += 1
 
     @override
-    async def produce(self, limit: int) -> Batch[int] | Done:
+    async def produce(self, limit: int) -> Batch[Any] | Done:
         self._ledger.asked.append(limit)
         cell = self._cell
         if cell.delayed:
@@ -92,7 +95,8 @@ class _ReferenceSource(Kernel[int]):
         values = list(range(self._given, min(cell.values, self._given + most)))
         self._given += len(values)
         if values:
-            return Batch(values[0] if cell.timed else 0, values)
+            time = values[0] if cell.timed else 0
+            return Batch(time, values if self._value is None else list(map(self._value, values)))
         self._ledger.ended = True
         if self._failure is not None:
             self._ledger.failed = True

@@ -35,6 +35,9 @@ class Subject:
       to fail;
     - `endless=True`: it does not end by itself;
     - `reopens=True`: it opens its sources, or its resource, more than once.
+
+    What goes in are the numbers 0, 1, 2, ...; where a module wants other values, `values` is a function from such a
+    number to the value: `values=lambda n: {"id": n, "name": f"name {n}"}`. They should differ, and compare by `==`.
     """
 
     name: str
@@ -50,5 +53,6 @@ class Subject:
     absorbs: bool = attrs.field(default=False, kw_only=True)
     reopens: bool = attrs.field(default=False, kw_only=True)
     endless: bool = attrs.field(default=False, kw_only=True)
+    values: Callable[[int], object] | None = attrs.field(default=None, kw_only=True, repr=False)
     site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
     """The line that stands for the one that composed the module, which `make` does inside the kit."""

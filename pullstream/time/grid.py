@@ -69,8 +69,16 @@ def refusal(module: str, time: object, size: object) -> TimeDomainError:
     return TimeDomainError(
         f"{module} cannot tell how much later {size!r} is than the time {time!r} ({type(time).__name__}): it needs "
         f"times in one order that durations are added to, numbers for numbers, a timedelta for datetimes, or one of "
-        f"whole days for dates; restamp(...) above it makes such times of others"
+        f"whole days for dates; restamp(...) above it makes such times of others{in_microseconds(size, time)}"
     )
+
+
+def in_microseconds(duration: object, time: object) -> str:
+    """A hint for whoever gave a timedelta where times are whole numbers, whose unit nobody but him knows."""
+    if isinstance(duration, timedelta) and isinstance(time, int):
+        number = duration // timedelta(microseconds=1)
+        return f"; the times of a TIMESTAMP column are microseconds, of which it is {number:_}"
+    return ""
 
 
 def _origin(time: object) -> Any:

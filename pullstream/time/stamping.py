@@ -21,6 +21,7 @@ from pullstream.engine.seat import Seat
 from pullstream.engine.shared import Run
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.protocol import DONE, Batch, Done
+from pullstream.time.grid import in_microseconds
 from timely import BEGINNING, TimelyError, less_equal
 
 A = TypeVar("A")
@@ -122,7 +123,7 @@ class _WithLateness(Clock):
             except TypeError as exc:
                 raise TypeError(
                     f"{self._seat}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: {exc}. "
-                    f"Give numbers, or dates and a timedelta"
+                    f"Give numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
                 ) from None
         return time, (value,)
 

@@ -320,3 +320,22 @@ def test_every_row_of_the_table_has_a_name_of_its_own():
     """Two rows of one name would be one row of the report."""
     names = [subject.name for subject in READY]
     assert sorted(set(names)) == sorted(names)
+
+
+@ps.transformer
+async def names(upstream, ctx):
+    """A transformer over records."""
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time, [record["name"] for record in batch.values])
+
+
+def test_a_module_over_records_is_given_records():
+    """What goes in is said, and until it is, what is found says that numbers went in."""
+    assert conformance(names(), cells=60, values=lambda n: {"name": f"name {n}"}).ok
+    finding = conformance(names(), cells=60).findings[0]
+    assert "values=lambda n" in finding.message
+
+
+def test_a_callable_over_records_raises_at_the_record():
+    """The one at the cell's position."""
+    assert conformance(ps.map, around=True, cells=100, values=lambda n: (n, str(n))).ok

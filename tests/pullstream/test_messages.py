@@ -3,12 +3,14 @@
 import asyncio
 import operator
 import time
+from datetime import timedelta
 
 import pytest
 import trio
 import trio.testing
 
 import pullstream as ps
+from timely import TimelyError
 
 
 async def half(n):
@@ -562,3 +564,18 @@ def test_where_nothing_of_the_user_s_raised_the_innermost_frame_stays(monkeypatc
         ps.run(ps.pipe(ps.values(["x"]), ps.map(int), ps.drain()))
     assert frames_of(caught.value)[0] == __name__.partition(".")[0]
     assert 2 <= len(frames_of(caught.value)) <= 4
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        (ps.values([60_000_000], time=lambda n: n), ps.tumbling(timedelta(seconds=30))),
+        (ps.values([60_000_000], time=lambda n: n), ps.sessions(timedelta(seconds=30))),
+        (ps.values([60_000_000]), ps.stamp(lambda n: n, lateness=timedelta(seconds=30))),
+    ],
+    ids=["tumbling", "sessions", "stamp"],
+)
+def test_a_timedelta_over_whole_numbers_says_what_it_is_in_microseconds(modules):
+    """Of a TIMESTAMP column times are whole numbers, which a timedelta does not know the unit of."""
+    with pytest.raises((TypeError, TimelyError), match="microseconds, of which it is 30_000_000"):
+        ps.run(ps.pipe(*modules, ps.drain()))
