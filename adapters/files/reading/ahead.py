@@ -24,11 +24,15 @@ class Ahead:
         return self
 
     def __next__(self) -> Piece:
-        piece = next(self._pieces, _END) if self._next is None else self._next.result()
-        if piece is _END:
+        found = next(self._pieces, _END) if self._next is None else self._next.result()
+        self._next = None
+        if found is _END:
             raise StopIteration
-        self._next = aside(next, self._pieces, _END)
-        return cast("Piece", piece)
+        piece = cast("Piece", found)
+        if not piece.more:
+            # Else there is nothing to wait for, and a thread takes more than the piece does.
+            self._next = aside(next, self._pieces, _END)
+        return piece
 
     def __enter__(self) -> Self:
         return self

@@ -46,6 +46,7 @@ class Bad:
     value: Any
     error: Exception
     start: "Start | None" = None
+    more: bool = False
 
 
 Piece = Values | Table | Bad

@@ -238,7 +238,7 @@ class Reading:
             with Ahead(found) if form.decodes() else closing(found) as pieces:
                 for piece in self._parts(pieces):
                     self._stop.look()
-                    self.ready = not isinstance(piece, Bad) and piece.more
+                    self.ready = piece.more
                     if self._past.journal and not settled and agreed.schema is not None:
                         settled = True
                         yield [Decided(SCHEMA, agreed.saved())]

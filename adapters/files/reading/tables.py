@@ -1,18 +1,24 @@
 """Lines that become Arrow tables: parsed block by block with the same types, and the bad ones found."""
 
 import re
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Final
 
-from adapters.arrow import pyarrow
+import attrs
+
+from adapters.arrow import RecordBatch, pyarrow
 from adapters.files.aside import aside
 from adapters.files.reading.blocks import Block, Overlong, count_lines, records
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of
 from adapters.files.reading.places import File
 from adapters.files.reading.streams import Stream
+
+FEW: Final = 64
+"""Among so many rows the bad are looked for one by one."""
 
 WIDTH: Final = 2
 """How many blocks are parsed while one is handed on."""
@@ -22,6 +28,8 @@ MOST: Final = 2**31 - 1
 
 _COUNTED = re.compile(r"^((?:CSV parse error|In CSV column #(\d+)): )Row #\d+: | in row \d+$")
 """Where pyarrow numbers a row, in what it was given of the file, and a column."""
+
+_ROW = re.compile(r"Row #(\d+): ")
 
 Parse = Callable[[bytes], Any]
 """Makes a table of whole lines; raises if one of them cannot be parsed, or does not fit."""
@@ -88,11 +96,10 @@ class Sieve:
                 line = None if line is None else line + len(batch)
             return
         rows = records(block, self._quote)
-        # The number of the line at which each row begins.
         lines = [block.line]
         for row in rows:
             lines.append(lines[-1] + row.count(b"\n"))
-        yield from self._sieved(rows, lines, 0, len(rows), start)
+        yield from self._sieved(_Rows(rows, lines, start), 0, len(rows))
 
     def _whole(self, block: Block | Overlong) -> Any:
         if isinstance(block, Overlong):
@@ -116,9 +123,8 @@ class Sieve:
                 raise ValueError("a quote is left open")
         return table
 
-    def _sieved(
-        self, rows: Sequence[bytes], lines: Sequence[int], begin: int, end: int, start: Start | None
-    ) -> Iterator[Piece]:
+    def _sieved(self, given: "_Rows", begin: int, end: int) -> Iterator[Piece]:
+        rows, lines = given.rows, given.lines
         data = b"".join(rows[begin:end])
         if not data.strip():
             return
@@ -130,21 +136,98 @@ class Sieve:
             exact = table.num_rows == end - begin == lines[end - 1] - lines[begin] + 1
             line = lines[begin] if exact else None
             for batch in table.to_batches():
-                yield Table(batch, line, start)
+                yield Table(batch, line, given.start)
                 line = None if line is None else line + len(batch)
             return
-        if end - begin > 1:
+        # Where a function of the user's leaves rows out, rows and what is made of them do not go together.
+        if end - begin > (FEW if self._width else 1):
             middle = (begin + end) // 2
-            yield from self._sieved(rows, lines, begin, middle, start)
-            yield from self._sieved(rows, lines, middle, end, start)
+            yield from self._sieved(given, begin, middle)
+            yield from self._sieved(given, middle, end)
             return
-        # pyarrow's own error is not its cause: it would be shown as well, with other numbers.
-        yield Bad(rows[begin].rstrip(b"\r\n"), FileReadError(self._file.path, self._told(problem), lines[begin]), start)
+        yield from self._picked(given, [at for at in range(begin, end) if rows[at].strip()], problem)
+
+    def _picked(self, given: "_Rows", left: Sequence[int], problem: Exception) -> Iterator[Piece]:
+        """The good among a few rows, and the bad, each in its place."""
+        rows = given.rows
+        bad: dict[int, Exception] = {}
+        batch: RecordBatch | None = None
+        while left and batch is None:
+            # Most often the parser says which row it is.
+            named = _ROW.search(str(problem))
+            place = int(named[1]) - 1 if named is not None else -1
+            found = self._bad(rows, left[place : place + 1] if place >= 0 else ()) or self._bad(rows, left)
+            bad.update(found)
+            left = [at for at in left if at not in found]
+            try:
+                batch = self._of_rows([rows[at] for at in left])
+            except self._unreadable as exc:
+                problem = exc
+                if not found:
+                    # Each can be read by itself, though not together.
+                    break
+        yield from self._in_order(given, left, bad, batch)
+
+    def _bad(self, rows: Sequence[bytes], places: Sequence[int]) -> dict[int, Exception]:
+        """Those of some rows that cannot be read, each by itself, and why."""
+        found: dict[int, Exception] = {}
+        for at in places:
+            try:
+                self._of_rows([rows[at]])
+            except self._unreadable as exc:
+                found[at] = exc
+        return found
+
+    def _in_order(
+        self, given: "_Rows", good: Sequence[int], bad: Mapping[int, Exception], batch: RecordBatch | None
+    ) -> Iterator[Piece]:
+        order = sorted([*good, *bad])
+        at = 0
+        while at < len(order):
+            first = order[at]
+            line, size = given.lines[first], 1
+            if first in bad:
+                error = FileReadError(self._file.path, self._told(bad[first]), line)
+                # pyarrow's own error is not its cause: it would be shown as well, with other numbers.
+                yield Bad(given.rows[first].rstrip(b"\r\n"), error, given.start, at + 1 < len(order))
+            else:
+                # As many as are lines one after the other.
+                for after in order[at + 1 :] if batch is not None else ():
+                    if after in bad or given.lines[after] != line + size:
+                        break
+                    size += 1
+                part = (
+                    self._of_rows([given.rows[first]]) if batch is None else batch.slice(bisect_left(good, first), size)
+                )
+                yield Table(part, line, given.start, at + size < len(order))
+            at += size
+
+    def _of_rows(self, rows: Sequence[bytes]) -> RecordBatch:
+        """A batch of a row each."""
+        data = b"".join(rows)
+        table = self._checked(data, count_lines(data))
+        if table.num_rows != len(rows):
+            raise ValueError("the row does not end where the line does; is a quote or a bracket left open?")
+        return pyarrow().RecordBatch.from_arrays([_one(column) for column in table.columns], schema=table.schema)
 
     def _told(self, problem: Exception) -> str:
         if isinstance(problem, UnicodeDecodeError):
             return problem_of(problem)
         return f"{uncounted(problem, self._names)}{_advice(str(problem), csv=bool(self._names))}"
+
+
+@attrs.frozen
+class _Rows:
+    """Rows of a block, and the lines at which they begin."""
+
+    rows: Sequence[bytes]
+    lines: Sequence[int]
+    start: Start | None
+
+
+def _one(column: Any) -> Any:
+    """A column in one piece."""
+    return column.chunk(0) if column.num_chunks == 1 else pyarrow().concat_arrays(column.chunks)
 
 
 def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:

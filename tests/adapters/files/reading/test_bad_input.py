@@ -12,6 +12,7 @@ import pytest
 
 import pullstream as ps
 from adapters import files
+from adapters.files.reading import tables
 
 
 def parts(values):
@@ -559,3 +560,24 @@ def test_a_protocol_whose_package_is_missing(monkeypatch):
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
     with pytest.raises(ps.CompositionError, match="Install s3fs to access S3"):
         files.read_csv("s3://bucket/x.csv")
+
+
+@pytest.mark.parametrize("kind", ["a number that is none", "too many", "a quote"])
+@pytest.mark.parametrize("every", [2, 7, 100, 1])
+def test_bad_rows_are_found_with_few_parses(kind, every, put, read, monkeypatch):
+    """In place, with their lines; it takes two or three parses a bad row, however many there are."""
+    row = {"a number that is none": "%d,x%d\n", "too many": "%d,%d,7\n", "a quote": '%d,"%d\n'}[kind]
+    rows = [row % (n, n) if n % every == 0 else f"{n},2.5\n" for n in range(1000)]
+    path = put("a.csv", "a,b\n" + "".join(rows))
+    parses = []
+    real = tables.Sieve._checked
+    monkeypatch.setattr(tables.Sieve, "_checked", lambda *given: [parses.append(1), real(*given)][1])
+    found = read(files.read_csv(path, schema={"a": "int64", "b": "float64"}, as_="tuples", on_error="result"))
+    for n, each in enumerate(found):
+        if n % every == 0:
+            assert each.value == rows[n].rstrip().encode()
+            assert f"a.csv:{n + 2}: " in str(each.error)
+        else:
+            assert each == (n, 2.5)
+    bad = len(range(0, 1000, every))
+    assert len(parses) <= 3 * bad + 64
