@@ -1,6 +1,7 @@
 """Frames of a traceback: which are the toolkit's own, and which value a function of the user's was called with."""
 
 import os
+from collections.abc import Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR, CO_VARARGS
 from reprlib import Repr
 from types import FrameType, TracebackType
@@ -71,29 +72,38 @@ def cut(exc: BaseException) -> None:
     """
     if os.environ.get("PULLSTREAM_TRACEBACK") == "full":
         return
+    for each in chain(exc):
+        each.__traceback__ = users_frames(each.__traceback__, innermost=True)
+
+
+def chain(exc: BaseException) -> Iterator[BaseException]:
+    """An exception, those that it came of, and of groups those that they consist of."""
     todo: list[BaseException | None] = [exc]
     seen: set[int] = set()
     while todo:
         each = todo.pop()
         if each is not None and id(each) not in seen:
             seen.add(id(each))
-            each.__traceback__ = _for_users(each.__traceback__)
             todo += [each.__context__, each.__cause__]
             if isinstance(each, BaseExceptionGroup):
                 todo += cast("BaseExceptionGroup[BaseException]", each).exceptions
+            yield each
 
 
-def _for_users(traceback: TracebackType | None) -> TracebackType | None:
-    frames: list[TracebackType] = []
+def users_frames(traceback: TracebackType | None, *, innermost: bool = False) -> TracebackType | None:
+    """A traceback without the frames of this toolkit, and of what it runs in; with the `innermost`, whosever it is."""
+    kept: list[TracebackType] = []
     while traceback is not None:
-        if traceback.tb_next is None or not _between(traceback.tb_frame.f_globals.get("__name__")):
-            frames.append(traceback)
+        module = traceback.tb_frame.f_globals.get("__name__")
+        if not is_between(module) or (innermost and traceback.tb_next is None):
+            kept.append(traceback)
         traceback = traceback.tb_next
-    kept: TracebackType | None = None
-    for entry in reversed(frames):
-        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return kept
+    found: TracebackType | None = None
+    for entry in reversed(kept):
+        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return found
 
 
-def _between(module: object) -> bool:
+def is_between(module: object) -> bool:
+    """Whether a module is the toolkit's, or what it runs in: what a user's function is called through."""
     return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] in {"trio", "outcome"})

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from adapters.display.history import QUIET
+from pullstream.frames import is_between
 
 if TYPE_CHECKING:
     from adapters.display.history import History
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 LOOK = 1.0
 """Seconds from one look to the next."""
-
-_OURS = frozenset({"pullstream", "adapters", "timely", "trio", "outcome"})
 
 
 class Lookout:
@@ -63,8 +62,7 @@ class Lookout:
             module = frame.f_globals.get("__name__", "")
             if frame is innermost and module.startswith("trio."):
                 return ""
-            package = module.partition(".")[0]
-            if package not in _OURS and package not in sys.stdlib_module_names:
+            if not is_between(module) and module.partition(".")[0] not in sys.stdlib_module_names:
                 return f"{frame.f_code.co_qualname} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"
             frame = frame.f_back
         return ""

@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -23,6 +22,7 @@ from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splittin
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.context import Context
 from pullstream.errors import blame
+from pullstream.frames import users_frames
 from pullstream.pipe import pipe
 from pullstream.protocol import Reader
 from pullstream.transformers.flatten import flatten
@@ -208,21 +208,3 @@ def place(plan: Plan, key: tuple[Any, ...] | None) -> str:
     if key is None:
         return partition
     return f"{partition}, {', '.join(f'{name}={value!r}' for name, value in zip(plan.keys, key, strict=True))}"
-
-
-_NOT_THEIRS = frozenset({"pullstream", "timely", "adapters", "trio", "outcome"})
-
-
-def users_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of this toolkit, and of what it runs in."""
-    kept: list[TracebackType] = []
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        module = str(traceback.tb_frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] not in _NOT_THEIRS and code.co_filename != "<fused stages>":
-            kept.append(traceback)
-        traceback = traceback.tb_next
-    shown: TracebackType | None = None
-    for part in reversed(kept):
-        shown = TracebackType(shown, part.tb_frame, part.tb_lasti, part.tb_lineno)
-    return shown

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from adapters.spark.errors import JobCancelled, SparkJobError
 from adapters.spark.failures import job_error, unlogged
+from pullstream.frames import chain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -193,15 +194,13 @@ class _Client:
 
 def _forget_frames(exc: BaseException) -> None:
     """Let go of frames that keep the connection an error came from open for as long as the error is kept."""
-    todo: list[BaseException | None] = [exc]
-    seen: set[int] = set()
-    while todo:
-        each = todo.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            each.__traceback__ = None
-            # Spark keeps a cause of its own, too.
-            todo += [each.__context__, each.__cause__, getattr(each, "_cause", None)]
+    for each in chain(exc):
+        each.__traceback__ = None
+        # Spark keeps a cause of its own, too.
+        kept = getattr(each, "_cause", None)
+        if isinstance(kept, BaseException):
+            for cause in chain(kept):
+                cause.__traceback__ = None
 
 
 def spark_errors() -> tuple[type[BaseException], ...]:
