@@ -334,3 +334,61 @@ def test_frontiers_begin_with_what_can_still_come(name, passing):
 def test_what_is_listed_as_later_is_ready_made():
     """The list names modules that there are."""
     assert LATER.keys() <= SUBJECTS.keys()
+
+
+# ---- and no earlier: a failure that waits for its turn
+
+
+def fails_at_two(value):
+    if value == 2:
+        raise ValueError(value)
+    return value
+
+
+FAILING = {
+    "map": lambda: ps.map(fails_at_two),
+    "filter": lambda: ps.filter(fails_at_two),
+    "flat_map": lambda: ps.flat_map(lambda value: [fails_at_two(value)]),
+    "flatten": lambda: ps.pipe(ps.map(lambda value: map(fails_at_two, [value])), ps.flatten()),
+    "map_batches": lambda: ps.map_batches(lambda values: map(fails_at_two, values)),
+    "take": lambda: ps.take(lambda value: fails_at_two(value) < 9, ahead=4),
+    "timed": lambda: ps.timed(lambda _, value: fails_at_two(value)),
+    "scan": lambda: ps.scan(lambda _, value: fails_at_two(value), 0),
+    "stamp": lambda: ps.stamp(lambda value: fails_at_two(value) and 0, nest=True),
+    "distinct": lambda: ps.distinct(fails_at_two),
+    "batch": lambda: ps.pipe(ps.batch(1), ps.map(lambda row: fails_at_two(*row))),
+    "map_async": lambda: ps.map_async(failing_call, 2),
+}
+
+
+async def failing_call(value):
+    return fails_at_two(value)
+
+
+@pytest.mark.parametrize("name", FAILING)
+async def test_a_time_at_which_a_failure_waits_is_not_complete(name, autojump_clock):
+    """What comes before a failure is answered first, and until the failure itself its time does not look complete."""
+    complete, taken = [], trio.Event()
+
+    @ps.sink
+    async def one_only(upstream, ctx):
+        batch = await upstream.ask(4)
+        upstream.ack()
+        taken.set()
+        await trio.sleep(5)
+        complete.append(len(batch.values))
+        await upstream.ask(4)
+
+    handle = ps.pushable(10)
+    for value in (1, 2, 3):
+        handle.push_nowait(value, time=0)
+    with pytest.raises(ValueError, match="2"):
+        async with ps.pipe(handle, FAILING[name](), one_only()).open(limit=4) as running:
+            await taken.wait()
+            handle.advance(1)
+            with trio.move_on_after(1) as scope:
+                await running.progress.completed((0, 9) if name == "stamp" else 0)
+                complete.append("0")
+            assert scope.cancelled_caught
+            await running.result()
+    assert complete == [1]
