@@ -6,6 +6,7 @@ happened to that one another is looked for. A run in which none is found stands 
 """
 
 import logging
+from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
 import trio
@@ -106,4 +107,6 @@ class Rounds(trio.abc.Instrument):
             _, first = min(still, key=lambda found: found[0])
             self.doubtful.update((run, None) for _, run in still if run is not first)
             # In the next round, which so begins at once: how long is waited for it was settled before.
-            trio.lowlevel.current_trio_token().run_sync_soon(first.tell)
+            # A program that is at its end takes no more, and what stands still then has ended with it.
+            with suppress(trio.RunFinishedError):
+                trio.lowlevel.current_trio_token().run_sync_soon(first.tell)

@@ -67,6 +67,8 @@ class Standstill:
         self._over = True
         self._on_stall = None
         self._woken = None
+        if self._rounds is not None:
+            self._rounds.doubtful.pop(self, None)
 
     # ---- tasks
 

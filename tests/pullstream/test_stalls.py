@@ -542,11 +542,11 @@ async def test_a_run_that_waits_for_one_that_is_busy_is_no_stall(autojump_clock)
 
 async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock):
     """A task outside that waits for a completion, hears of the stall, and goes on: the run has ended all the same."""
-    async with ps.pipe(ps.values(range(8)), dead_end(), ps.collect()).open() as running:
-        with pytest.raises(ps.StalledError):
-            await running.progress.completed(0)
-        with pytest.raises(ps.StalledError):
-            await running.result()
+    with trio.fail_after(100), pytest.raises(ps.StalledError):
+        async with ps.pipe(ps.values(range(8)), dead_end(), ps.collect()).open() as running:
+            with pytest.raises(ps.StalledError):
+                await running.progress.completed(0)
+            await trio.sleep_forever()
 
 
 async def test_a_sink_that_waits_for_its_own_run(autojump_clock):
@@ -633,3 +633,37 @@ async def test_this_trio_tells():
                 assert blocked.may_be_cancelled(trio.lowlevel.current_task(), scope)
 
         nursery.start_soon(look)
+
+
+@pytest.mark.parametrize("how", ["run", "iterate", "from a thread"])
+def test_the_end_of_a_program_is_no_standstill(how, caplog):
+    """When a program ends, what looks at its runs has nothing to say, and says nothing."""
+
+    @ps.sink
+    async def threaded(upstream, ctx):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, lambda: None)
+            await upstream.ask()
+
+    for _ in range(20):
+        match how:
+            case "run":
+                ps.run(ps.pipe(ps.values("abc"), ps.prefetch(1), ps.collect()))
+            case "iterate":
+                list(ps.iterate(ps.pipe(ps.values("abc"), ps.prefetch(1))))
+            case _:
+                ps.run(ps.pipe(ps.values("abc"), threaded()))
+    assert not caplog.records
+
+
+async def test_a_dead_end_in_a_run_inside_a_sink_is_that_ones_alone(autojump_clock):
+    """A sink that reads another run hears of its standstill, and may go on."""
+
+    @ps.sink
+    async def reading(upstream, ctx):
+        with pytest.raises(ps.StalledError):
+            async with ps.aiterate(ps.pipe(ps.values(range(8)), dead_end())) as values:
+                await anext(values)
+        return "went on"
+
+    assert await fate(ps.pipe(ps.count(), reading()), Box()) == "went on"
