@@ -276,7 +276,8 @@ class Context:
 
         Completions come before the batch that caused them, least time first; at the end all of them, then the loop
         ends; when the stream fails, none, and its failure is raised. Going on to the next event acknowledges the
-        last one: the batch (R11), or the right to answer at the completed time.
+        last one: the batch (R11), or the right to answer at the completed time. A body that has dealt with a batch,
+        and waits for something else first, says so with `upstream.ack()`: until then the batch's time stays open.
         """
         return Events(self._account, upstream)
 

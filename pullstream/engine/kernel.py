@@ -129,7 +129,9 @@ class Kernel(ABC, Generic[T]):
     async def produce(self, limit: int) -> Batch[T] | Done:
         """The next answer: at most `limit` values at one time, or DONE; raise to fail.
 
-        One call at a time. To deliver values before a failure, answer them now and raise at the next call.
+        One call at a time. To deliver values before a failure, answer them now and raise at the next call. What came
+        from upstream is in flight, and keeps its time from completing, until upstream is asked again: what is kept of
+        it beyond that is held at its time, `self.seat.hold(time)`, until it has been answered.
         """
 
     for_now: bool = False
