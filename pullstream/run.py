@@ -308,7 +308,7 @@ class Running(Generic[R]):
         except BaseException as exc:  # noqa: BLE001 - raised below
             # What the nursery raises besides its own cancellation is an interrupt that struck while it was left.
             if (struck := without_cancelled(exc)) is not None:
-                outcome = _sole(struck)
+                outcome = _instead_of(outcome, _sole(struck))
         finally:
             if self._keeper is not None:
                 self._keeper.close()
@@ -334,7 +334,7 @@ class Running(Generic[R]):
                 except KeyboardInterrupt as exc:
                     if isinstance(outcome, KeyboardInterrupt):
                         self.hurry()
-                    outcome = exc
+                    outcome = _instead_of(outcome, exc)
         return outcome
 
     async def _consume(self, consumers: Sequence[Consuming], block: trio.Nursery) -> None:
@@ -492,6 +492,13 @@ def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
     return CompositionError(
         f"beside={where} takes an async function of the Running, or what display() gives, and got {shown}{why}"
     )
+
+
+def _instead_of(outcome: BaseException | None, struck: BaseException) -> BaseException:
+    """What is raised, after all; what it takes the place of is its cause."""
+    if outcome is not None and not isinstance(outcome, KeyboardInterrupt):
+        struck.__cause__ = outcome
+    return struck
 
 
 def _sole(exc: BaseException) -> BaseException:

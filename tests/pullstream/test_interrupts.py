@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import trio
+import trio.testing
 
 import pullstream as ps
 from pullstream.engine.interrupts import Interrupts
@@ -154,6 +156,31 @@ async def test_in_a_trio_program_that_aborts_on_it():
                 running.abort_on_interrupt()
                 assert await running.result() == ["a", "b"]
                 signal.raise_signal(signal.SIGINT)
+
+
+def test_in_the_release_of_an_open_pipeline(probe):
+    """It waits for that, and has what the block raised as its cause."""
+
+    @ps.source
+    async def quiet(ctx):
+        try:
+            yield 1
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                signal.raise_signal(signal.SIGINT)
+                await trio.sleep(0.01)
+            probe.released += 1
+
+    async def main():
+        async with ps.pipe(quiet(), ps.drain()).open():
+            await trio.testing.wait_all_tasks_blocked()
+            raise ZeroDivisionError
+
+    with handling(signal.default_int_handler), pytest.raises(KeyboardInterrupt) as caught:
+        trio.run(main)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert probe.released == 1
 
 
 def test_loops_that_overlap():
