@@ -88,6 +88,11 @@ class OneShot(Generic[T]):
         self._value: T | None = value
         self._shown = _shown(value)
 
+    @property
+    def value(self) -> T | None:
+        """The argument, to be looked at; None when it has been taken."""
+        return self._value
+
     def take(self, module: Module) -> T:
         """The argument itself, the first time."""
         if self._value is None:
@@ -100,7 +105,7 @@ class OneShot(Generic[T]):
 
     def same(self, other: "OneShot[Any]") -> bool:
         """Whether both are over one thing."""
-        return self is other or (self._value is not None and self._value is other._value)  # noqa: SLF001 - its own class
+        return self is other or (self._value is not None and self._value is other.value)
 
     def __repr__(self) -> str:
         return self._shown
@@ -231,6 +236,12 @@ class Pipeline(Blueprint, Generic[R_co]):
         changed, which is refused. Nobody looks at what sinks have done: an output file that somebody deletes is not
         written again, unless the journal goes with it. What has no times is all at one, and begins anew until all of it
         is done. One run at a time has a journal.
+
+        It goes with one program: with its modules, all that they were given, and what its functions do and hold on to
+        (their code, defaults, closures, the functions, classes and constants that they name; not where they are
+        written, and not what they keep in global collections). Another one is refused, with what is different; so is
+        what cannot be compared (a connection in a closure), and the same program under another minor version of Python,
+        which compiles it otherwise. `Journal(path, version=...)` says in place of that comparison which program it is.
 
         Times, and what modules keep beyond them, are pickled, and reading pickles runs what they say: a journal is as
         trusted as the program. It is made for its owner alone (mode 0600), and is read only if it belongs to who runs,

@@ -261,7 +261,7 @@ def refused() -> None:
     # |   is map_async(known, 1, ordered=True). Run the one it belongs to, or begin anew with another journal
     # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal: what comes of it
     # |   now would not go together with what that run completed. Put the files back as they were (a file is known
-    # |   by its size and the time it was written), or begin anew with another journal
+    # |   by its size, the time it was written and its ends), or begin anew with another journal
     # | the journal night.journal is in use: another run goes on with it. Two runs with one journal would do
     # |   everything twice; wait for it to end, or give each a journal of its own
 

@@ -1,53 +1,99 @@
-"""What tells one pipeline from another: its modules, their names and what they were given, as shown."""
+"""What tells one pipeline from another: its modules, and what they were given."""
 
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any, Final, cast
 
-from pullstream.blueprint import Blueprint, Module, OneShot, shown_callable
+import attrs
+
+from pullstream.blueprint import Blueprint, Module, OneShot, Site, shown_callable
+from pullstream.journal.digest import Look
 
 LONGEST: Final = 200
-"""How many characters of an argument count."""
+"""How many characters of an argument are shown."""
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def fingerprint(blueprint: Blueprint, prefix: str = "") -> list[tuple[str, str]]:
-    """Every module of a pipeline, also of those inside others: where it is, and what it looks like.
+@attrs.frozen
+class Line:
+    """A module of a pipeline."""
+
+    shown: str
+    names: bytes
+    """The digest of it with functions by their names alone."""
+    digest: bytes
+    parts: dict[str, str]
+    unknown: tuple[str, ...] = ()
+    """What of it cannot be told from others."""
+    site: Site | None = attrs.field(default=None, eq=False)
+
+
+Fingerprint = dict[str, Line]
+"""Every module of a pipeline by its place, also of those inside others."""
+
+
+def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
+    """What a pipeline is, the same in every process.
 
     >>> import pullstream as ps
-    >>> for line in fingerprint(ps.pipe(ps.values("ab"), ps.map(str), ps.tee(ps.collect(), ps.tally()))):
-    ...     print(*line)
+    >>> for place, line in fingerprint(ps.pipe(ps.values("ab"), ps.map(str), ps.tee(ps.collect(), ps.tally()))).items():
+    ...     print(place, line.shown)
     1 values('ab')
     2 map(str)
     3 tee(..., ...)
     3.1.1 collect()
     3.2.1 tally()
     """
-    lines: list[tuple[str, str]] = []
+    lines: Fingerprint = {}
     for number, module in enumerate(blueprint.modules, 1):
         place = f"{prefix}{number}"
         inside: list[Blueprint] = []
-        lines.append((place, _module(module, inside)))
+        shown = _module(module, inside)
+        names, look = Look(names=True), Look()
+        by_names = names.digest(names.module(module), shown)
+        digest = look.digest(look.module(module), shown)
+        lines[place] = Line(shown, by_names, digest, look.parts, tuple(look.unknown), module.site)
         for count, inner in enumerate(inside, 1):
-            lines += fingerprint(inner, f"{place}.{count}.")
+            lines |= fingerprint(inner, f"{place}.{count}.")
     return lines
 
 
-def difference(before: Sequence[tuple[str, str]], now: Sequence[tuple[str, str]]) -> str:
-    """What is different about a pipeline, in words; nothing if it is the same."""
-    old, new = dict(before), dict(now)
-    said: list[str] = []
-    for place in dict.fromkeys([*old, *new]):
-        was, is_now = old.get(place), new.get(place)
+def difference(before: Fingerprint, now: Fingerprint, *, names: bool = False) -> str:
+    """What is different about a pipeline, in words; nothing if it is the same, or with `names` looks the same."""
+    said: dict[str, str] = {}
+    for place in dict.fromkeys([*before, *now]):
+        was, is_now = before.get(place), now.get(place)
         if was is None:
-            said.append(f"module {place}, {is_now}, is new")
+            said[place] = f"module {place}, {now[place].shown}, is new"
         elif is_now is None:
-            said.append(f"module {place} was {was}, and is gone")
-        elif was != is_now:
-            said.append(f"module {place} was {was}, and is {is_now}")
-    return "; ".join(said[:3]) + (f"; and {len(said) - 3} more" if len(said) > 3 else "")
+            said[place] = f"module {place} was {was.shown}, and is gone"
+        elif (was.names != is_now.names) if names else (was.digest != is_now.digest):
+            said[place] = _told(place, was, is_now)
+    # What is inside another module is told with its own place.
+    told = [text for place, text in said.items() if not any(other.startswith(f"{place}.") for other in said)]
+    return "; ".join(told[:3]) + (f"; and {len(told) - 3} more" if len(told) > 3 else "")
+
+
+def _told(place: str, was: Line, now: Line) -> str:
+    if was.shown != now.shown:
+        return f"module {place} was {was.shown}, and is {now.shown}"
+    parts = [_part(part, was.parts.get(part), now.parts.get(part)) for part in dict.fromkeys([*was.parts, *now.parts])]
+    # A part is another one where one of its own is, which says more.
+    told = [part for part in parts if part and not part.startswith("its argument")] or [*filter(None, parts)]
+    listed = ", ".join(told[:3]) + (", and more" if len(told) > 3 else "")
+    return f"module {place}, {now.shown}, looks the same, and is another: {listed or 'what makes it'}"
+
+
+def _part(part: str, was: str | None, now: str | None) -> str:
+    if was == now:
+        return ""
+    if was is None or now is None:
+        return f"{part} is {'new' if was is None else 'gone'}"
+    plain = all(re.fullmatch(r"[\w.+-]{1,20}", text) for text in (was, now))
+    return f"{part} was {was}, and is {now}" if plain else f"{part} has changed"
 
 
 def _module(module: Module, inside: list[Blueprint]) -> str:
@@ -63,13 +109,16 @@ def _shown(value: object, inside: list[Blueprint]) -> str:
         inside.append(value)
         return "..."
     if isinstance(value, (list, tuple)):
-        return f"({', '.join(_shown(part, inside) for part in cast('Sequence[object]', value)[:LONGEST])})"
+        return _cut(f"({', '.join(_shown(part, inside) for part in cast('Sequence[object]', value)[:LONGEST])})")
     if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, object]", value).items()
-        return f"{{{', '.join(f'{_shown(key, inside)}: {_shown(part, inside)}' for key, part in pairs)}}}"
+        pairs = islice(cast("Mapping[Any, object]", value).items(), LONGEST)
+        return _cut(f"{{{', '.join(f'{_shown(key, inside)}: {_shown(part, inside)}' for key, part in pairs)}}}")
     if isinstance(value, AbstractSet):
-        return f"{{{', '.join(sorted(_shown(part, inside) for part in cast('AbstractSet[object]', value)))}}}"
+        return _cut(f"{{{', '.join(sorted(_shown(part, inside) for part in cast('AbstractSet[object]', value)))}}}")
     one_shot = isinstance(value, OneShot)
     text = shown_callable(value) if callable(value) and not one_shot else repr(cast("object", value))
-    text = _ADDRESS.sub("", text)
+    return _cut(_ADDRESS.sub("", text))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -18,8 +18,8 @@ from pullstream.engine.shared import Run
 from pullstream.engine.standstill import LOOKS_ON
 from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
-from pullstream.journal.fingerprint import difference, fingerprint
 from pullstream.journal.memory import Changes, Memory, pickled
+from pullstream.journal.program import Program
 from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
 from timely import BEGINNING, Antichain
 
@@ -39,7 +39,8 @@ class Keeper:
     def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Pipeline[Any], run: Run) -> None:
         self._journal = Journal.of(journal)
         self.path = Path(self._journal.path)
-        self._pipeline = pipeline
+        # Looked at before anything is taken from it: a generator, say, is compared by what it will give.
+        self._program = Program.of(pipeline, self._journal.version)
         self._run = run
         self._store: Store
         self._cut: Cut
@@ -92,17 +93,11 @@ class Keeper:
             raise
 
     def _check_pipeline(self) -> None:
-        now = fingerprint(self._pipeline)
-        recorded = self._saved.about.get("pipeline")
-        if recorded is None:
-            self._about["pipeline"] = pickled(now, "it says what the pipeline is")
-            return
-        different = difference(unpickled(recorded, self.path), now)
-        if different:
-            raise JournalError(
-                f"the journal {self.path} belongs to another pipeline: {different}. Run the one it belongs to, "
-                f"or begin anew with another journal"
-            )
+        program, recorded = self._program, self._saved.about.get("program")
+        before = None if recorded is None else unpickled(recorded, self.path)
+        program.check(before, self.path)
+        if before != program:
+            self._about["program"] = pickled(program.kept(), "it says what the pipeline is")
 
     def _check_sources(self) -> None:
         for source in sorted(self._run.sources, key=lambda source: source.seat.node):

@@ -33,7 +33,16 @@ class Options(TypedDict, total=False):
       been found whole is an error. With times of paths, a day is complete when a file of a later day has come, or at
       `finish()`, and a file of an earlier day is an error; where such come, and values say their times, leave out
       `time=`, and give them below: `ps.restamp(lambda _: 0), ps.stamp(f, lateness=...)`.
+    - `available`: in a run with a journal, take the files that have come since the last run with it, then end, as a
+      job does that is started every night (Spark's `availableNow`); the next run goes on from there. The rest is as
+      with `follow`: a file that is still being written when the run begins is one for the next run, and files may be
+      taken away when they have been read. With times of paths, of columns or of functions the last time is completed
+      with what has come, and done again, whole, by the next run; so keep the files of that time until then.
     - `filesystem`: fsspec's, for `paths` within it; `storage_options`: what fsspec needs for URLs.
+
+    A run with a journal is refused where a file has changed that an earlier one has read. A file is known by its size,
+    the time it was written and, on this machine, a digest of its first and last 64 KiB: what is changed in the middle
+    of a larger one, with its size and time kept, nobody notices.
     """
 
     time: "str | PathTime | Callable[[Any], Hashable] | None"
@@ -41,6 +50,7 @@ class Options(TypedDict, total=False):
     block_size: int
     follow: bool
     every: float
+    available: bool
     filesystem: Any
     storage_options: Mapping[str, Any]
 
@@ -67,6 +77,12 @@ def files_source(
         )
     time, block = options.get("time"), options.get("block_size", BLOCK)
     follow, every = options.get("follow", False), options.get("every", 1.0)
+    available = options.get("available", False)
+    if follow and available:
+        raise CompositionError(
+            f"{name}() at {Site.here()} got follow=True, which waits for new files, and available=True, which ends "
+            f"when it has read those that are there: say one of them"
+        )
     compression = options.get("compression", "infer")
     time_argument(name, time)
     count_argument(name, "block_size", block, least=1)
@@ -84,8 +100,9 @@ def files_source(
         time,
         filesystem,
         dict(options.get("storage_options", {})),
-        follow,
+        follow or available,
         every,
+        available,
     )
     shown = list(plan.paths)
     # What was said is shown, and tells one pipeline from another.

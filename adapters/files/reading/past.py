@@ -5,12 +5,16 @@ from typing import Any, NoReturn
 
 import attrs
 
+from adapters.files.reading.ends import ends_of
 from adapters.files.reading.pieces import Start
 from adapters.files.reading.places import File
 from adapters.files.reading.times import PathTime
 from pullstream.errors import JournalError
 
 Identity = tuple[int | None, str | None]
+
+Known = tuple[int, Identity, bytes | None]
+"""A file's number, what it was known by, and a digest of its ends."""
 
 
 @attrs.frozen
@@ -44,7 +48,7 @@ class Past:
     """What was read before; nothing without a journal."""
 
     journal: bool = False
-    files: Mapping[str, tuple[int, Identity]] = attrs.field(factory=dict[str, Any])
+    files: Mapping[str, Known] = attrs.field(factory=dict[str, Any])
     ended: bool = False
     """Whether a run came to the end of the last file."""
     schema: bytes | None = None
@@ -54,12 +58,12 @@ class Past:
     @property
     def count(self) -> int:
         """How many files have a number."""
-        return 1 + max((number for number, _ in self.files.values()), default=-1)
+        return 1 + max((number for number, _, _ in self.files.values()), default=-1)
 
     @property
     def identities(self) -> dict[str, Identity]:
         """How files were when they were read."""
-        return {path: identity for path, (_, identity) in self.files.items()}
+        return {path: identity for path, (_, identity, _) in self.files.items()}
 
     @property
     def order(self) -> list[str]:
@@ -69,22 +73,25 @@ class Past:
     def check(self, there: Sequence[File]) -> None:
         """Refuse files that have changed since they were read."""
         for file in there:
-            before = self.identities.get(file.path, file.identity) if self.files else file.identity
-            if before != file.identity:
+            if file.path in self.files and self._has_changed(file):
                 _refuse(file.path, "has changed since it was read")
+
+    def _has_changed(self, file: File) -> bool:
+        _, identity, ends = self.files[file.path]
+        return identity != file.identity or (ends is not None and ends != ends_of(file))
 
     def check_over(self, there: Sequence[File]) -> None:
         """Refuse files that are others than those that a run came to the end of, which may have had enough of some."""
-        before, now = self.identities, {file.path: file.identity for file in there}
+        before, now = self.files, {file.path: file for file in there}
         for path in dict.fromkeys([*self.order, *now]):
             if path not in before and not self.ended:
                 continue
-            if before.get(path) != now.get(path):
+            if path not in before or path not in now or self._has_changed(now[path]):
                 what = "is new" if path not in before else "is gone" if path not in now else "has changed"
                 raise JournalError(
                     f"{path} {what} since a run with this journal came to its end: its result would be another one "
                     f"now. Begin anew with another journal (and with follow=True, if files keep coming), or put the "
-                    f"files back as they were (a file is known by its size and the time it was written)"
+                    f"files back as they were (a file is known by its size, the time it was written and its ends)"
                 )
 
     def by_path(self, dated: Sequence[tuple[Hashable, File]], time: PathTime) -> list[tuple[Hashable, File]]:
@@ -142,6 +149,6 @@ def _present(there: Mapping[str, File], path: str) -> File:
 def _refuse(path: str, what: str) -> NoReturn:
     raise JournalError(
         f"{path} {what}, in an earlier run with this journal: what comes of it now would not go together with what "
-        f"that run completed. Put the files back as they were (a file is known by its size and the "
-        f"time it was written), or begin anew with another journal"
+        f"that run completed. Put the files back as they were (a file is known by its size, the "
+        f"time it was written and its ends), or begin anew with another journal"
     )

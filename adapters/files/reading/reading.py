@@ -10,6 +10,7 @@ import attrs
 
 from adapters.arrow import Shape
 from adapters.files.reading.ahead import Ahead
+from adapters.files.reading.ends import ends_of
 from adapters.files.reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
 from adapters.files.reading.past import Past, Place, Turn
 from adapters.files.reading.pieces import AT_A_TIME, Agreed, Bad, Format, Piece, Start, Table
@@ -44,6 +45,8 @@ class Plan:
     storage_options: Any = attrs.field(factory=dict[str, Any])
     follow: bool = False
     every: float = 1.0
+    available: bool = False
+    """Whether only the files are followed that are there at the beginning."""
 
 
 @attrs.frozen
@@ -151,15 +154,16 @@ class Reading:
                     self._traffic.over(read)
             if self._timeless:
                 yield [self._pending()]
-            if self._past.journal:
+            if self._past.journal and not plan.available:
                 yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
 
     def _begun(self, turn: Turn) -> list[Found]:
         found: list[Found] = []
-        decided = (turn.number, turn.file.identity)
-        # Not only what is new: under a name that was there before there may be another file by now.
-        if self._past.journal and self._past.files.get(turn.file.path) != decided:
-            found.append(Decided(turn.file.path, decided))
+        if self._past.journal:
+            decided = (turn.number, turn.file.identity, ends_of(turn.file))
+            # Not only what is new: under a name that was there before there may be another file by now.
+            if self._past.files.get(turn.file.path) != decided:
+                found.append(Decided(turn.file.path, decided))
         if turn.time is not None:
             self._advance(turn.file, turn.time)
             found.append(Floor(turn.time))
@@ -202,6 +206,7 @@ class Reading:
         watch = Watch(places, past.identities)
         there = {file.path: file for file in first}
         number = past.count
+        looked = False
         if isinstance(time, PathTime):
             again = self._dated([there[path] for path in past.order if path in there], past)
         else:
@@ -220,6 +225,9 @@ class Reading:
                     turn = attrs.evolve(turn, time=turn.number, floor=turn.number + 1)  # noqa: PLW2901 - its own time
                 yield turn
                 watch.check(turn.file)
+            if looked and self._plan.available:
+                return
+            looked = True
             yield None
 
     # ---- what is in it

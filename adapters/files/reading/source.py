@@ -1,7 +1,7 @@
 """The source of everything that is read from files."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from time import monotonic
 from typing import Any, ClassVar, Final
@@ -46,6 +46,10 @@ class FilesSource(Kernel[Any]):
         self._reading: Reading | None = None
         self._row: deque[Found] = deque()
         self._given = 0
+        self._floor: tuple[Hashable, ...] = ()
+        self._passed: tuple[Hashable, ...] = ()
+        """The last time at which nothing more will come, if there is one."""
+        self.for_now = plan.available
         self._limiter = trio.CapacityLimiter(2)
 
     @override
@@ -85,6 +89,7 @@ class FilesSource(Kernel[Any]):
                     # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
                     found = await self._thread(reading.step)
                 if found is None:
+                    await self._recorded()
                     return DONE
                 self._row.extend(found)
             first = self._row[0]
@@ -93,6 +98,9 @@ class FilesSource(Kernel[Any]):
             self._row.popleft()
             match first:
                 case Floor(time):
+                    if self._floor and self._floor[0] != time:
+                        self._passed = self._floor
+                    self._floor = (time,)
                     self.seat.advance(time)
                 case Decided(key, value):
                     self.memory.ledger[key] = value
@@ -100,6 +108,12 @@ class FilesSource(Kernel[Any]):
                     self.memory.at(time)[PLACE] = place
                 case Wait():
                     await trio.sleep(self._plan.every)
+
+    async def _recorded(self) -> None:
+        """What is complete is not done again in the next run, if it can be in the journal before this one ends."""
+        below = self.run.progress.carrying(self.seat)
+        if self._plan.available and self.memory.saves and self._passed and not any(each.later for each in below):
+            await self.seat.until_fulfilled(self._passed[0])
 
     def _at_once(self, reading: Reading) -> list[Found] | None:
         began = monotonic()
@@ -133,7 +147,7 @@ class FilesSource(Kernel[Any]):
         if reading is None:
             return ""
         of = "" if reading.of is None else f" of {reading.of}"
-        now = ", waiting for new ones" if self._plan.follow else ""
+        now = ", waiting for new ones" if self._plan.follow and not self._plan.available else ""
         if reading.absent:
             now = f", waiting for {', '.join(reading.absent)}, which {'do' if reading.absent[1:] else 'does'} not exist"
         if reading.path:

@@ -30,7 +30,7 @@ def numbers(first, end, *, for_now):
 def outcomes(path, *, for_now):
     def run(first, end):
         summed = ps.pipe(numbers(first, end, for_now=for_now), ps.scan(lambda a, b: a + b, 0))
-        return ps.run(ps.pipe(summed, ps.collect()), journal=path)
+        return ps.run(ps.pipe(summed, ps.collect()), journal=ps.Journal(path, version="1"))
 
     return run(0, 3), run(3, 5), run(5, 5)
 
@@ -50,6 +50,7 @@ def test_a_sink_that_has_had_enough_has_ended_for_good(sink, tmp_path):
     """Who waits for the journal does not wait for it, and its result is given again."""
 
     def run(first, end):
-        return ps.run(ps.pipe(numbers(first, end, for_now=True), ps.tee(sink, ps.collect())), journal=tmp_path / "j")
+        journal = ps.Journal(tmp_path / "j", version="1")
+        return ps.run(ps.pipe(numbers(first, end, for_now=True), ps.tee(sink, ps.collect())), journal=journal)
 
     assert [run(0, 3), run(3, 5), run(5, 5)] == [(0, list(range(end))) for end in (3, 5, 5)]

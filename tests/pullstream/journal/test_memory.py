@@ -120,15 +120,17 @@ class Dealt(ps.Kernel[str]):
         return ps.DONE
 
 
+NAMES = []
+
+
 def test_a_source_decides_once_and_remembers_where_it_was(new_world):
     """What a ledger says holds in every later run; a source's memory is as of what is done."""
 
-    names = []
     world = new_world()
-    names += "xyz"
-    world.run(ps.pipe(Dealt(lambda: names), world.store("all")), kill=5)
-    names[:] = "azyx"
-    world.run(ps.pipe(Dealt(lambda: names), world.store("all")))
+    NAMES[:] = "xyz"
+    world.run(ps.pipe(Dealt(lambda: NAMES), world.store("all")), kill=5)
+    NAMES[:] = "azyx"
+    world.run(ps.pipe(Dealt(lambda: NAMES), world.store("all")))
     assert [values[0][0] for values in world.stored.values()] == ["x", "y", "z", "a"]
     assert [values[0][-1] for values in world.stored.values()] == ["0", "0", "2", "2"]
 

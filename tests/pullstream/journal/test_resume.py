@@ -27,15 +27,20 @@ class Stop(Exception):
     """What ends a run in the middle."""
 
 
+STOP = [None]
+"""Where the next run stops; what is in a collection that is global is no part of a program."""
+
+
 def stopping_at(value):
-    """A function that gives what it is given, until it comes to a value."""
-
-    def check(n):
-        if n == value:
-            raise Stop
-        return n
-
+    """A function that gives what it is given, until it comes to a value; it is the same for all."""
+    STOP[0] = value
     return check
+
+
+def check(n):
+    if n == STOP[0]:
+        raise Stop
+    return n
 
 
 def numbers(count=10):
@@ -135,14 +140,15 @@ def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
 
 
 def waiting_at(value):
-    """An async function that gives what it is given, and waits for ever at one value."""
-
-    async def wait(n):
-        if n == value:
-            await trio.sleep_forever()
-        return n
-
+    """An async function that gives what it is given, and waits for ever at one value; it is the same for all."""
+    STOP[0] = value
     return wait
+
+
+async def wait(n):
+    if n == STOP[0]:
+        await trio.sleep_forever()
+    return n
 
 
 def test_each_sink_is_given_what_it_has_not_completed(path):
@@ -166,27 +172,21 @@ def test_each_sink_is_given_what_it_has_not_completed(path):
     assert lacking[20] == [40, 41]
 
 
-class Named(int):
-    """A number that looks the same, whichever it is."""
-
-    def __repr__(self):
-        return "n"
-
-
 def test_sources_are_told_what_is_done(path):
     """A source may ask which times are done, and skip the work; without a journal none is."""
     read = []
 
     @ps.source
-    async def days(ctx, stop):
+    async def days(ctx):
         for day in range(5):
             if not ctx.done(day):
                 read.append(day)
-                stopping_at(stop)(day)
+                check(day)
                 yield ps.Batch(day, [day])
 
     def pipeline(stop):
-        return ps.pipe(days(Named(stop)), ps.at_completion(lambda *_: None))
+        stopping_at(stop)
+        return ps.pipe(days(), ps.at_completion(lambda *_: None))
 
     ps.run(pipeline(-1))
     assert read == [0, 1, 2, 3, 4]
@@ -357,7 +357,8 @@ async def slowly(n):
     await trio.sleep(1 if n == 7 else 0.02)  # what came before has been recorded
     kill(n)
     return n
-ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.drain()), journal={str(path)!r})
+journal = ps.Journal({str(path)!r}, version="1")
+ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.drain()), journal=journal)
 """
     ended = subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=False
@@ -369,7 +370,8 @@ ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.d
         seen.append(n)
         return n
 
-    ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.drain()), journal=path)
+    journal = ps.Journal(path, version="1")
+    ps.run(ps.pipe(ps.values(range(10)), ps.epochs(2), ps.map_async(slowly, 1), ps.drain()), journal=journal)
     assert seen[-4:] == [6, 7, 8, 9]
     assert 0 not in seen
 

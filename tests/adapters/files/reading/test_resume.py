@@ -1,6 +1,7 @@
 """Resume: a run goes on where the last complete time stands, reads no more than it must, and refuses changed files."""
 
 import gzip
+import os
 
 import fsspec
 import pyarrow as pa
@@ -30,6 +31,9 @@ class Counting:
     def __repr__(self):
         return "Counting()"
 
+    def __reduce__(self):
+        return Counting, ()
+
     def open(self, path, mode):
         file, counts = self.fs.open(path, mode), self.read
         name = path.rpartition("/")[2]
@@ -49,7 +53,8 @@ class Counting:
 
 @pytest.fixture
 def journal(tmp_path):
-    return tmp_path / "run.journal"
+    """One that takes all programs for the same: where they are to stop, and what they have done, differs."""
+    return ps.Journal(tmp_path / "run.journal", version="1")
 
 
 def kept(out, source, stop=None):
@@ -202,6 +207,34 @@ def test_a_file_that_has_changed_is_refused(put, folder, journal):
     put("in/1", "other\n")
     with pytest.raises(ps.JournalError, match=r"in/1 has changed since it was read, in an earlier run"):
         ps.run(kept({}, make()), journal=journal)
+
+
+def rewritten(path, before, now):
+    """Another content of the same size, at the same time."""
+    found, data = path.stat(), path.read_bytes()
+    assert data != data.replace(before, now)
+    path.write_bytes(data.replace(before, now))
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert path.stat().st_size == found.st_size
+
+
+@pytest.mark.parametrize("begin", [0, 1 << 20])
+def test_a_file_that_has_changed_and_looks_the_same_is_refused(begin, put, folder, journal):
+    """Its size and the time it was written may be kept: what is at its ends tells."""
+    path = put("in/1", f"{'x' * begin}1\n2\n3\n")
+    source = files.read_text(path, time=lambda line: int(line[-1]))
+    with pytest.raises(Killed):
+        ps.run(kept({}, source, 3), journal=journal)
+    rewritten(path, b"2", b"1")
+    with pytest.raises(
+        ps.JournalError, match=r"in/1 has changed since it was read.*the time it was written and its ends"
+    ):
+        ps.run(kept({}, source), journal=journal)
+    rewritten(path, b"1\n1", b"1\n2")
+    ps.run(kept({}, source), journal=journal)
+    rewritten(path, b"3", b"4")
+    with pytest.raises(ps.JournalError, match=r"in/1 has changed since a run with this journal came to its end"):
+        ps.run(kept({}, source), journal=journal)
 
 
 def new(put):

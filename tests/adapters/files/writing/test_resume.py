@@ -145,7 +145,7 @@ def growing(folder, stop=None):
 def stopped(folder, stop):
     """A run that ended in the middle, and had not recorded the last of what it wrote."""
     with pytest.raises(ZeroDivisionError):
-        ps.run(growing(folder, stop), journal=folder / "j", limit=1)
+        ps.run(growing(folder, stop), journal=ps.Journal(folder / "j", version="1"), limit=1)
 
 
 def test_a_growing_file_is_cut_back(tmp_path):
@@ -156,7 +156,7 @@ def test_a_growing_file_is_cut_back(tmp_path):
         file.write("6\n7")
     with (tmp_path / "m").open("a") as file:
         file.write('{"time"')
-    assert ps.run(growing(tmp_path), journal=tmp_path / "j") == [tmp_path / "all"]
+    assert ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1")) == [tmp_path / "all"]
     assert (tmp_path / "all").read_text() == "".join(f"{n}\n" for n in range(10))
     assert len((tmp_path / "m").read_text().splitlines()) == 5
 
@@ -167,7 +167,7 @@ def test_a_growing_file_that_somebody_shortened(change, tmp_path):
     stopped(tmp_path, 7)
     change(tmp_path / "all")
     with pytest.raises(files.FileTargetError, match="had written 12: somebody has changed it"):
-        ps.run(growing(tmp_path), journal=tmp_path / "j")
+        ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1"))
 
 
 def test_times_without_an_order_and_a_growing_file(tmp_path):

@@ -1,0 +1,241 @@
+"""What functions, classes and methods are: their code, and what they hold on to.
+
+A function is its code, its defaults and what it refers to: the variables around it, and of the global ones those that
+are functions, classes or cannot change. What it keeps in collections that are global is its own affair. Functions and
+classes of Python's own library and of this toolkit are known by their names, and so are those of other packages that
+are installed, where a function refers to them.
+"""
+
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, time, timedelta, tzinfo
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+from re import Pattern
+from typing import Any, Final, Protocol, cast
+from uuid import UUID
+
+from pullstream.blueprint import Blueprint, shown_callable
+from pullstream.journal.code import canonical, global_names
+
+PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, bytearray, tuple, list, dict})
+"""Kinds of values that pickle as they are, but for what is in them."""
+
+OURS: Final = frozenset({"pullstream", "timely", "adapters"})
+
+_FIXED: Final = (
+    *(type(None), bool, int, float, complex, str, bytes, range, slice, type(...), Enum, Pattern, PurePath),
+    *(date, time, timedelta, tzinfo, Decimal, Fraction, UUID, Blueprint),
+)
+"""Kinds of values that do not change: they are part of the program, wherever they are."""
+
+_SLOTS: Final = (
+    *(types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType),
+    *(types.GetSetDescriptorType, types.MemberDescriptorType),
+)
+
+_READING: Final = frozenset({"get", "index", "count", "copy", "keys", "values", "items", "isdisjoint", "issubset"}) | {
+    *("issuperset", "__getitem__", "__contains__", "__len__", "__iter__", "__eq__", "__reversed__"),
+}
+"""What methods of collections do that leave them as they are; those that others fill are no part of a program."""
+
+_MADE: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__"}) | {
+    *("__static_attributes__", "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
+    *("__orig_bases__", "__parameters__", "__abstractmethods__", "_abc_impl", "__attrs_attrs__", "__match_args__"),
+}
+"""What Python, and libraries, put into a class of what is written elsewhere in it."""
+
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+"""Folders that hold packages of others."""
+
+
+class Look(Protocol):
+    """A look at a value (`digest.Look`)."""
+
+    @property
+    def names(self) -> bool:
+        """Whether functions and callable objects are known by their names alone."""
+        ...
+
+    @property
+    def home(self) -> str | None:
+        """The package of the function that is looked at."""
+        ...
+
+    def digest(self, value: object, part: str) -> bytes:
+        """The digest of a value, which is called `part`."""
+        ...
+
+    def told(self, part: str, value: object) -> bytes:
+        """The same, of something that is named where it is another than before."""
+        ...
+
+    def held(self, value: object) -> Any:
+        """An object whose methods are called."""
+        ...
+
+    def first_seen(self, value: object, part: str, describe: "Callable[[Look], Any]", home: str | None) -> Any:
+        """What an object was when this process saw it first."""
+        ...
+
+
+def instead(value: Any, look: Look) -> Any:
+    """What stands for a function, a class or a method where values are compared; None if it is none."""
+    if isinstance(value, types.FunctionType):
+        return "function", _name(value), _function(value, look)
+    if isinstance(value, type):
+        return "class", _class(cast("type[object]", value), look)
+    if isinstance(value, types.MethodType):
+        return "method", look.digest(value.__func__, _name(value.__func__)), look.held(value.__self__)
+    if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return _builtin(value, look)
+    if isinstance(value, _SLOTS):
+        return "slot", type_name(value.__objclass__), value.__name__
+    if isinstance(value, types.CodeType):
+        return "code", canonical(value)
+    if isinstance(value, types.MappingProxyType):
+        return "mapping", dict(cast("Any", value))
+    if isinstance(value, (staticmethod, classmethod)):
+        return type(cast("object", value)).__name__, cast("Any", value).__func__
+    if isinstance(value, property):
+        return "property", value.fget, value.fset, value.fdel
+    if callable(value) and isinstance(getattr(value, "__wrapped__", None), types.FunctionType):
+        # A cache around a function, say, in which there is whatever was asked.
+        return "around", type(cast("object", value)).__name__, cast("Any", value).__wrapped__
+    return None
+
+
+def may_change(value: object, kind: type) -> bool:
+    """Whether an object is one of a user's class, which may keep something for itself."""
+    foreign = root(kind.__module__) in sys.stdlib_module_names | OURS
+    weak = getattr(kind, "__weakrefoffset__", 0) > 0
+    return weak and not foreign and not isinstance(value, (*_FIXED, type, types.FunctionType, types.MethodType))
+
+
+# ---- functions
+
+
+def _function(function: types.FunctionType, look: Look) -> Any:
+    if look.names and not _is_foreign(function, look.home):
+        return None
+    home = _home(function)
+    return look.first_seen(function, _name(function), lambda inner: _described(function, inner, look.home), home)
+
+
+def _described(function: types.FunctionType, look: Look, home: str | None) -> Any:
+    name = _name(function)
+
+    def told(named: Iterator[tuple[str, object]], how: str) -> dict[str, bytes]:
+        return {each: look.told(f"{each}, {how} {name}", value) for each, value in named}
+
+    held = told(_closure(function), "which is referred to by")
+    given = told(_defaults(function), "a default of")
+    if _is_foreign(function, home):
+        return f"{function.__module__}.{function.__qualname__}", held, given
+    code = look.told(f"the code of {name}", function.__code__)
+    return code, held, given, told(_globals(function, look.home), "which is referred to by")
+
+
+def _closure(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:
+            yield name, "nothing yet"
+
+
+def _defaults(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+    code, given = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    yield from zip(names[len(names) - len(given) :], given, strict=True)
+    yield from (function.__kwdefaults__ or {}).items()
+
+
+def _globals(function: types.FunctionType, home: str | None) -> Iterator[tuple[str, object]]:
+    """The global variables that are part of the program."""
+    there = function.__globals__
+    for name, attribute in dict.fromkeys(global_names(function.__code__)):
+        value = there.get(name)
+        if isinstance(value, types.ModuleType):
+            if attribute is None or _is_foreign(value, home):
+                continue
+            named, value = f"{name}.{attribute}", getattr(value, attribute, None)
+        else:
+            named = name
+        if name in there and (callable(value) or _is_fixed(value)):
+            yield named, value
+
+
+def _is_fixed(value: object) -> bool:
+    if isinstance(value, (tuple, frozenset)):
+        return all(_is_fixed(each) for each in cast("tuple[object, ...]", value))
+    return isinstance(value, _FIXED)
+
+
+# ---- methods and classes
+
+
+def _builtin(value: Any, look: Look) -> Any:
+    owner: Any = value.__self__
+    if owner is None or isinstance(owner, types.ModuleType):
+        return "builtin", value.__module__, value.__qualname__
+    if type(owner) in {list, dict, set, bytearray} and value.__name__ not in _READING:
+        return "fills", type(owner).__name__, value.__name__
+    return "method", value.__name__, look.held(owner)
+
+
+def _class(cls: type, look: Look) -> Any:
+    if look.names or _is_foreign(cls, look.home):
+        return type_name(cls)
+    home = _home(cls)
+    return cls.__qualname__, look.first_seen(cls, cls.__qualname__, lambda inner: _members(cls, inner), home)
+
+
+def _members(cls: type, look: Look) -> Any:
+    bases: list[Any] = [base for base in cls.__bases__ if base is not object]
+    if issubclass(cls, Enum):
+        return bases, [(each.name, each.value) for each in cls]
+    inside: Mapping[str, Any] = cast("Any", vars)(cls)
+    members = {name: value for name, value in sorted(inside.items()) if name not in _MADE}
+    wanted = (types.FunctionType, staticmethod, classmethod, property)
+    return bases, {
+        name: look.told(f"{cls.__qualname__}.{name}", cast("object", value))
+        for name, value in members.items()
+        if isinstance(value, wanted) or _is_fixed(value)
+    }
+
+
+# ---- whose they are
+
+
+def _name(function: object) -> str:
+    return shown_callable(function)
+
+
+def type_name(kind: type) -> str:
+    """What a class goes by."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def root(module: object) -> str:
+    """The package at the top of a module's name."""
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def _home(value: Any) -> str:
+    return root(value.__module__)
+
+
+def _is_foreign(value: Any, home: str | None) -> bool:
+    """Whether something is not of the user's program, as seen from a package of it, if from one."""
+    module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    package = root(module)
+    if package in sys.stdlib_module_names or package in OURS:
+        return True
+    if home is None or package == home:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return not _INSTALLED.isdisjoint(PurePath(file).parts)

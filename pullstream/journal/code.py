@@ -1,0 +1,69 @@
+"""What a function's code does, in values that are the same wherever in a file it is written.
+
+Lines, file names, comments and docstrings are left out, and so are instructions that do nothing, of which the compiler
+makes more or fewer as lines move. What is left depends on the minor version of Python (see `PYTHON`).
+"""
+
+import dis
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any, Final
+
+PYTHON: Final = f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}" + (
+    f" -{'O' * sys.flags.optimize}" if sys.flags.optimize else ""
+)
+"""Within which code can be compared: each minor version compiles to other instructions, and -O leaves some out."""
+
+_NOTHING: Final = frozenset({"NOP", "CACHE", "EXTENDED_ARG"})
+
+_JUMPS: Final = frozenset([*dis.hasjrel, *dis.hasjabs])
+
+_NAMED: Final = frozenset([*dis.hasname, *dis.haslocal, *dis.hasfree])
+
+
+def canonical(code: CodeType) -> tuple[Any, ...]:
+    """The same for two codes that do the same in the same way, nested ones included."""
+    steps = _steps(code)
+    starts = [step.offset for step in steps]
+
+    def index(offset: int) -> int:
+        """The number of the first step at an offset or behind it."""
+        return bisect_left(starts, offset)
+
+    # Which steps are inside which `try`, and where its handler begins.
+    handled: list[Any] = vars(dis.Bytecode(code))["exception_entries"]  # no stub has it
+    tries: list[Any] = [
+        (index(each.start), index(each.end), index(each.target), each.depth, each.lasti) for each in handled
+    ]
+    count = code.co_argcount + code.co_kwonlyargcount
+    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_varnames[:count])
+    told = [_told(step, index) for step in steps]
+    return (code.co_name, arguments, code.co_flags, code.co_freevars, told, tries)
+
+
+def _steps(code: CodeType) -> list[dis.Instruction]:
+    return [step for step in dis.get_instructions(code) if step.opname not in _NOTHING]
+
+
+def _told(step: dis.Instruction, index: Callable[[int], int]) -> tuple[Any, ...]:
+    if step.opcode in _JUMPS:
+        return step.opname, index(step.argval)
+    if step.opcode in dis.hasconst:
+        value: Any = step.argval
+        return step.opname, canonical(value) if isinstance(value, CodeType) else value
+    if step.opcode in _NAMED:
+        return step.opname, step.argrepr, str(step.argval)
+    return step.opname, step.arg
+
+
+def global_names(code: CodeType) -> Iterator[tuple[str, str | None]]:
+    """The global names that a code reads, nested ones too; with the attribute that is taken of each, if one is."""
+    steps = _steps(code)
+    for step, after in zip(steps, [*steps[1:], None], strict=True):
+        if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
+            taken = after is not None and after.opname in {"LOAD_ATTR", "LOAD_METHOD"}
+            yield step.argval, after.argval if after is not None and taken else None
+        elif step.opcode in dis.hasconst and isinstance(step.argval, CodeType):
+            yield from global_names(step.argval)

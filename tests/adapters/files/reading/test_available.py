@@ -1,0 +1,107 @@
+"""Taking what is new, then ending: the nightly job."""
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import files
+
+
+@pytest.fixture
+def inbox(tmp_path):
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    return folder
+
+
+def put(inbox, **contents):
+    for name, lines in contents.items():
+        (inbox / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+
+
+def nightly(inbox, done, **options):
+    lines = files.read_text(inbox, available=True, every=0.01, **options)
+    summed = ps.running(ps.agg.sum(int))
+    return ps.pipe(lines, summed, ps.tee(ps.at_completion(lambda time, sums: done.append((time, sums))), ps.collect()))
+
+
+def run(inbox, tmp_path, **options):
+    """One night: what it has done, and what there is in all."""
+    done = []
+    pipeline = nightly(inbox, done, **options)
+    _, sums = ps.run(pipeline, journal=ps.Journal(tmp_path / "journal", version="1"))
+    return done, sums
+
+
+def test_every_run_takes_the_files_that_are_new(inbox, tmp_path):
+    """And nothing else; what is kept goes on, and what has been read may be taken away."""
+    put(inbox, a=[1], b=[2, 3])
+    assert run(inbox, tmp_path) == ([(0, [1]), (1, [6])], [1, 6])
+    put(inbox, c=[4])
+    (inbox / "a.txt").unlink()
+    assert run(inbox, tmp_path) == ([(2, [10])], [1, 6, 10])
+    assert run(inbox, tmp_path) == ([], [1, 6, 10])
+    put(inbox, aa=[5])
+    assert run(inbox, tmp_path) == ([(3, [15])], [1, 6, 10, 15])
+
+
+def test_a_folder_without_new_files_or_any_is_no_trouble(inbox, tmp_path):
+    """There may be some another night."""
+    assert run(inbox / "none", tmp_path) == ([], [])
+    (inbox / "none").mkdir()
+    put(inbox / "none", a=[1])
+    assert run(inbox / "none", tmp_path) == ([(0, [1])], [1])
+
+
+def test_the_last_day_is_done_again_with_what_has_come_of_it(inbox, tmp_path):
+    """Days before are not."""
+    time = files.name_time("[0-9]", int)
+    put(inbox, x1=[1], x2=[2])
+    assert run(inbox, tmp_path, time=time) == ([(1, [1]), (2, [3])], [1, 3])
+    put(inbox, y2=[3], x3=[4])
+    assert run(inbox, tmp_path, time=time) == ([(2, [6]), (3, [10])], [1, 6, 10])
+
+
+def test_a_file_that_is_still_written_is_one_for_the_next_run(inbox, tmp_path):
+    """It is not taken in part."""
+    put(inbox, a=[1], b=[2])
+
+    async def writing(running):
+        while True:
+            with (inbox / "b.txt").open("a") as file:
+                file.write("3\n")
+            await trio.sleep(0.001)
+
+    done = []
+    journal = ps.Journal(tmp_path / "journal", version="1")
+    ps.run(nightly(inbox, done, time=None), journal=journal, beside=writing)
+    assert done == [(0, [1])]
+    put(inbox, b=[2])
+    assert run(inbox, tmp_path)[0] == [(1, [3])]
+
+
+def test_what_later_times_complete_is_done_again(inbox, tmp_path):
+    """A window is not over when a run ends: its values are read again, until it is."""
+    put(inbox, a=[1], b=[2], c=[3])
+
+    def windows():
+        lines = files.read_text(inbox, available=True, every=0.01)
+        return ps.pipe(lines, ps.tumbling(2, ps.agg.sum(int)), ps.map(lambda window: window.value), ps.collect())
+
+    assert ps.run(windows(), journal=tmp_path / "journal") == [3, 3]
+    put(inbox, d=[4])
+    assert ps.run(windows(), journal=tmp_path / "journal") == [3, 7]
+
+
+def test_following_and_ending_are_two_things(inbox):
+    """Who says both has meant one."""
+    with pytest.raises(ps.CompositionError, match="waits for new files, and available=True, which ends"):
+        files.read_text(inbox, available=True, follow=True)
+
+
+def test_without_a_journal_all_that_is_there_is_new(inbox):
+    """Every time."""
+    put(inbox, a=[1], b=[2])
+    for _ in range(2):
+        done = []
+        assert ps.run(nightly(inbox, done))[1] == [1, 3]

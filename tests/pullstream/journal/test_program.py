@@ -1,0 +1,447 @@
+"""Which programs a journal takes for the same, and which not."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from pullstream.journal.fingerprint import difference, fingerprint
+
+HEAD = """
+import dataclasses, datetime, decimal, enum, functools, operator, pathlib, re, threading, trio
+import attrs, pullstream as ps
+from adapters import files
+"""
+
+
+def composed(text, above=0):
+    """What a program composes, with so many lines above it."""
+    names = {"__name__": "a_program"}
+    exec(compile("\n" * above + HEAD + textwrap.dedent(text), "a_program.py", "exec"), names)
+    return fingerprint(ps.pipe(ps.values([1]), names["stage"], ps.drain()))
+
+
+SAME = {
+    "comments, docstrings, blank lines and annotations": (
+        """
+        def f(n):
+            if n > 2: return n * 3
+            try:
+                return [m for m in range(n)]
+            except ValueError:
+                pass
+        stage = ps.map(f)
+        """,
+        '''
+        def f(n: int) -> object:
+            """What it does."""
+            # why
+
+            if n > 2:
+                return n * 3
+            try:
+                # a comment
+
+                return [
+                    m
+                    for m in range(n)
+                ]
+            except ValueError:
+                # and another
+                pass
+        stage = ps.map(
+            f,
+        )
+        ''',
+    ),
+    "a docstring": (
+        'def f(n):\n    "one"\n    return n\nstage = ps.map(f)',
+        'def f(n):\n    "two"\n    return n\nstage = ps.map(f)',
+    ),
+    "a global collection": (
+        "seen = []\ndef f(n): seen.append(n)\nstage = ps.tap(f)",
+        "seen = [1]\ndef f(n): seen.append(n)\nstage = ps.tap(f)",
+    ),
+    "what is filled": ("out = []\nstage = ps.tap(out.append)", "out = [1]\nstage = ps.tap(out.append)"),
+    "locks and events": (
+        (
+            "lock, event = threading.Lock(), trio.Event()\n"
+            "def f(lock): return lambda n: (lock, event)\nstage = ps.map(f(lock))"
+        ),
+        (
+            "lock, event = threading.Lock(), trio.Event()\nevent.set()\n"
+            "def f(lock): return lambda n: (lock, event)\nstage = ps.map(f(lock))"
+        ),
+    ),
+    "a set": (
+        "stage = ps.filter({'tea', 'rice', 'salt'}.__contains__)",
+        "stage = ps.filter({'salt', 'tea', 'rice'}.__contains__)",
+    ),
+    "a function that calls itself": ("def f(n): return f(n - 1) if n else 0\nstage = ps.map(f)",) * 2,
+    "a class and its method that names it": (
+        "class A:\n    def f(self): return A()\nstage = ps.map(lambda n: A().f())",
+    )
+    * 2,
+    "a cache": (
+        "@functools.lru_cache\ndef f(n): return n\nf(1)\nstage = ps.map(f)",
+        "@functools.lru_cache\ndef f(n): return n\nstage = ps.map(f)",
+    ),
+    "handles and channels": ("stage = ps.pausable()",) * 2,
+    "a stage of one's own": ("@ps.transformer\nasync def t(upstream, ctx):\n    yield 1\nstage = t()",) * 2,
+    "single dispatch": (
+        "@functools.singledispatch\ndef f(n): return n\n@f.register(int)\ndef _(n): return 2\nstage = ps.map(f)",
+    )
+    * 2,
+}
+
+OTHER = {
+    "a lambda": ("stage = ps.map(lambda n: n + 1)", "stage = ps.map(lambda n: n + 2)"),
+    "what a lambda calls": ("stage = ps.map(lambda n: n.a)", "stage = ps.map(lambda n: n.b)"),
+    "an operator": ("def f(n): return n < 2\nstage = ps.map(f)", "def f(n): return n <= 2\nstage = ps.map(f)"),
+    "zeros": ("stage = ps.map(lambda n: 0.0)", "stage = ps.map(lambda n: -0.0)"),
+    "kinds of ones": ("stage = ps.map(lambda n: 1)", "stage = ps.map(lambda n: True)"),
+    "a branch": (
+        "def f(n):\n    if n: return 1\n    return 2\nstage = ps.map(f)",
+        "def f(n):\n    if not n: return 1\n    return 2\nstage = ps.map(f)",
+    ),
+    "what is tried": (
+        "def f(n):\n    a()\n    try:\n        b()\n    except E:\n        pass\nstage = ps.map(f)",
+        "def f(n):\n    try:\n        a()\n        b()\n    except E:\n        pass\nstage = ps.map(f)",
+    ),
+    "a nested function": (
+        "def f(n):\n    def g(m): return m + 1\n    return g(n)\nstage = ps.map(f)",
+        "def f(n):\n    def g(m): return m + 2\n    return g(n)\nstage = ps.map(f)",
+    ),
+    "a default": ("def f(n, k=1): return n * k\nstage = ps.map(f)", "def f(n, k=2): return n * k\nstage = ps.map(f)"),
+    "a keyword's default": (
+        "def f(n, *, k=1): return n * k\nstage = ps.map(f)",
+        "def f(n, *, k=2): return n * k\nstage = ps.map(f)",
+    ),
+    "a closure": (
+        "def times(k): return lambda n: n * k\nstage = ps.map(times(1))",
+        "def times(k): return lambda n: n * k\nstage = ps.map(times(2))",
+    ),
+    "a list in a closure": (
+        "def of(k): return lambda n: k[n]\nstage = ps.map(of([1, 2]))",
+        "def of(k): return lambda n: k[n]\nstage = ps.map(of([1, 3]))",
+    ),
+    "a helper": (
+        "def g(n): return n + 1\ndef f(n): return g(n)\nstage = ps.map(f)",
+        "def g(n): return n + 2\ndef f(n): return g(n)\nstage = ps.map(f)",
+    ),
+    "a helper behind a comprehension": (
+        "def g(n): return n + 1\nstage = ps.map(lambda n: [g(m) for m in n])",
+        "def g(n): return n + 2\nstage = ps.map(lambda n: [g(m) for m in n])",
+    ),
+    "a constant": ("K = 1\nstage = ps.map(lambda n: n * K)", "K = 2\nstage = ps.map(lambda n: n * K)"),
+    "a constant of several parts": (
+        "K = (1, {}, 2)[::2]\nstage = ps.map(lambda n: n * K)",
+        "K = (1, {}, 3)[::2]\nstage = ps.map(lambda n: n * K)",
+    ),
+    "a pattern": (
+        "K = re.compile('a')\nstage = ps.map(lambda n: K.match(n))",
+        "K = re.compile('b')\nstage = ps.map(lambda n: K.match(n))",
+    ),
+    "a callable object": (
+        "class A:\n    def __init__(self, k): self.k = k\n    def __call__(self, n): return n\nstage = ps.map(A(1))",
+        "class A:\n    def __init__(self, k): self.k = k\n    def __call__(self, n): return n\nstage = ps.map(A(2))",
+    ),
+    "what a callable object does": (
+        "class A:\n    def __call__(self, n): return n + 1\nstage = ps.map(A())",
+        "class A:\n    def __call__(self, n): return n + 2\nstage = ps.map(A())",
+    ),
+    "what its base does": (
+        (
+            "class B:\n    def g(self, n): return n + 1\n"
+            "class A(B): __call__ = lambda self, n: self.g(n)\nstage = ps.map(A())"
+        ),
+        (
+            "class B:\n    def g(self, n): return n + 2\n"
+            "class A(B): __call__ = lambda self, n: self.g(n)\nstage = ps.map(A())"
+        ),
+    ),
+    "an object with slots": (
+        "@attrs.frozen\nclass A:\n    k: int\n    def __call__(self, n): return n\nstage = ps.map(A(1))",
+        "@attrs.frozen\nclass A:\n    k: int\n    def __call__(self, n): return n\nstage = ps.map(A(2))",
+    ),
+    "a data class": (
+        "@dataclasses.dataclass\nclass A:\n    k: list\n    def f(self, n): return n\nstage = ps.map(A([1]).f)",
+        "@dataclasses.dataclass\nclass A:\n    k: list\n    def f(self, n): return n\nstage = ps.map(A([2]).f)",
+    ),
+    "a bound method": (
+        "class A:\n    def __init__(self, k): self.k = k\n    def f(self, n): return n\nstage = ps.map(A(1).f)",
+        "class A:\n    def __init__(self, k): self.k = k\n    def f(self, n): return n\nstage = ps.map(A(2).f)",
+    ),
+    "a property": (
+        "class A:\n    @property\n    def k(self): return 1\nstage = ps.map(lambda n: A().k)",
+        "class A:\n    @property\n    def k(self): return 2\nstage = ps.map(lambda n: A().k)",
+    ),
+    "an enumeration": (
+        "class E(enum.Enum): A = 1\nstage = ps.map(lambda n: E.A)",
+        "class E(enum.Enum): A = 2\nstage = ps.map(lambda n: E.A)",
+    ),
+    "what is looked up": ("stage = ps.map({'tea': 3}.get)", "stage = ps.map({'tea': 4}.get)"),
+    "a partial": ("stage = ps.map(functools.partial(max, 1))", "stage = ps.map(functools.partial(max, 2))"),
+    "what a partial calls": (
+        "stage = ps.map(functools.partial(lambda k, n: n + 1, 1))",
+        "stage = ps.map(functools.partial(lambda k, n: n + 2, 1))",
+    ),
+    "a getter": ("stage = ps.map(operator.itemgetter(0))", "stage = ps.map(operator.itemgetter(1))"),
+    "a cached function": (
+        "@functools.lru_cache\ndef f(n): return n + 1\nstage = ps.map(f)",
+        "@functools.lru_cache\ndef f(n): return n + 2\nstage = ps.map(f)",
+    ),
+    "a wrapped function": (
+        (
+            "def w(f):\n    @functools.wraps(f)\n    def g(n): return f(n)\n    return g\n"
+            "@w\ndef f(n): return 1\nstage = ps.map(f)"
+        ),
+        (
+            "def w(f):\n    @functools.wraps(f)\n    def g(n): return f(n)\n    return g\n"
+            "@w\ndef f(n): return 2\nstage = ps.map(f)"
+        ),
+    ),
+    "an aggregate's function": (
+        "stage = ps.scan(ps.agg.sum(lambda n: n))",
+        "stage = ps.scan(ps.agg.sum(lambda n: -n))",
+    ),
+    "a fold's function": (
+        "stage = ps.running(ps.Fold(int, lambda a, n: a + n))",
+        "stage = ps.running(ps.Fold(int, lambda a, n: a - n))",
+    ),
+    "a transformer of one's own": (
+        "@ps.transformer\nasync def t(upstream, ctx):\n    yield 1\nstage = t()",
+        "@ps.transformer\nasync def t(upstream, ctx):\n    yield 2\nstage = t()",
+    ),
+    "a kernel of one's own": (
+        "@ps.transformer\nclass T(ps.Kernel):\n    async def produce(self, limit): return 1\nstage = T()",
+        "@ps.transformer\nclass T(ps.Kernel):\n    async def produce(self, limit): return 2\nstage = T()",
+    ),
+    "a module inside another": (
+        "stage = ps.group_by(str, ps.pipe(ps.map(lambda n: n + 1), ps.take(1)))",
+        "stage = ps.group_by(str, ps.pipe(ps.map(lambda n: n + 2), ps.take(1)))",
+    ),
+    "a source inside a function": (
+        "inner = ps.values([1])\nstage = ps.flat_map(lambda n: inner)",
+        "inner = ps.values([2])\nstage = ps.flat_map(lambda n: inner)",
+    ),
+    "what a sink is told aside": (
+        "stage = ps.map(int, on_error=ps.drain(lambda n: 1))",
+        "stage = ps.map(int, on_error=ps.drain(lambda n: 2))",
+    ),
+    "a name": ("stage = ps.map(int)", "stage = ps.map(int).named('n')"),
+    "an option": ("stage = ps.map_async(trio.sleep, 2)", "stage = ps.map_async(trio.sleep, 3)"),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_is_the_same_program(name):
+    """Wherever it is written, and however it looks."""
+    before, now = SAME[name]
+    assert difference(composed(before), composed(now, above=7)) == ""
+    assert not any(line.unknown for line in composed(now).values())
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_what_is_another_program(name):
+    """The module is named; and a program is always the same as itself."""
+    before, now = OTHER[name]
+    assert difference(composed(before), composed(before, above=3)) == ""
+    assert "module 2" in difference(composed(before), composed(now))
+
+
+def values(given, **options):
+    return fingerprint(ps.pipe(ps.values(given, **options), ps.drain()))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ([1] * 1000 + [1], [1] * 1000 + [2]),
+        (["a" * 1000 + "b"], ["a" * 1000 + "c"]),
+        ([{"n": n} for n in range(300)], [{"n": n + (n == 299)} for n in range(300)]),
+        (dict.fromkeys(range(300), 1), {n: 1 + (n == 299) for n in range(300)}),
+        ((n for n in [1]), (n + 1 for n in [1])),
+        (iter([1, 2]), iter([1, 3])),
+        (map(abs, [1]), map(abs, [2])),
+        (range(5), range(6)),
+    ],
+)
+def test_an_input_is_compared_whole(before, now):
+    """Also where it is long, and where it can be read only once; with and without the functions."""
+    assert difference(values(before), values(before)) == ""
+    assert "module 1" in difference(values(before), values(now))
+
+
+def test_a_generator_is_compared_by_what_it_was_given():
+    """Its code is not all of it."""
+
+    def up_to(k):
+        return (n * k for n in range(3))
+
+    assert difference(values(up_to(2)), values(up_to(2))) == ""
+    assert "module 1" in difference(values(up_to(2)), values(up_to(3)))
+
+
+def test_equal_values_are_the_same_however_they_are_shared():
+    """A value that comes twice is no other thing than two equal ones."""
+    text, other = (str(10**20) for _ in range(2))
+    assert text is not other
+    shared, apart = [text, text], [text, other]
+    assert difference(values(shared), values(apart)) == ""
+
+
+def test_it_is_told_what_has_changed():
+    """As far as anybody would want to know."""
+
+    def times(k):
+        return lambda n: n * k
+
+    def of(function):
+        return fingerprint(ps.pipe(ps.values([1]), ps.map(function), ps.drain()))
+
+    told = difference(of(times(2)), of(times(3)))
+    assert told.endswith("looks the same, and is another: k, which is referred to by <lambda> was 2, and is 3")
+    told = difference(of(lambda n: n), of(lambda n: -n))
+    assert told == "module 2, map(<lambda>), looks the same, and is another: the code of <lambda> has changed"
+
+
+def test_a_fingerprint_is_the_same_in_another_process(tmp_path):
+    """Whatever the order of its sets, and the addresses of its objects."""
+    program = f"""
+import pickle, sys
+{HEAD}
+class A:
+    def __init__(self): self.names = {{"tea", "rice", "salt", "pepper"}}
+    def __call__(self, n): return n in {{"a", "b", "c", "d"}} or self
+stage = ps.pipe(ps.map(A()), ps.filter(frozenset("abcdef").__contains__), ps.map(lambda n: [threading.Lock(), n]))
+from pullstream.journal.fingerprint import fingerprint
+lines = fingerprint(ps.pipe(ps.values([{{"x", "y", "z"}}]), stage, ps.drain()))
+print([(place, line.digest, line.names) for place, line in lines.items()])
+"""
+    (tmp_path / "program.py").write_text(program)
+    told = {
+        subprocess.run(
+            [sys.executable, tmp_path / "program.py"],
+            env={"PYTHONPATH": str(Path.cwd()), "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(told) == 1
+
+
+# ---- with a journal
+
+
+class Stop(Exception):
+    """What ends a run in the middle."""
+
+
+STOP = [None]
+
+
+def halves(stage, path, journals, first=None):
+    """A run that stops in the middle, and another one that goes on with a stage."""
+    results = []
+    for given, at, journal in ((first or stage, 7, journals[0]), (stage, None, journals[-1])):
+        STOP[0] = at
+        pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), given, ps.collect())
+        try:
+            results.append(ps.run(pipeline, journal=ps.Journal(path, version=journal)))
+        except Stop:
+            results.append(None)
+    return results[-1]
+
+
+def stopping(n):
+    if n == STOP[0]:
+        raise Stop
+    return n
+
+
+MINE, MENDED = ps.map(lambda n: n + 1), ps.map(lambda n: n + 2)
+
+
+def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
+    """By its user, who says which version it is, and by nobody else."""
+    with pytest.raises(ps.JournalError, match=r"the code of <lambda> has changed.*Journal\('run.journal', version="):
+        halves(MENDED, path, [None], first=MINE)
+    pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), MENDED, ps.collect())
+    assert ps.run(pipeline, journal=ps.Journal(path, version="mended")) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
+
+
+def test_another_version_is_refused(path):
+    """Whatever its functions look like."""
+    with pytest.raises(ps.JournalError, match="written by version '1' of the program, and this is version '2'"):
+        halves(MINE, path, ["1", "2"])
+
+
+def test_the_same_version_is_the_same_program(path):
+    """Whatever its functions look like; but its modules, and what it reads, are compared."""
+    assert halves(MENDED, path, ["1"], first=MINE) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
+    with pytest.raises(ps.JournalError, match="module 3 was map"):
+        halves(ps.filter(lambda n: n), path, ["1"])
+
+
+def test_what_a_version_vouched_for_is_compared_from_then_on(path):
+    """A run that says no version is compared with the program that went on last."""
+    halves(MENDED, path, ["1"], first=MINE)
+    assert halves(MENDED, path, [None]) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
+    with pytest.raises(ps.JournalError, match="the code of <lambda> has changed"):
+        halves(MINE, path, [None])
+
+
+class Client:
+    """Something that belongs to a process."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("cannot pickle a connection")
+
+
+def test_what_cannot_be_compared_is_refused_from_the_first(path):
+    """Not only when it is too late; with a version it is not compared."""
+
+    def asks(client):
+        return lambda n: (client, n)[1]
+
+    with pytest.raises(
+        ps.JournalError, match=r"module 3, map\(<lambda>\), composed at .*test_program.py.*Client.*say which"
+    ):
+        halves(ps.map(asks(Client())), path, [None])
+    assert halves(ps.map(asks(Client())), path, ["1"], first=ps.map(asks(Client()))) == list(range(10))
+
+
+def test_what_an_object_keeps_is_its_own_while_it_is_there(path):
+    """A run changes what its functions hold on to; that is no other program, where it is the same object."""
+
+    class Counting:
+        def __init__(self):
+            self.seen = 0
+
+        def count(self, n):
+            self.seen += 1
+            return n
+
+    counting = Counting()
+    assert halves(ps.map(counting.count), path, [None]) == list(range(10))
+    assert counting.seen > 10
+
+
+def test_another_python_is_refused_and_may_be_vouched_for(path, monkeypatch):
+    """Nobody can tell whether functions are the same under both."""
+    from pullstream.journal import program
+
+    with pytest.raises(ps.JournalError, match=r"was written under cpython 3.99, and this is .*say so"):
+        monkeypatch.setattr(program, "PYTHON", "cpython 3.99")
+        STOP[0] = 7
+        pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), MINE, ps.collect())
+        with pytest.raises(Stop):
+            ps.run(pipeline, journal=path)
+        monkeypatch.undo()
+        ps.run(pipeline, journal=path)
+    assert halves(MINE, path, ["1"]) == list(range(1, 11))
