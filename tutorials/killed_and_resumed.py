@@ -227,9 +227,10 @@ def state() -> None:
 def refused() -> None:
     """5. What is refused.
 
-    A journal goes with one pipeline, and with what was read when it was written. To go on with another would give
-    results that no undisturbed run could have given; so it is refused, with what has changed. So is a second run with a
-    journal that is in use. Below, the first run is ended, in order this time, when it has done Tuesday.
+    A journal goes with one program, what its functions do included, and with what was read when it was written. To go
+    on with another would give results that no undisturbed run could have given; so it is refused, with what has
+    changed. So is a second run with a journal that is in use. Below, the first run is ended, in order this time, when
+    it has done Tuesday.
     """
 
     async def until_tuesday(running: ps.Running[Any]) -> None:
@@ -258,7 +259,8 @@ def refused() -> None:
         except ps.JournalError as error:
             say(error)
     # | the journal night.journal belongs to another pipeline: module 2 was map_async(asked, 1, ordered=True), and
-    # |   is map_async(known, 1, ordered=True). Run the one it belongs to, or begin anew with another journal
+    # |   is map_async(known, 1, ordered=True). Run the one it belongs to, or begin anew with another journal; or,
+    # |   if what has been completed is right all the same, say so: journal=Journal('night.journal', version=...)
     # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal: what comes of it
     # |   now would not go together with what that run completed. Put the files back as they were (a file is known
     # |   by its size, the time it was written and its ends), or begin anew with another journal

@@ -572,20 +572,20 @@ def what_is_kept() -> None:
                 memory.at(batch.time)["total"] = memory.get("total", 0) + value
             yield ps.Batch(batch.time, [memory["total"]])
 
-    def run(died_at: int | None) -> None:
-        def shown(time: int, totals: list[int]) -> None:
-            if time == died_at:
-                raise SystemExit
-            print(f"  {time}: {totals}")
+    dies_at = [4]
 
-        numbers = ps.values([1, 2, 3, 4, 5], time=lambda number: number)
-        ps.run(ps.pipe(numbers, total(), ps.at_completion(shown)), journal=journal)
+    def shown(time: int, totals: list[int]) -> None:
+        if time in dies_at:
+            dies_at.clear()
+            raise SystemExit
+        print(f"  {time}: {totals}")
 
+    numbers = ps.values([1, 2, 3, 4, 5], time=lambda number: number)
+    job = ps.pipe(numbers, total(), ps.at_completion(shown))
     with TemporaryDirectory() as folder:
-        journal = Path(folder, "journal")
-        with suppress(SystemExit):
-            run(died_at=4)
-        run(died_at=None)
+        for _ in range(2):
+            with suppress(SystemExit):
+                ps.run(job, journal=Path(folder, "journal"))
     # |   begins with {}
     # |   1: [1]
     # |   2: [3]
