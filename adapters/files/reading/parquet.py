@@ -19,7 +19,13 @@ from pullstream.failures import Failed
 from pullstream.transformers.on_error import OnError
 
 ROWS = 65_536
-"""How many rows are made values of at a time."""
+"""How many rows are made values of at a time, at most."""
+
+BUFFER = 1 << 20
+"""A column of a row group is read in such pieces, not at once."""
+
+BYTES = 64 << 20
+"""So many bytes of a file, decompressed, are read at a time, if more than a row has as many."""
 
 
 @attrs.frozen
@@ -68,11 +74,12 @@ class Parquet(Format):
     def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
         parquet = import_module("pyarrow.parquet")
         with explained(file, raw, "is no Parquet file that can be read"):
-            reader = parquet.ParquetFile(raw, **{"pre_buffer": False, **self.options})
+            reader = parquet.ParquetFile(raw, **{"pre_buffer": False, "buffer_size": BUFFER, **self.options})
         with reader:
             self.typed.settle(file, reader.schema_arrow, agreed)
             for group in range(start.at, reader.num_row_groups):
-                batches: Iterator[Any] = reader.iter_batches(ROWS, row_groups=[group], columns=agreed.schema.names)
+                rows = _rows_at_a_time(reader.metadata.row_group(group), agreed.schema.names)
+                batches: Iterator[Any] = reader.iter_batches(rows, row_groups=[group], columns=agreed.schema.names)
                 while True:
                     with explained(
                         file, raw, f"cannot be read, in its row group {group + 1} of {reader.num_row_groups}"
@@ -81,6 +88,13 @@ class Parquet(Format):
                     if batch is None:
                         break
                     yield Table(self.typed.cast(file, batch, agreed), None, Start(group))
+
+
+def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
+    """How many rows of a row group are read at a time: fewer where they are large."""
+    columns = map(group.column, range(group.num_columns))
+    size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in names)
+    return max(1, min(ROWS, BYTES * group.num_rows // max(1, size)))
 
 
 @attrs.frozen
@@ -168,8 +182,10 @@ def read_parquet(
 
     Only `columns` are read, if they are named. All files have the same columns of the same types, the first file's,
     unless `schema` (a mapping of names to Arrow types or their names, or a `pyarrow.Schema`) says what a column is cast
-    to. A timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`. 65,536 rows are read at a time;
-    `parquet_options` go to `pyarrow.parquet.ParquetFile`.
+    to. A timestamp is an int, microseconds since 1970 in UTC, unless `as_="batches"`. 65,536 rows are read at a time,
+    or 64 MiB of them if these are fewer. Some of these are in memory at once, as pyarrow has them and as values; beside
+    them the pages that pyarrow decodes, whole: of large values a writer may have put a row group's into one, which is
+    then there twice. `parquet_options` go to `pyarrow.parquet.ParquetFile`.
 
     A file is what its footer says: files that were joined end to end are taken for the last of them, so join tables.
     A file that cannot be read, wholly or from some row group on, is a failure that names it; with `on_error`, see

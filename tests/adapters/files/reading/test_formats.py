@@ -296,3 +296,14 @@ def test_a_block_of_more_than_pyarrow_parses_in_one_piece(kind, put, read, monke
     make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
 
     assert read(make(put("a", "\n".join(lines)), as_="tuples")) == [(x,) for x in range(100)]
+
+
+def test_large_values_are_read_a_few_at_a_time(put, read, tmp_path):
+    """As many rows as are 64 MiB, at least one; of small ones 65,536."""
+    rows = {"n": list(range(40)), "large": [bytes([n]) * (4 << 20) for n in range(40)]}
+    pq.write_table(pa.table(rows), tmp_path / "large.parquet", use_dictionary=False, compression="none")
+    batches = read(files.read_parquet(tmp_path / "large.parquet", as_="batches"))
+    assert max(map(len, batches)) == 15
+    assert [n for batch in batches for n in batch.column("n").to_pylist()] == rows["n"]
+    batches = read(files.read_parquet(tmp_path / "large.parquet", as_="batches", columns=["n"]))
+    assert list(map(len, batches)) == [40]
