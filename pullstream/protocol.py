@@ -74,6 +74,9 @@ class Reader(ABC, Generic[T_co]):
     async def abort(self) -> Done:
         """Say "no more, thank you"; answered once everything upstream has let go (R5, R6).
 
+        Asks that were sent before, on whatever lane, are answered before it. What users' code raises in the very moment
+        of the abort is let go of, like what it would have given; what its clean-up raises is a release that failed.
+
         Raises:
             ReleaseTimeout: a module did not let go within the run's `release_timeout`.
             BaseException: what a release raised itself (R8).

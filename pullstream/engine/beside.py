@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.blocked import own_scope
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
-from pullstream.errors import without_cancelled
+from pullstream.errors import raised_when_cancelled, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class Beside(Kernel[T]):
     def start(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task until the stream ends; it deals with what it raises, except for what it raises when cancelled.
 
-        That is kept, and raised by the release.
+        That is kept, and raised by the release; what was on its way before the cancellation came is let go of.
         """
         self._nursery.start_soon(self._guarded, task, args)
 
@@ -83,7 +83,8 @@ class Beside(Kernel[T]):
             rest = without_cancelled(exc)
             if rest is None or not self._nursery.cancel_scope.cancel_called:
                 raise
-            self._trouble = self._trouble or rest
+            if raised_when_cancelled(rest):
+                self._trouble = self._trouble or rest
 
     def ask_beside(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""

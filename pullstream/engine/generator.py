@@ -11,7 +11,7 @@ from pullstream.engine.context import Account, Context
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.outbox import Remainder
 from pullstream.engine.seat import Carries
-from pullstream.errors import ProtocolError, without_cancelled
+from pullstream.errors import ProtocolError, raised_when_cancelled, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
 
@@ -133,9 +133,9 @@ class GeneratorKernel(Kernel[Any]):
             rest = without_cancelled(exc)
             if rest is None:
                 raise
-            if self._scope_of_task.cancel_called and not self.relayed(rest):
+            if self._scope_of_task.cancel_called and not self.relayed(rest) and raised_when_cancelled(rest):
                 # It was being let go of, and nobody asks any more: raised by `release`. A failure of what is upstream
-                # is no trouble of the release.
+                # is no trouble of the release, nor is what was on its way already.
                 self._trouble = rest
             return rest
         if isinstance(answer, Batch):

@@ -174,6 +174,52 @@ def test_what_fails_in_the_step_of_an_abort_is_no_failed_release(after, check):
         played(ps.pipe(ps.count(), ps.map_async(fails_at_1, 1), ps.prefetch(3), sink(one_lane)), seed, check)
 
 
+class Fails(ps.Kernel):
+    """Waits for an event, and fails."""
+
+    def __init__(self, gate):
+        self.gate = gate
+
+    async def produce(self, limit):
+        await self.gate.wait()
+        raise OSError("line is dead")
+
+
+async def failing(ctx, gate):
+    await gate.wait()
+    raise OSError("line is dead")
+    yield
+
+
+def calling(gate):
+    async def fails(value):
+        await gate.wait()
+        raise OSError("line is dead")
+
+    return ps.pipe(ps.count(), ps.map_async(fails, 2))
+
+
+@CHECKS
+@pytest.mark.parametrize("make", [ps.source(Fails), ps.source(failing), calling], ids=["kernel", "generator", "calls"])
+def test_what_is_woken_in_the_step_of_an_abort_is_no_failed_release(make, check):
+    """The failure is on its way, and comes too late: nobody asks any more (R8)."""
+
+    async def one_lane(upstream, ctx):
+        async def ask(lane):
+            told.append(await lane.ask())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, upstream.lane())
+            await trio.testing.wait_all_tasks_blocked()
+            gate.set()
+            told.append(await upstream.abort())
+
+    for seed in SEEDS:
+        told, gate = [], trio.Event()
+        played(ps.pipe(make(gate), ps.map(str), sink(one_lane)), seed, check)
+        assert told == [ps.DONE, ps.DONE]
+
+
 async def test_what_a_clean_up_raises_is_still_a_failed_release(autojump_clock):
     """Code that was cancelled and fails at cleaning up is heard of: the abort raises it (R8)."""
 
