@@ -1,6 +1,6 @@
 """What modules with several inputs share: all are asked at once, and a batch of each is kept."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from typing_extensions import override
@@ -92,10 +92,10 @@ class FanIn(Beside[Any]):
         self.all.remove(each)
         del self._inputs[each.lane]
 
-    def ask_inputs(self, limit: int) -> None:
-        """Have every input asked that has not ended, and from which nothing is left."""
+    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+        """Have those inputs asked, of some or of all, that have not ended, and from which nothing is left."""
         if self.failure_above is None:
-            for each in self.all:
+            for each in self.all if among is None else among:
                 if not each.left and each.ending is None:
                     self.ask_beside(each.lane, limit)
 
@@ -114,9 +114,9 @@ class FanIn(Beside[Any]):
         if isinstance(answer, BaseException):
             self.failure_above = self.failure_above or answer
 
-    def settle(self) -> None:
-        """Acknowledge the batches of which nothing is left; in the step in which the last of them is answered."""
-        for each in self.all:
+    def settle(self, among: Iterable[Input] | None = None) -> None:
+        """Acknowledge the batches of which nothing is left, in the step in which the last of them is answered."""
+        for each in self.all if among is None else among:
             if not each.left:
                 each.lane.settle()
 

@@ -10,7 +10,7 @@ from pullstream.blueprint import Module, Source
 from pullstream.combining.fan_in import FanIn, Input, sources_argument
 from pullstream.engine.seat import Carries
 from pullstream.protocol import DONE, Batch, Done
-from timely import join
+from timely import join, less_equal
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -74,6 +74,10 @@ class _CombineLatest(FanIn):
         return time
 
     def _join(self, number: int, each: Input) -> Hashable:
+        before = self._times[number]
+        if self._joined is not None and (before is None or less_equal(before, each.time)):
+            # What was joined before is part of it.
+            return join(self._joined, each.time)
         others = (time for other, time in enumerate(self._times) if other != number and time is not None)
         return reduce(join, others, each.time)
 

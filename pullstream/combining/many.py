@@ -111,7 +111,7 @@ class _Many(Merge):
             self.run.progress.stir()
 
     @override
-    def ask_inputs(self, limit: int) -> None:
+    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
         for each in [each for each in self.all if each.done]:
             self.leave(each)
             forget_inner(self, [each.lane])
@@ -119,7 +119,7 @@ class _Many(Merge):
             lane = open_inner(self, self._added.waiting.popleft())
             follow_inner(self, lane)
             self.enter(Input(lane))
-        super().ask_inputs(limit)
+        super().ask_inputs(limit, among)
 
     @override
     async def change(self, *, outside: bool = False) -> None:

@@ -43,14 +43,18 @@ class _MergeSorted(FanIn):
                 self.run.blocked += monotonic() - began
             if values:
                 if self._failed is None:
-                    self.settle()
+                    self.settle(self._lacking())
                 return Batch(self._at, values)
             if self.failure_above is not None:
                 raise self.failure_above
             if not self._heads and not self._missing:
                 return DONE
-            self.ask_inputs(limit)
+            self.ask_inputs(limit, self._lacking())
             await self.change()
+
+    def _lacking(self) -> list[Input]:
+        """The inputs whose next value is not known: of thousands, often one."""
+        return [self.all[number] for number in self._missing]
 
     def _gather(self, values: list[Any], limit: int) -> None:
         """Take values in order, as long as they are at one time and the next one of every input is known."""

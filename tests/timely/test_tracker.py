@@ -92,12 +92,41 @@ def test_tracker_follows_arbitrary_changes(random_graph):
         check_arbitrary(seed, random_graph)
 
 
+def check_watched(seed, random_graph, history):
+    """While counts are outstanding places come to be observed and are left; all the others are asked for as well."""
+    made = random_graph(seed)
+    rng, tracker, observed = made.rng, Tracker(made.graph, debug=True), set()
+    for out in history(made, 8):
+        for place in rng.sample(range(len(made.graph)), min(3, len(made.graph))):
+            if place in observed and rng.random() < 0.6:
+                observed.discard(place)
+                tracker.unobserve(place)
+            else:
+                observed.add(place)
+                tracker.observe(place)
+        for update in out:
+            tracker.update(*update)
+        assert set(tracker.propagate()) <= observed
+        expected = implied(tracker)
+        for place in range(len(made.graph)):
+            assert tracker.frontier(place) == expected.get(place, Antichain())
+        check_invariants(tracker)
+
+
+def test_places_are_observed_and_left_while_counts_are_outstanding(random_graph, history):
+    """Whoever looks, and wherever: every frontier, observed or not, is what the plain query computes."""
+    for seed in range(30):
+        check_watched(seed, random_graph, history)
+
+
 @pytest.mark.slow
 def test_tracker_agrees_with_the_query_on_thousands_of_graphs(random_graph, history):
-    """The same on 4,000 graphs."""
+    """The same on 4,000 graphs, and places that come to be observed and are left on 1,000."""
     for seed in range(1000, 3000):
         check_seed(seed, random_graph, history)
         check_arbitrary(seed, random_graph)
+    for seed in range(3000, 4000):
+        check_watched(seed, random_graph, history)
 
 
 def line(*summaries, names=None):
