@@ -57,26 +57,28 @@ def ended(pid, limit=120):
     return False
 
 
-def struck(number, seconds, *more):
+def struck(folder, number, seconds, *more):
     """What a program says that is struck while Java starts, and the process that it had started."""
     command = [sys.executable, "-c", PROGRAM, str(int(number)), str(seconds), *more]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    pid, *said = done.stdout.splitlines()
+    # Not a pipe, whose end would wait for a Java that was left behind.
+    with (folder / "said").open("w+") as out:
+        done = subprocess.run(command, stdout=out, check=False)
+    pid, *said = (folder / "said").read_text().splitlines()
     return done.returncode, int(pid), said
 
 
-def test_ctrl_c_ends_the_java():
+def test_ctrl_c_ends_the_java(tmp_path):
     """One KeyboardInterrupt, with the process ended; and a session can be started after it."""
-    code, pid, said = struck(signal.SIGINT, 0.5, "again")
+    code, pid, said = struck(tmp_path, signal.SIGINT, 0.5, "again")
 
     assert said == ["interrupted -9", "3 True"]
     assert code == 0
     assert ended(pid)
 
 
-def test_java_ends_with_a_program_that_is_killed():
+def test_java_ends_with_a_program_that_is_killed(tmp_path):
     """It watches its standard input as soon as it has started, and finds that this has ended."""
-    code, pid, said = struck(signal.SIGKILL, 0.5)
+    code, pid, said = struck(tmp_path, signal.SIGKILL, 0.5)
 
     assert said == []
     assert code == -signal.SIGKILL
