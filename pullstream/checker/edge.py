@@ -150,6 +150,10 @@ class Edge:
             self.record.note((self.clock(), What.VALUE, number, lane, answer))
             self._blame_above("R2", f"an answer is a Batch or DONE, and this is {answer!r}")
 
+    def unanswered(self, number: int) -> None:
+        """An ask that went a step of the way has no answer yet; whoever asked will ask again."""
+        del self._asks[number]
+
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
         count = len(batch.values)
         # Of a large batch only what would be shown is kept.

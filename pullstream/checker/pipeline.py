@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from itertools import count
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, overload
 from weakref import WeakKeyDictionary
 
 import trio
@@ -51,8 +51,12 @@ class WatchedLane(Lane[T_co]):
         self._closed: int | None = None
         self._time: Any = NOTHING
 
+    @overload
+    async def ask(self, limit: int = 1, *, stepping: Literal[False] = False) -> Batch[T_co] | Done: ...
+    @overload
+    async def ask(self, limit: int = 1, *, stepping: bool) -> Batch[T_co] | Done | None: ...
     @override
-    async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+    async def ask(self, limit: int = 1, *, stepping: bool = False) -> Batch[T_co] | Done | None:
         edge = self.edge
         if edge.dismissed:
             return await self._ask_unsent(limit)
@@ -60,10 +64,13 @@ class WatchedLane(Lane[T_co]):
         if self._front is None:
             self._front = self._frontier()
         try:
-            answer = await super().ask(limit)
+            answer = await super().ask(limit, stepping=stepping)
         except BaseException as exc:
             edge.raised(number, exc)
             raise
+        if answer is None:
+            edge.unanswered(number)
+            return None
         edge.answered(number, answer)
         if answer is not DONE and not (self.live and (self.stamped is answer.time or self.stamped == answer.time)):
             edge.violated("R11", edge.above, f"the batch at {answer.time!r} was handed over without lane.stamp(time)")

@@ -10,6 +10,8 @@ from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.lane import Lane
 from pullstream.engine.outbox import Remainder
+from pullstream.engine.seat import Seat
+from pullstream.engine.shared import Run
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
@@ -21,6 +23,8 @@ class Input(Remainder):
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
         self.lane = lane
+        self.prompt = lane.kernel.answers_promptly()
+        """Whether it can be asked without waiting."""
         self.ending: Done | BaseException | None = None
 
     def part(self, limit: int) -> Batch[Any]:
@@ -74,13 +78,36 @@ class FanIn(Beside[Any]):
         """What the first input to fail failed with; then no input is asked any more."""
 
     @override
+    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, seat, upstreams)
+        self.here = self.answers_promptly()
+        """Whether no input needs a task, and so nothing here does."""
+        if self.here:
+            vars(self)["waits"] = False
+
+    @override
     async def acquire(self) -> None:
-        await super().acquire()
+        if self.here:
+            self.begin_here()
+        else:
+            await super().acquire()
         self._meeting = Meeting(self)
         self.all: list[Input] = []
         self._inputs: dict[Lane[Any], Input] = {}
         for lane in self.inputs:
             self.enter(Input(lane))
+
+    @override
+    def halt(self) -> None:
+        if self.here:
+            self.ended = True
+        else:
+            super().halt()
+
+    @override
+    async def release(self) -> None:
+        if not self.here:
+            await super().release()
 
     def enter(self, each: Input) -> None:
         """One more input."""
@@ -98,6 +125,12 @@ class FanIn(Beside[Any]):
             for each in self.all if among is None else among:
                 if not each.left and each.ending is None:
                     self.ask_beside(each.lane, limit)
+
+    async def ask_prompt_inputs(self, limit: int) -> None:
+        """Ask those of them that answer promptly, which is cheaper without a task."""
+        for each in self.all:
+            if each.prompt and not each.left and each.ending is None and self.failure_above is None:
+                await self.ask_promptly(each.lane, limit)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -112,6 +112,9 @@ class _Ingress(Beside[Any]):
             await self._wait()
 
     async def _ask_outside(self, limit: int) -> None:
+        if self.upstream.kernel.answers_promptly():
+            await self.ask_promptly(self.upstream, limit)
+            return
         self.ask_beside(self.upstream, limit)
         for _ in range(2):
             # Time for the task to run once: an answer that is there tells whether the round at hand is the last.

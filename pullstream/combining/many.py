@@ -85,6 +85,7 @@ class Added(Grip):
 
 
 class _Many(Merge):
+    prompt: ClassVar[bool] = False
     trusted: ClassVar[bool] = True
     steered: bool = True
 

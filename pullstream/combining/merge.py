@@ -6,7 +6,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Source
 from pullstream.combining.fan_in import FanIn, sources_argument
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, State
 
 T = TypeVar("T")
 
@@ -15,11 +15,13 @@ class Merge(FanIn):
     """Gives what is there, from one input after another."""
 
     reorders: ClassVar[bool] = True
+    prompt: ClassVar[bool] = True
     _turn = 0
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
+            await self.ask_prompt_inputs(limit)
             self.ask_inputs(limit)
             for each in (*self.all[self._turn :], *self.all[: self._turn]):
                 if each.left:
@@ -28,6 +30,8 @@ class Merge(FanIn):
             if self.failure_above is not None:
                 raise self.failure_above
             if self.finished():
+                return DONE
+            if self.state is not State.OPEN:
                 return DONE
             await self.change()
 

@@ -31,11 +31,15 @@ class Beside(Kernel[T]):
 
     @override
     async def acquire(self) -> None:
-        self._changed = self.run.signal()
+        self.begin_here()
         self._quiet = trio.Event()
         self._trouble: BaseException | None = None
-        self._asking: set[Lane[Any]] = set()
         self._nursery: trio.Nursery = await self.run.nursery.start(self._host)
+
+    def begin_here(self) -> None:
+        """Begin without a place for tasks, for whom all inputs answer promptly."""
+        self._changed = self.run.signal()
+        self._asking: set[Lane[Any]] = set()
 
     async def _host(self, task_status: trio.TaskStatus[trio.Nursery]) -> None:
         try:
@@ -92,6 +96,12 @@ class Beside(Kernel[T]):
             self._asking.add(lane)
             self.start(self._ask, lane, limit)
 
+    async def ask_promptly(self, lane: Lane[Any], limit: int) -> None:
+        """The same in this task, for an input that answers promptly: it has answered when this returns."""
+        if lane not in self._asking and not self.ended:
+            self._asking.add(lane)
+            await self._ask(lane, limit)
+
     def asking(self, lane: Lane[Any]) -> bool:
         """Whether an ask is outstanding."""
         return lane in self._asking
@@ -129,10 +139,10 @@ class Slotted(Beside[T]):
 
     slot: Batch[Any] | Done | BaseException | None = None
 
-    async def ask_here(self, limit: int) -> None:
-        """Ask upstream in this task; what it fails with waits in the slot, too."""
+    async def ask_here(self, limit: int, *, stepping: bool = False) -> None:
+        """Ask upstream in this task, or go one step towards its answer; what it fails with waits in the slot, too."""
         try:
-            self.slot = await self.upstream.ask(limit)
+            self.slot = await self.upstream.ask(limit, stepping=stepping)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - raised when what comes first has been answered

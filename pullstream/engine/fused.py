@@ -166,24 +166,47 @@ class Segment(Kernel[Any]):
             batch = await self.upstream.ask(limit)
             if batch is DONE:
                 return DONE
-            values: list[Any] = []
-            if self._saves:
-                self.memory.at(batch.time)
-            began = monotonic()
-            loop, self._loop = self._loop, self._later
-            try:
-                loop.send((batch.values, values))
-            except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
-                self._failed = exc
-            self.run.blocked += monotonic() - began
-            if self._saves:
-                self._save()
-            if values:
-                if self._failed is None:
-                    self.upstream.settle()
-                return Batch(batch.time, values)
+            answer = self._through(batch)
+            if answer is not None:
+                return answer
             if not await self.breathe():
                 return DONE
+
+    @override
+    def stepwise(self) -> bool:
+        return self.upstream.kernel.stepwise()
+
+    @override
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        if self._failed is not None:
+            raise self._failed
+        batch = await self.upstream.ask(limit, stepping=True)
+        if batch is None or batch is DONE:
+            return batch
+        answer = self._through(batch)
+        if answer is None:
+            await self.breathe()
+        return answer
+
+    def _through(self, batch: Batch[Any]) -> Batch[Any] | None:
+        """What the stages make of a batch, if that is anything."""
+        values: list[Any] = []
+        if self._saves:
+            self.memory.at(batch.time)
+        began = monotonic()
+        loop, self._loop = self._loop, self._later
+        try:
+            loop.send((batch.values, values))
+        except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
+            self._failed = exc
+        self.run.blocked += monotonic() - began
+        if self._saves:
+            self._save()
+        if not values:
+            return None
+        if self._failed is None:
+            self.upstream.settle()
+        return Batch(batch.time, values)
 
     @override
     def restore(self) -> None:

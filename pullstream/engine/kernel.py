@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, overload
 from weakref import WeakSet
 
 import trio
@@ -270,16 +270,31 @@ class Kernel(ABC, Generic[T]):
         """Whether nothing has to be waited for beside an ask, neither a completion nor the clock."""
         return self.prompt and all(lane.kernel.answers_promptly() for lane in self.inputs)
 
+    def stepwise(self) -> bool:
+        """Whether `step` comes back without waiting, having done no more than one thing."""
+        return self.answers_promptly()
+
+    async def step(self, limit: int) -> Batch[T] | Done | None:
+        """Do one thing towards the next answer; None if there is none yet. Called only if it is `stepwise`.
+
+        So who waits for a completion beside the next batch needs no task for the ask: it looks between steps.
+        """
+        return await self.produce(limit)
+
     # ---- requests
 
-    async def ask(self, lane: "Lane[T]", limit: int) -> Batch[T] | Done:
-        """Serve an ask of `lane` (R1 to R5, R7, R8, R10)."""
+    @overload
+    async def ask(self, lane: "Lane[T]", limit: int, *, stepping: Literal[False] = False) -> Batch[T] | Done: ...
+    @overload
+    async def ask(self, lane: "Lane[T]", limit: int, *, stepping: bool) -> Batch[T] | Done | None: ...
+    async def ask(self, lane: "Lane[T]", limit: int, *, stepping: bool = False) -> Batch[T] | Done | None:
+        """Serve an ask of `lane` (R1 to R5, R7, R8, R10); if `stepping`, None says that there is no answer yet."""
         requests = self.__requests
         if (requests.busy or requests.state is not State.OPEN) and not await self.__turn():
             return self.__terminal()
         requests.begin()
         try:
-            answer: Batch[T] | Done = DONE
+            answer: Batch[T] | Done | None = DONE
             if not (requests.acquired or requests.finishing):
                 await self.__begin()
             if requests.state is not State.OPEN or requests.finishing:
@@ -287,11 +302,16 @@ class Kernel(ABC, Generic[T]):
             elif self.waits:
                 with own_scope() as self.__scope:
                     answer = await self.produce(limit)
-            else:
+            elif not stepping:
                 answer = await self.produce(limit)
-            if lane.drops is not None:
+            else:
+                answer = await self.step(limit)
+            if lane.drops is not None and answer is not None:
                 answer = await self.__beyond(lane.drops, answer, limit)
-            if answer is not DONE and requests.state is State.OPEN:
+            if answer is None and requests.state is State.OPEN:
+                requests.answered()
+                return None
+            if answer is not None and answer is not DONE and requests.state is State.OPEN:
                 if not self.trusted:
                     self.__check(answer, limit)
                 if self.origin:

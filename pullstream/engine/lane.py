@@ -1,7 +1,7 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import trio
 from typing_extensions import TypeVar, override
@@ -43,8 +43,12 @@ class Lane(Stamp, Reader[T_co]):
         self.asker: trio.lowlevel.Task | None = None
         """Then, which task asks, if that is known."""
 
+    @overload
+    async def ask(self, limit: int = 1, *, stepping: Literal[False] = False) -> Batch[T_co] | Done: ...
+    @overload
+    async def ask(self, limit: int = 1, *, stepping: bool) -> Batch[T_co] | Done | None: ...
     @override
-    async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+    async def ask(self, limit: int = 1, *, stepping: bool = False) -> Batch[T_co] | Done | None:
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
         self.live = False
@@ -55,7 +59,7 @@ class Lane(Stamp, Reader[T_co]):
         count = self.count
         began = count.begin()
         try:
-            answer = await self.kernel.ask(self, limit)
+            answer = await (self.kernel.ask(self, limit, stepping=True) if stepping else self.kernel.ask(self, limit))
         except BaseException:
             self.over = True
             raise
@@ -63,7 +67,7 @@ class Lane(Stamp, Reader[T_co]):
             count.end(began)
         if answer is DONE:
             self.over = True
-        else:
+        elif answer is not None:
             count.values += len(answer.values)
         return answer
 

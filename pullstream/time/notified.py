@@ -89,14 +89,15 @@ class Notified(Slotted[Any]):
     def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
         super().connect(run, seat, upstreams)
         self._prompt = self.upstream.kernel.answers_promptly()
-        if self._prompt:
-            # Then nothing here does either: no task beside, no scope to cancel it by, which is most of a time's cost.
+        self._steps = self.upstream.kernel.stepwise()
+        if self._steps:
+            # Then nothing here waits either: no task beside, no scope to cancel it by, which is most of a time's cost.
             vars(self)["waits"] = False
 
     @override
     async def acquire(self) -> None:
         self._changed = self.run.signal()
-        if not self._prompt:
+        if not self._steps:
             await super().acquire()
         self._places = [port.place for port in self.seat.ports]
         self._above = Above(self.run.progress, self.seat)
@@ -105,28 +106,42 @@ class Notified(Slotted[Any]):
 
     @override
     def halt(self) -> None:
-        if not self._prompt:
+        if not self._steps:
             super().halt()
 
     @override
     async def release(self) -> None:
-        if not self._prompt:
+        if not self._steps:
             await super().release()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._ready:
+        while (answer := await self._once(limit)) is None:
+            pass
+        return answer
+
+    @override
+    def stepwise(self) -> bool:
+        return self._steps
+
+    @override
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        return await self._once(limit, stepping=True)
+
+    async def _once(self, limit: int, *, stepping: bool = False) -> Batch[Any] | Done | None:
+        """The next answer, or one step towards it."""
+        if not self._ready:
             if isinstance(self._end, BaseException):
                 raise self._end
-            if self._end is DONE:
-                if not self._requests:
-                    return DONE
+            if self._end is None:
+                await self._next(limit, stepping=stepping)
+            elif self._requests:
                 self._tell(self._requests.first)
             else:
-                await self._next(limit)
-        return self._ready.take(limit)
+                return DONE
+        return self._ready.take(limit) if self._ready else None
 
-    async def _next(self, limit: int) -> None:
+    async def _next(self, limit: int, *, stepping: bool) -> None:
         """One step towards the next answer: a completion, or the next batch, or waiting for either."""
         if self.state is not State.OPEN:
             # The end came in the step in which this was to go on: nothing is asked any more (R9).
@@ -134,7 +149,12 @@ class Notified(Slotted[Any]):
             self._requests.clear()
             return
         if self.slot is None:
-            await self._fetch(limit)
+            if self._steps and not self._prompt and self._requests and self._tell_complete():
+                # What is above has gone on: it need not be asked to know so.
+                return
+            await self._fetch(limit, stepping=stepping)
+            if self.slot is None and self._steps:
+                return
         if self._requests and self.slot is not DONE and self._tell_complete():
             return
         if self.slot is not None:
@@ -148,9 +168,9 @@ class Notified(Slotted[Any]):
             else:
                 self._end = slot
 
-    async def _fetch(self, limit: int) -> None:
-        if self._prompt or not (self._requests or self.asking(self.upstream)):
-            await self.ask_here(limit)
+    async def _fetch(self, limit: int, *, stepping: bool) -> None:
+        if self._steps or not (self._requests or self.asking(self.upstream)):
+            await self.ask_here(limit, stepping=self._steps and (stepping or bool(self._requests)))
             return
         self.ask_beside(self.upstream, limit)
         for _ in range(2):

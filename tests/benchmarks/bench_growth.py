@@ -1,6 +1,6 @@
 """How what a module costs grows with what it is given: the exponents of processor time and of memory, as a table.
 
-    python tests/benchmarks/bench_growth.py                             # 10,000 to 1,000,000 values: some hours
+    python tests/benchmarks/bench_growth.py                             # 10,000 to 1,000,000 values: some ten hours
     python tests/benchmarks/bench_growth.py --sizes 1000 4000 --members 50 200     # some minutes
     python tests/benchmarks/bench_growth.py --only group_by
 
@@ -195,7 +195,8 @@ def measure(number: int, count: int, answer: Connection) -> None:
 
 def measured(number: int, count: int, most: float) -> tuple[float, float] | None:
     """Seconds and megabytes; None if it took too long, or failed."""
-    context = multiprocessing.get_context("spawn")
+    # Nothing runs here, and to import everything takes longer than most measurements.
+    context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=measure, args=(number, count, sending), daemon=True)
     process.start()

@@ -113,7 +113,9 @@ def test_sources_that_have_ended_are_forgotten(limit):
             many.cap()
             return left, await running.result()
 
-    assert run(main) == (1, [*range(100)])
+    left, values = run(main)
+    assert left <= 1
+    assert values == [*range(100)]
 
 
 @pytest.mark.parametrize("count", [1, 4])

@@ -540,7 +540,7 @@ def forget_batches(monkeypatch):
 
 def look_seldom(monkeypatch):
     """Nobody looks when something was emptied."""
-    monkeypatch.setattr(Progress, "stir", lambda progress: None)
+    monkeypatch.setattr(Progress, "stir", lambda *_: None)
 
 
 def forget_rounds(monkeypatch):

@@ -1,0 +1,108 @@
+"""Where nothing waits, modules look between steps what is complete: no task for an ask, no time read ahead."""
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Tasks(trio.abc.Instrument):
+    """Counts the tasks that begin."""
+
+    def __init__(self):
+        self.begun = 0
+
+    def task_spawned(self, task):
+        self.begun += 1
+
+
+def numbers(count, begin=0, step=1):
+    return ps.values(range(begin, count, step), time=lambda n: n)
+
+
+def counts(number):
+    return [ps.count_by_key() for _ in range(number)]
+
+
+SHAPES = {
+    "one": lambda n: ps.pipe(numbers(n), ps.count_by_key()),
+    "two in a row": lambda n: ps.pipe(numbers(n), *counts(2)),
+    "five in a row": lambda n: ps.pipe(numbers(n), *counts(5)),
+    "with stages between": lambda n: ps.pipe(
+        numbers(n),
+        ps.count_by_key(),
+        ps.map(str),
+        ps.filter(bool),
+        ps.distinct(),
+        ps.filter_not(bool),
+        ps.count_by_key(),
+    ),
+    "kinds": lambda n: ps.pipe(
+        numbers(n), ps.sort_by_time(), ps.running(ps.agg.count()), ps.reduce_by_time(ps.agg.count())
+    ),
+    "windows": lambda n: ps.pipe(numbers(n), ps.count_by_key(), ps.tumbling(3, ps.agg.count()), ps.count_by_key()),
+    "merge": lambda n: ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)),
+    "merge, and two": lambda n: ps.pipe(ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)), *counts(2)),
+    "loop": lambda n: ps.pipe(numbers(n), ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n))),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_task_is_begun_for_a_time(name):
+    """However many times there are."""
+
+    def begun(count):
+        tasks = Tasks()
+
+        async def main():
+            async with ps.pipe(SHAPES[name](count), ps.drain()).open() as running:
+                await running.result()
+
+        trio.run(main, instruments=[tasks])
+        return tasks.begun
+
+    assert abs(begun(600) - begun(200)) < 20
+
+
+@pytest.mark.parametrize("limit", [1, 7, 1024])
+@pytest.mark.parametrize("modules", [1, 2, 5])
+def test_results_come_before_what_is_later_is_read(modules, limit):
+    """However many modules in a row wait for a time: its results are out when the source has given the next time."""
+    read, ahead = [], []
+
+    def reading():
+        for number in range(100):
+            read.append(number)
+            yield number
+
+    def seen(_):
+        ahead.append(len(read) - len(ahead))
+
+    ps.run(ps.pipe(ps.values(reading(), time=lambda n: n), *counts(modules), ps.drain(seen)), limit=limit)
+    assert len(ahead) == 100
+    # The time that tells that it is over, and one value that the source has to look at to know where a batch ends.
+    assert max(ahead) <= 3
+
+
+def test_a_failure_above_comes_after_what_was_complete_before_it():
+    """As everywhere; and what was kept for a time that was not complete is lost."""
+    seen = []
+
+    def failing():
+        yield from range(5)
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError):
+        ps.run(ps.pipe(ps.values(failing(), time=lambda n: n), *counts(3), ps.drain(seen.append)))
+    assert len(seen) <= 4
+    assert seen == [(((n, 1), 1), 1) for n in range(len(seen))]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_an_abort_between_steps(check):
+    """What is above is told, once, and nothing is left asked."""
+    ended = []
+    source = ps.pipe(ps.count(), ps.stamp(lambda n: n), ps.tap(lambda _: None, on_end=ended.append))
+    stream = ps.pipe(source, *counts(3), ps.take(5), ps.collect())
+    assert len(ps.run(stream, check=check)) == 5
+    assert ended == [None]
