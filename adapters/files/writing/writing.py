@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import trio
@@ -29,6 +29,10 @@ MEMORY = 64 << 20
 
 LOOSE = 1 << 16
 """Rows that may wait as Python's objects, in all targets together."""
+
+
+Made: TypeAlias = tuple[Hashable, int, list[Entry]]
+"""A time, how many were made with it, and its files."""
 
 
 @attrs.frozen
@@ -73,7 +77,7 @@ class Writing:
         self._shown: set[str] = set()
         self.result: list[Any] = []
 
-    def open(self, kept: Mapping[Any, Any]) -> None:
+    def open(self, lengths: Mapping[str, Length], made: Iterable[Made] = ()) -> None:
         """Be the only one who writes there, and go on from what an earlier run has kept, if it has."""
         target = self._plan.target
         samples, fs = target.samples, None
@@ -86,17 +90,16 @@ class Writing:
             self._workshop.open()
             self._names.folds = self._workshop.folds
             self._store.open(self._workshop.name)
-            self._grown.resume({target: length for target, length in kept.items() if isinstance(length, Length)})
-        made: list[tuple[int, list[Entry]]] = [value for value in kept.values() if not isinstance(value, Length)]
-        for what, value in kept.items():
-            # No other time, and no other key, takes a file that is there already.
-            if isinstance(value, Length):
-                self._names.keep(what, key=value.key)
-            elif not self.grows:
-                for entry in value[1]:
-                    self._names.keep(entry["path"], what[0])
-        entries = [entry for _, some in sorted(made, key=itemgetter(0)) for entry in some]
-        self._made = len(made)
+            self._grown.resume(dict(lengths))
+        # No other time, and no other key, takes a file that is there already.
+        for target, length in lengths.items():
+            self._names.keep(target, key=length.key)
+        entries: list[Entry] = []
+        for time, _, some in sorted(made, key=itemgetter(1)):
+            self._made += 1
+            entries += some
+            for entry in () if self.grows else some:
+                self._names.keep(entry["path"], time)
         self._show(entries)
         if self._manifest is not None:
             with explained(self._listing):
@@ -105,7 +108,8 @@ class Writing:
     def _show(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             if not self.grows or entry["path"] not in self._shown:
-                self._shown.add(entry["path"])
+                if self.grows:
+                    self._shown.add(entry["path"])
                 self.result.append(self._store.shown(entry["path"]))
 
     # ---- what comes
@@ -189,8 +193,8 @@ class Writing:
 
     # ---- what is complete
 
-    def complete(self, time: Hashable) -> Mapping[Any, Any]:
-        """Make a time's files appear; what is to be kept of them."""
+    def complete(self, time: Hashable) -> tuple[Made, Mapping[str, Length]]:
+        """Make a time's files appear: what was made, and how far files go now that grow."""
         parts = list(self._parts[time].values())
         with explained(self._what):
             for part in parts:
@@ -212,7 +216,7 @@ class Writing:
         self._count()
         self._made += 1
         lengths = {part.target: self._grown.lengths[part.target] for part in parts if self.grows}
-        return {(time,): (self._made, entries), **lengths}
+        return (time, self._made, entries), lengths
 
     def _entry(self, time: Hashable, part: Part) -> Entry:
         made = {"rows": part.raw.rows, "bytes": part.size}
@@ -269,7 +273,7 @@ class Body:
 
 async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
     memory = ctx.memory
-    await trio.to_thread.run_sync(writing.open, dict(memory))
+    await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
     ctx.status(writing.status)
     async for event in ctx.events(upstream):
         if isinstance(event, Batch):
@@ -279,10 +283,12 @@ async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
             if writing.pressed:
                 await trio.to_thread.run_sync(writing.work)
         else:
-            made = await trio.to_thread.run_sync(writing.complete, event.time)
+            made, lengths = await trio.to_thread.run_sync(writing.complete, event.time)
             if memory.saves:
                 # A file's length follows from all times before; that a file was made, from its own alone.
-                memory.at(event.time, ordered=writing.grows).update(made)
+                memory.notes.add(event.time, made)
+                if lengths:
+                    memory.at(event.time).update(lengths)
 
 
 async def _close(writing: Writing) -> None:
