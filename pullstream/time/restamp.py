@@ -62,6 +62,7 @@ def restamp(function: Callable[[Any], Hashable]) -> Transformer[A, A]:
 
     Raises:
         CapabilityError: the function is not monotone.
+        BaseException: what the function raises, whoever has called it; the stream fails with it here, at once.
     """
     sync_argument("restamp", "function", function, "times are known at once")
     return Transformer((Module("restamp", Restamping, (function,)),))
