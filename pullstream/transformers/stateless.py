@@ -38,7 +38,10 @@ def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transfo
     x: ValueError
     [1, 3]
 
-    Such a sink runs beside: when it fails, the run does; when it ends early, what fails afterwards is left out.
+    Such a sink runs beside: when it fails, the run does; when it ends early, what fails afterwards is left out. If it
+    acts when a time is complete, as a file does that grows, it acts at the very end where all is at one time, and not
+    at all if the run is aborted before: with `ps.pipe(ps.epochs(1), sink)` each failure is at a time of its own, and is
+    dealt with as it happens.
     """
     sync_argument("map", "function", function, "map_async(function, width) awaits its results")
     return Transformer(with_policy(Module("map", _map, (function,)), on_error))
