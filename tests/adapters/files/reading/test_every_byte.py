@@ -153,7 +153,7 @@ COMPRESSORS = {
 
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
-@pytest.mark.parametrize("tries", [40, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [15, pytest.param(2000, marks=pytest.mark.slow)])
 def test_what_is_compressed(suffix, tries, put):
     """Streams one after another are read; what is cut, what is empty and what has something behind it is an error."""
     chance = random.Random(suffix)
@@ -199,7 +199,7 @@ def tables():
 
 
 @pytest.mark.parametrize("kind", ["arrows", "arrow", "parquet"])
-@pytest.mark.parametrize("tries", [60, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [20, pytest.param(2000, marks=pytest.mark.slow)])
 def test_tables_that_are_cut(kind, tries, put):
     """An error, after whole batches; only a stream may be cut between two of them, and is one then."""
     data = tables()[kind]
