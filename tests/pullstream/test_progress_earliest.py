@@ -39,6 +39,7 @@ LATER = {
     "flatten, side by side": INSIDE,
     "take 2": ENDS,
     "take by a test, with the last": ENDS,
+    "several": ENDS,
     "take_times 2": GENERATOR,
     "take_times 9": GENERATOR,
     "stamp": VALUES,

@@ -509,7 +509,7 @@ def test_thousands_of_runs_are_runs_of_the_model(capsys):
     """The same for thousands of random programs."""
     total = Counter()
 
-    @settings(max_examples=2000, deadline=None, suppress_health_check=QUIET, database=None)
+    @settings(max_examples=10_000, deadline=None, suppress_health_check=QUIET, database=None)
     @given(programs)
     def run(program):
         replayed = refine(program)
