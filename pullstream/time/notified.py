@@ -71,6 +71,11 @@ class Notified(Slotted[Any]):
         if results:
             self._ready.put(time, results)
 
+    def stop(self) -> None:
+        """End after what was given; nothing that was asked for is told any more."""
+        self._requests.clear()
+        self._end = DONE
+
     def left_out(self) -> None:
         """Count a value that is left out."""
         self.seat.meter.skipped += 1

@@ -1,20 +1,18 @@
 """`take`, `take_times`: a stream's beginning."""
 
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from time import monotonic
 from typing import Any, ClassVar, Literal, overload
 
-import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
-from pullstream.decorators import transformer
-from pullstream.engine.context import Completed, Context
 from pullstream.engine.kernel import Kernel
 from pullstream.engine.seat import Carries
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed, caught
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done
+from pullstream.time.notified import Notified
 from pullstream.transformers.on_error import OnError, catches, with_policy
 
 A = TypeVar("A")
@@ -151,27 +149,40 @@ def take(
     return Transformer(with_policy(Module("take", _TakeWhile, (what,), options), on_error))
 
 
-@transformer
-async def _take_times(upstream: Reader[Any], ctx: Context, count: int) -> AsyncIterator[Batch[Any]]:
-    # Those in the memory were complete, and come no more.
-    memory = ctx.memory
-    taken: set[Hashable] = set(memory)
-    pending = count - len(taken)
-    if pending == 0:
-        return
-    async for event in ctx.events(upstream):
-        match event:
-            case Batch(time, _):
-                if time not in taken and len(taken) < count:
-                    taken.add(time)
-                    memory.at(time, ordered=False)[time] = None
-                    ctx.notify_at(time)
-                if time in taken:
-                    yield event
-            case Completed():
-                pending -= 1
-                if pending == 0:
-                    return
+class _TakeTimes(Notified):
+    carries: Carries = Carries.COUNT
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
+        self._taken: set[Hashable] = set()
+        self._pending = count
+        if count == 0:
+            self.carries = Carries.NOTHING
+            self.stop()
+
+    @override
+    def restore(self) -> None:
+        # Those in the memory were complete, and come no more.
+        self._taken = set(self.memory)
+        self._pending -= len(self._taken)
+        if self._pending == 0:
+            self.stop()
+
+    @override
+    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+        if time not in self._taken and len(self._taken) < self._count:
+            self._taken.add(time)
+            self.memory.at(time, ordered=False)[time] = None
+            self.remind(time)
+        if time in self._taken:
+            self.give(time, values)
+
+    @override
+    def complete(self, time: Hashable) -> None:
+        self._pending -= 1
+        if self._pending == 0:
+            self.stop()
 
 
 def take_times(count: int) -> Transformer[A, A]:
@@ -185,5 +196,4 @@ def take_times(count: int) -> Transformer[A, A]:
     or sooner if the source knows sooner. Batches at other times that come before are dropped.
     """
     count_argument("take_times", "count", count)
-    (module,) = _take_times(count).modules
-    return Transformer((attrs.evolve(module, name="take_times"),))
+    return Transformer((Module("take_times", _TakeTimes, (count,)),))

@@ -25,7 +25,6 @@ from timely import BEGINNING, less_equal
 VALUES = "what comes of a value is known when its function, test or key is called with it, and not before"
 ENDS = "it has enough, and ends with the next ask (R7): until then it lets go of nothing"
 INSIDE = "whether an inner stream has more is known when it is asked"
-GENERATOR = "it is a generator, of which nobody knows that it has dealt with a batch before it asks again"
 UNTOLD = "what gives times of its own follows no times from above, and hears of the end there when it asks"
 PAIRED = "its times are those of several inputs together, while a path in the graph begins at one of them"
 KEPT = "it keeps values for a group to come, and hears that none comes when it is asked"
@@ -40,8 +39,6 @@ LATER = {
     "take 2": ENDS,
     "take by a test, with the last": ENDS,
     "several": ENDS,
-    "take_times 2": GENERATOR,
-    "take_times 9": GENERATOR,
     "stamp": VALUES,
     "stamp, with lateness": VALUES,
     "stamp, what is late aside": VALUES,
