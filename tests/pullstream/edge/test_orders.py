@@ -410,12 +410,12 @@ TOGETHER = ("cancel 0", "cancel 1", "cancel all", "abort 2", "error 1", "indicat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize(("asked", "stages"), [(2, 0), (3, 0), (2, 1)])
+@pytest.mark.parametrize(("asked", "most"), [(2, 10**9), (3, 1000)])
 @pytest.mark.parametrize("events", list(combinations(TOGETHER, 2)), ids=" and ".join)
-def test_every_order_of_two_events(events, asked, stages, fails):
-    """Any two things that happen to two or three lanes, whose asks are outstanding: all orders, step by step."""
-    options = {"steps": 1, "fails": fails, "stages": stages, "check": False, "asked_before": asked}
-    print(f"{explore(Order(), list(events), **options)} orders")
+def test_every_order_of_two_events(events, asked, most, fails):
+    """Any two things that happen to lanes whose asks are outstanding: all orders for two lanes, many for three."""
+    options = {"steps": 1, "fails": fails, "stages": 0, "check": False, "asked_before": asked}
+    print(f"{explore(Order(), list(events), most, **options)} orders")
 
 
 # ---- breakages of the kernel, each of which is to be noticed
