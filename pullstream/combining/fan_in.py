@@ -126,9 +126,9 @@ class FanIn(Beside[Any]):
                 if not each.left and each.ending is None:
                     self.ask_beside(each.lane, limit)
 
-    async def ask_prompt_inputs(self, limit: int) -> None:
+    async def ask_prompt_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
         """Ask those of them that answer promptly, which is cheaper without a task."""
-        for each in self.all:
+        for each in self.all if among is None else among:
             if each.prompt and not each.left and each.ending is None and self.failure_above is None:
                 await self.ask_promptly(each.lane, limit)
 

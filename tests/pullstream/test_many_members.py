@@ -49,6 +49,7 @@ def lines_run(pipeline):
 
 SHAPES = {
     "concat": lambda n: ps.concat(*[ps.once(1)] * n),
+    "merge of one each": lambda n: ps.merge(*[ps.once(1)] * n),
     "merge": lambda n: ps.merge(*[ps.empty()] * n),
     "zip": lambda n: ps.zip(*[ps.once(1)] * n),
     "merge_sorted": lambda n: ps.merge_sorted(*[ps.once(1)] * n),
