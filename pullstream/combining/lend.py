@@ -46,6 +46,7 @@ class Lend(Beside[Any]):
     asked for. Inside, the borrowers know of no times.
     """
 
+    asks_apart: ClassVar[bool] = True
     reorders: ClassVar[bool] = True
 
     def __init__(self, workers: tuple[Any, ...], width: int, *, ordered: bool, pool: "Pool | None" = None) -> None:

@@ -11,15 +11,18 @@ import trio
 from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.context import Context, SinkAccount
 from pullstream.engine.fused import Segment, Stage
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.kernel import STEPS, Kernel
 from pullstream.engine.progress import Keeping
 from pullstream.engine.seat import Carries
 from pullstream.engine.shared import Run
 from pullstream.errors import CompositionError, blame, without_cancelled
 from pullstream.protocol import DONE, Reader
 
-FRAMES = 5
-"""How many Python frames a termination takes in each kernel that it passes."""
+ASK_FRAMES = 3
+"""How many Python frames an ask takes in each kernel that it passes."""
+
+TERMINATION_FRAMES = 6
+"""How many a termination takes, which may begin where an ask is at its deepest."""
 
 SPARE_FRAMES = 200
 """What is left of the recursion limit to users' code, and to what called us."""
@@ -97,8 +100,12 @@ class Assembly:
         kernel.connect(self.run, seat, upstreams)
         if kernel.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
             self.run.remember(kernel)
+        kernel.height = 1 + max((upstream.height for upstream in upstreams), default=0)
         kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
-        if kernel.depth * FRAMES > sys.getrecursionlimit() - SPARE_FRAMES:
+        if kernel.asks_apart:
+            kernel.depth = 1
+        frames = kernel.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
+        if frames > sys.getrecursionlimit() - SPARE_FRAMES:
             raise CompositionError(
                 f"{seat}, is module number {kernel.depth} in a row, each of which waits inside the next: that is more "
                 f"than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map and "

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, overload
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, overload
 from weakref import WeakSet
 
 import trio
@@ -47,6 +47,10 @@ T = TypeVar("T")
 
 BREATH = 0.005
 """Seconds that synchronous work may go on before other tasks get a turn."""
+
+
+STEPS: Final = 16
+"""How many kernels a termination passes in one task."""
 
 
 class Kernel(ABC, Generic[T]):
@@ -110,8 +114,14 @@ class Kernel(ABC, Generic[T]):
     steered: bool = False
     """Whether a program may say more of the times that are held, by a handle, while nothing is asked for."""
 
-    depth: int = 0
+    asks_apart: ClassVar[bool] = False
+    """Whether inputs are asked in tasks of their own only, whose stacks begin anew."""
+
+    height: int = 0
     """How many kernels stand in a row above this one, with itself."""
+
+    depth: int = 0
+    """How many of these ask one inside the other, with itself."""
 
     run: Run
     seat: Seat
@@ -176,9 +186,10 @@ class Kernel(ABC, Generic[T]):
 
     async def dismiss(self, reason: BaseException | None) -> None:
         """End what is upstream; for a module whose upstream is not simply its `inputs`."""
-        if len(self.inputs) == 1:
+        if len(self.inputs) == 1 and self.height % STEPS:
             await self.inputs[0].terminate(reason)
         elif self.inputs:
+            # In tasks, also where there is one, now and then: a long row would meet Python's recursion limit.
             await self._dismiss_all(reason)
 
     async def _dismiss_all(self, reason: BaseException | None) -> None:

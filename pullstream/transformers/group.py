@@ -42,6 +42,7 @@ class GroupBy(Beside[Any]):
     Times are the same inside and outside: what may come to the input may come to every group.
     """
 
+    asks_apart: ClassVar[bool] = True
     reorders: ClassVar[bool] = True
 
     def __init__(self, key: Callable[[Any], Hashable], transformer: Any, width: int | None) -> None:

@@ -35,6 +35,7 @@ class KeepLatest(Beside[Any]):
     and until it is answered, nothing more is read. So as many are kept as there are incomplete times, and one.
     """
 
+    asks_apart: ClassVar[bool] = True
     reorders: ClassVar[bool] = True
 
     def __init__(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
 """`prefetch`: asking ahead."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import TypeVar, override
 
@@ -15,6 +15,8 @@ A = TypeVar("A")
 
 class Prefetch(Beside[Any]):
     """Keeps an ask outstanding for as many values as there is room for; what came is held until it is answered."""
+
+    asks_apart: ClassVar[bool] = True
 
     def __init__(self, count: int) -> None:
         self._count = count
