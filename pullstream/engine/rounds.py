@@ -23,6 +23,9 @@ class Moved(Protocol):
     def mover(self, seen: set[Any]) -> object:
         """Somebody who may move it, or None; the runs that were looked at for that are added to `seen`."""
 
+    def awake(self, task: trio.lowlevel.Task) -> None:
+        """Hear that a task of it has begun."""
+
     def tell(self) -> None:
         """Hear that nothing can move it."""
 
@@ -35,6 +38,8 @@ class Rounds(trio.abc.Instrument):
     def __init__(self) -> None:
         self.waits: dict[trio.lowlevel.Task, Moved] = {}
         """Which tasks wait for the tasks of which run."""
+        self.runs: dict[trio.Nursery, Moved] = {}
+        """The runs, by the nurseries that their tasks are in."""
         self.doubtful: dict[Moved, None] = {}
         """The runs to be looked at before the next round."""
         self._movers: dict[object, list[Moved]] = {}
@@ -83,6 +88,12 @@ class Rounds(trio.abc.Instrument):
         nursery = task.parent_nursery
         if nursery is not None and nursery.parent_task in self._movers:
             self.changed(nursery.parent_task)
+        while nursery is not None:
+            run = self.runs.get(nursery)
+            if run is not None:
+                run.awake(task)
+                break
+            nursery = nursery.parent_task.parent_nursery
 
     @override
     def before_io_wait(self, timeout: float) -> None:

@@ -47,7 +47,9 @@ class Standstill:
         self._restless = False
         self._watching: set[trio.lowlevel.Task] = set()
         self._reading: trio.lowlevel.Task | None = None
-        self._woken: trio.lowlevel.Task | None = None
+        self._awake: dict[trio.lowlevel.Task, None] = {}
+        """Tasks that have begun, or been woken, and have not waited inside since: who may move the run is among these,
+        mostly, and looking at all tasks each time would cost their number for each of them."""
 
     # ---- the life of a run
 
@@ -55,6 +57,8 @@ class Standstill:
         """The run's tasks will be in this nursery."""
         self.nursery = nursery
         self._rounds = Rounds.of_this_program(nursery)
+        if self._rounds is not None:
+            self._rounds.runs[nursery] = self
 
     def arm(self, on_stall: Callable[[], None], within: trio.CancelScope) -> None:
         """From now on `on_stall` is called when nothing can move any more, between the steps of tasks."""
@@ -66,11 +70,17 @@ class Standstill:
         """The run has come to its end."""
         self._over = True
         self._on_stall = None
-        self._woken = None
+        self._awake.clear()
         if self._rounds is not None:
             self._rounds.doubtful.pop(self, None)
+            if self.nursery is not None:
+                self._rounds.runs.pop(self.nursery, None)
 
     # ---- tasks
+
+    def awake(self, task: trio.lowlevel.Task) -> None:
+        """A task has begun: it comes to mind among those that may move."""
+        self._awake[task] = None
 
     def strike(self, exc: BaseException, note: str) -> None:
         """Something was raised where it is nobody's in particular."""
@@ -100,6 +110,7 @@ class Standstill:
         if self._rounds is None:
             # One run may wait for another that has not begun.
             self._rounds = Rounds.begun()
+        self._awake.pop(task, None)
         if self._rounds is not None:
             self._rounds.waits[task] = self
             self._rounds.changed(task)
@@ -108,8 +119,7 @@ class Standstill:
         """What a task waited for has come, or it is cancelled."""
         if self._rounds is not None:
             self._rounds.waits.pop(task, None)
-            # It is the first that comes to mind, of those that may move.
-            self._woken = task
+            self._awake[task] = None
             if self._restless:
                 self._restless = False
                 self.doubt()
@@ -153,11 +163,14 @@ class Standstill:
             return None
         if rounds is None or self._on_stall is None or self.nursery is None:
             return SOMEBODY
-        woken = self._woken
-        if woken is not None and getcoroutinestate(woken.coro) != CORO_CLOSED and self.has(woken):
-            found = self._moves(woken, rounds, seen)
-            if found is not None:
-                return found
+        while self._awake:
+            task = next(reversed(self._awake))
+            if getcoroutinestate(task.coro) != CORO_CLOSED and self.has(task):
+                found = self._moves(task, rounds, seen)
+                if found is not None:
+                    return found
+            # What it waits for now, its tasks, say, is looked at below.
+            del self._awake[task]
         empty = True
         for task in self._tasks(self.nursery):
             empty = False
