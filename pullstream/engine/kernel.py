@@ -320,6 +320,9 @@ class Kernel(ABC, Generic[T]):
             if lane.drops is not None and answer is not None:
                 answer = await self.__beyond(lane.drops, answer, limit)
             if answer is None and requests.state is State.OPEN:
+                if not stepping:
+                    what = "answered None: a module answers Batch(time, values) or DONE"
+                    raise ProtocolError(f"R2: {self.seat}, {what}")  # noqa: TRY301 - as every failure here
                 requests.answered()
                 return None
             if answer is not None and answer is not DONE and requests.state is State.OPEN:
