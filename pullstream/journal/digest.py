@@ -175,7 +175,10 @@ class Look:
         """A module of a blueprint: its name, and what it, and what makes it, was given."""
         given = [self.told(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
         options = [(name, self.told(f"{name}=", value)) for name, value in module.options]
-        return module.name, module.label, given, options, self.digest(module.make, module.name)
+        maker = cast("type[object]", type(module.make))
+        # An object of this toolkit's that makes it was given the same, and knows where.
+        made = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(module.make, module.name)
+        return module.name, module.label, given, options, made
 
 
 def _content(given: "OneShot[Any]") -> object:
