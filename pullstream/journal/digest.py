@@ -7,6 +7,7 @@ and what they hold on to (`callables`), and blueprints are their modules.
 import copyreg
 import hashlib
 import pickle
+import re
 import types
 import warnings
 import weakref
@@ -21,6 +22,9 @@ from pullstream.journal import callables
 from pullstream.journal.callables import OURS, PLAIN, root, type_name
 
 SIZE: Final = 16
+
+ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+"""What the looks of an object have of the process that it is in."""
 
 MOST: Final = 50_000
 """How many objects are looked at that a module's functions hold on to, at most."""
@@ -147,7 +151,8 @@ class Look:
             try:
                 value.__reduce_ex__(4)
             except TypeError:
-                return "handle", type_name(kind)
+                # Such as a DataFrame's, which shows its columns.
+                return "handle", type_name(kind), ADDRESS.sub("", repr(value))
         elif (self._inside or callable(value)) and callables.may_change(value, kind):
             return "held", self.held(value)
         return ("object", self._apart(value)) if self._inside else None

@@ -9,12 +9,10 @@ from typing import Any, Final, cast
 import attrs
 
 from pullstream.blueprint import Blueprint, Module, OneShot, Site, shown_callable
-from pullstream.journal.digest import Look
+from pullstream.journal.digest import ADDRESS, Look
 
 LONGEST: Final = 200
 """How many characters of an argument are shown."""
-
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @attrs.frozen
@@ -117,7 +115,7 @@ def _shown(value: object, inside: list[Blueprint]) -> str:
         return _cut(f"{{{', '.join(sorted(_shown(part, inside) for part in cast('AbstractSet[object]', value)))}}}")
     one_shot = isinstance(value, OneShot)
     text = shown_callable(value) if callable(value) and not one_shot else repr(cast("object", value))
-    return _cut(_ADDRESS.sub("", text))
+    return _cut(ADDRESS.sub("", text))
 
 
 def _cut(text: str) -> str:
