@@ -7,6 +7,8 @@ import sys
 import pytest
 
 import pullstream as ps
+from pullstream.engine.assembly import ASK_FRAMES, TERMINATION_FRAMES
+from pullstream.engine.kernel import STEPS
 
 SOURCE, TRANSFORMER, SINK = ps.values([1, 2]), ps.map(str), ps.collect()
 
@@ -210,7 +212,7 @@ def test_ten_thousand_maps_are_one_loop():
 @pytest.mark.parametrize("source", [ps.count(), ps.values([0]), ps.fail(KeyError("end"))])
 def test_a_long_row_of_modules_runs_or_is_refused(source):
     """As deep as Python's stack allows, every ending passes; what is deeper is refused by name, and does not hang."""
-    deepest = (sys.getrecursionlimit() - 200) // 5 - 2
+    deepest = (sys.getrecursionlimit() - 200 - STEPS * TERMINATION_FRAMES) // ASK_FRAMES - 2
     long = ps.pipe(source, *[ps.take(1)] * deepest, ps.collect())
     if source.modules[0].name == "fail":
         with pytest.raises(KeyError):

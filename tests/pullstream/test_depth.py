@@ -1,0 +1,77 @@
+"""Long rows of modules: what one task can do in one stack, and what needs no stack."""
+
+import sys
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+def row(make, count):
+    """So many modules, one after another."""
+    parts = [make() for _ in range(count)]
+    while len(parts) > 1:
+        parts = [ps.pipe(*parts[i : i + 8]) if len(parts) - i > 1 else parts[i] for i in range(0, len(parts), 8)]
+    return parts[0]
+
+
+async def aborted(source):
+    async with ps.pipe(source, ps.drain()).open() as running:
+        await trio.sleep(1)
+        await running.abort()
+
+
+def failed(source):
+    with pytest.raises(ZeroDivisionError):
+        ps.run(ps.pipe(source, ps.drain()))
+
+
+def test_modules_that_ask_in_tasks_of_their_own_may_be_many():
+    """Their asks begin on a stack of their own, and an ending goes on on a new one now and then."""
+    many = row(lambda: ps.prefetch(2), 300)
+    assert ps.run(ps.pipe(ps.values([1, 2, 3]), many, ps.collect())) == [1, 2, 3]
+    failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), many))
+
+
+async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump_clock):
+    """The source is told, and releases, however many modules are below it."""
+    await aborted(ps.pipe(counting(probe, 10**9, delay=0.1), row(lambda: ps.prefetch(2), 300)))
+    assert probe.balanced
+    assert probe.reasons == [None]
+
+
+@pytest.mark.parametrize("make", [lambda: ps.map_batches(list), lambda: ps.take(10**6)], ids=["map_batches", "take"])
+def test_as_many_as_are_let_in_can_end_in_every_way(make, counting, new_probe):
+    """Where the recursion limit allows no more, one more is refused by name; what is allowed runs, and ends."""
+    most = 1
+    while True:
+        try:
+            trio.run(aborted_at_once, ps.pipe(ps.values([1]), row(make, most + 20)))
+        except ps.CompositionError as exc:
+            assert "recursion limit" in str(exc)  # noqa: PT017 - how far it goes is what is looked for
+            break
+        most += 20
+    assert most > 160
+    for source in (ps.values([1, 2, 3]), counting(new_probe(), 3)):
+        assert len(ps.run(ps.pipe(source, row(make, most), ps.collect()))) == 3
+    failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), row(make, most)))
+    probe = new_probe()
+    trio.run(aborted_at_once, ps.pipe(counting(probe, 10**9), row(make, most)))
+    assert probe.balanced
+
+
+async def aborted_at_once(source):
+    async with ps.pipe(source, ps.drain()).open() as running:
+        await trio.lowlevel.checkpoint()
+        await running.abort()
+
+
+def test_the_limit_is_pythons_own():
+    """Who raises it may have longer rows."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(2 * before)
+    try:
+        assert ps.run(ps.pipe(ps.values([1]), row(lambda: ps.map_batches(list), 300), ps.collect())) == [1]
+    finally:
+        sys.setrecursionlimit(before)
