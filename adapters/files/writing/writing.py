@@ -92,8 +92,8 @@ class Writing:
             self._store.open(self._workshop.name)
             self._grown.resume(dict(lengths))
         # No other time, and no other key, takes a file that is there already.
-        for target, length in lengths.items():
-            self._names.keep(target, key=length.key)
+        for path, length in lengths.items():
+            self._names.keep(path, key=length.key)
         entries: list[Entry] = []
         for time, _, some in sorted(made, key=itemgetter(1)):
             self._made += 1
