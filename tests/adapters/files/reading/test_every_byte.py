@@ -127,7 +127,9 @@ def check_row(found, rest, *, quoted):
     if told is not None:
         assert told.replace(b"\r\n", b"\n").rstrip(b"\r") == b"\n".join(lines).rstrip(b"\r")
     else:
-        (row,) = csv.reader(io.StringIO("\n".join(line.decode() for line in lines), newline=""))
+        # To pyarrow a carriage return in front is an empty row, which is none.
+        text = "\n".join(line.decode() for line in lines).lstrip("\r")
+        (row,) = csv.reader(io.StringIO(text, newline=""))
         assert tuple(row) == found
 
 
