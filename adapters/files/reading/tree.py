@@ -49,7 +49,7 @@ class Tree:
             yield from self._at_any_depth(folder, rest, wanted)
             return
         for name, path in self._fitting(folder, part):
-            if os.path.lexists(path):
+            if self._is_there(path):
                 if self._is_folder(path):
                     yield from self._matching(path, rest, wanted) if rest else ()
                 elif not rest and wanted(name):
@@ -83,6 +83,17 @@ class Tree:
         except OSError as exc:
             exc.add_note(f"looking for files to read: {folder} cannot be read. Allow it, or name what is to be read")
             raise
+
+    def _is_there(self, path: str) -> bool:
+        """Whether something has a path; what may not be looked at is an error, and not nothing."""
+        try:
+            os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as exc:
+            exc.add_note(f"looking for files to read: {path} cannot be looked at. Allow it, or name what is to be read")
+            raise
+        return True
 
     def _is_folder(self, path: str) -> bool:
         return os.path.isdir(path)  # noqa: PTH112 - paths are text here, as fsspec has them

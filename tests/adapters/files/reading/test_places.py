@@ -51,6 +51,10 @@ def test_a_folder_that_may_not_be_read(tmp_path):
         (folder / "sub").chmod(0)
         found = read("", "/*/*.txt", "/**/*.txt", "/s*/*.txt", "/o*/*.txt")
         assert found == [refused, refused, refused, refused, "['other/c.txt']"]
+        assert read("/*/b.txt", "/s*/b.tx?") == [f"{refused}/b.txt", refused]
+        # What is in it may be called by name, and not looked at.
+        (folder / "sub").chmod(0o444)
+        assert read("/*/b.txt", "/*/*.txt", "/**/b.txt") == [f"{refused}/b.txt"] * 3
         # One that may be gone through is enough where names are said.
         (folder / "sub").chmod(0o111)
         assert read("/sub/b.tx?", "/*/b.txt", "/sub/b.txt") == [refused, "['sub/b.txt']", "['sub/b.txt']"]
