@@ -1,9 +1,9 @@
 """What functions, classes and methods are: their code, and what they hold on to.
 
 A function is its code, its defaults and what it refers to: the variables around it, and of the global ones those that
-are functions, classes or cannot change. What it keeps in collections that are global is its own affair. Functions and
-classes of Python's own library and of this toolkit are known by their names, and so are those of other packages that
-are installed, where a function refers to them.
+are functions, classes or cannot change, and the classes of other objects. What it keeps in objects and collections that
+are global is its own affair. Functions and classes of Python's own library and of this toolkit are known by their
+names, and so are those of other packages that are installed, where a function refers to them.
 """
 
 import sys
@@ -157,16 +157,18 @@ def _defaults(function: types.FunctionType) -> Iterator[tuple[str, object]]:
 def _globals(function: types.FunctionType, home: str | None) -> Iterator[tuple[str, object]]:
     """The global variables that are part of the program."""
     there = function.__globals__
-    for name, attribute in dict.fromkeys(global_names(function.__code__)):
-        value = there.get(name)
-        if isinstance(value, types.ModuleType):
-            if attribute is None or _is_foreign(value, home):
-                continue
-            named, value = f"{name}.{attribute}", getattr(value, attribute, None)
-        else:
-            named = name
-        if name in there and (callable(value) or _is_fixed(value)):
+    for name, *taken in dict.fromkeys(global_names(function.__code__)):
+        if name not in there:
+            continue
+        named, value = name, there[name]
+        while isinstance(value, types.ModuleType) and taken and not _is_foreign(value, home):
+            attribute = taken.pop(0)
+            named, value = f"{named}.{attribute}", getattr(value, attribute, None)
+        if callable(value) or _is_fixed(value):
             yield named, value
+        elif may_change(cast("object", value), kind := cast("type[object]", type(value))):
+            # What it keeps is its own affair; what its methods do is not.
+            yield f"the class of {named}", kind
 
 
 def _is_fixed(value: object) -> bool:
@@ -195,17 +197,23 @@ def _class(cls: type, look: Look) -> Any:
 
 
 def _members(cls: type, look: Look) -> Any:
-    bases: list[Any] = [base for base in cls.__bases__ if base is not object]
+    bases: list[Any] = [base for base in (type(cls), *cls.__bases__) if base not in {type, object}]
     if issubclass(cls, Enum):
         return bases, [(each.name, each.value) for each in cls]
     inside: Mapping[str, Any] = cast("Any", vars)(cls)
     members = {name: value for name, value in sorted(inside.items()) if name not in _MADE}
-    wanted = (types.FunctionType, staticmethod, classmethod, property)
     return bases, {
         name: look.told(f"{cls.__qualname__}.{name}", cast("object", value))
         for name, value in members.items()
-        if isinstance(value, wanted) or _is_fixed(value)
+        if _is_fixed(value) or _does(value, look.home)
     }
+
+
+def _does(value: object, home: str | None) -> bool:
+    """Whether a member of a class is called, or computes; what another package has put there is its own affair."""
+    kind = type(value)
+    known = root(kind.__module__) in sys.stdlib_module_names or not _is_foreign(kind, home)
+    return known and (callable(value) or hasattr(kind, "__get__"))
 
 
 # ---- whose they are

@@ -11,7 +11,7 @@ import pullstream as ps
 from pullstream.journal.fingerprint import difference, fingerprint
 
 HEAD = """
-import dataclasses, datetime, decimal, enum, functools, operator, pathlib, re, threading, trio
+import abc, dataclasses, datetime, decimal, enum, functools, operator, pathlib, re, threading, trio, types, typing
 import attrs, pullstream as ps
 from adapters import files
 """
@@ -65,6 +65,19 @@ SAME = {
         "seen = []\ndef f(n): seen.append(n)\nstage = ps.tap(f)",
         "seen = [1]\ndef f(n): seen.append(n)\nstage = ps.tap(f)",
     ),
+    "what a global object keeps": (
+        "class A: k = 1\na = A()\nstage = ps.tap(lambda n: a.k)",
+        "class A: k = 1\na = A()\na.k = 2\nstage = ps.tap(lambda n: a.k)",
+    ),
+    "classes with much that is made": (
+        (
+            "class N(typing.NamedTuple):\n    a: int = 1\n@attrs.define\nclass A:\n    a: int = 1\n"
+            "@dataclasses.dataclass\nclass D(typing.Generic[typing.TypeVar('T')]):\n    a: int = 1\n"
+            "class P(typing.Protocol): ...\nclass C(abc.ABC):\n    @abc.abstractmethod\n    def f(self): ...\n"
+            "    lock = threading.Lock()\nstage = ps.map(lambda n: (N, A, D, P, C))"
+        ),
+    )
+    * 2,
     "what is filled": ("out = []\nstage = ps.tap(out.append)", "out = [1]\nstage = ps.tap(out.append)"),
     "locks and events": (
         (
@@ -136,6 +149,21 @@ OTHER = {
         "def g(n): return n + 1\nstage = ps.map(lambda n: [g(m) for m in n])",
         "def g(n): return n + 2\nstage = ps.map(lambda n: [g(m) for m in n])",
     ),
+    "the names of a call's arguments": ("stage = ps.map(lambda n: dict(a=n))", "stage = ps.map(lambda n: dict(b=n))"),
+    "a helper in a package's module": (
+        (
+            "p = types.ModuleType('p'); p.sub = types.ModuleType('p.sub')\n"
+            "def g(n): return n + 1\np.sub.g = g; del g\nstage = ps.map(lambda n: p.sub.g(n))"
+        ),
+        (
+            "p = types.ModuleType('p'); p.sub = types.ModuleType('p.sub')\n"
+            "def g(n): return n + 2\np.sub.g = g; del g\nstage = ps.map(lambda n: p.sub.g(n))"
+        ),
+    ),
+    "a method of a global object": (
+        "class A:\n    def f(self, n): return n + 1\na = A()\nstage = ps.map(lambda n: a.f(n))",
+        "class A:\n    def f(self, n): return n + 2\na = A()\nstage = ps.map(lambda n: a.f(n))",
+    ),
     "a constant": ("K = 1\nstage = ps.map(lambda n: n * K)", "K = 2\nstage = ps.map(lambda n: n * K)"),
     "a constant of several parts": (
         "K = (1, {}, 2)[::2]\nstage = ps.map(lambda n: n * K)",
@@ -178,6 +206,32 @@ OTHER = {
     "a property": (
         "class A:\n    @property\n    def k(self): return 1\nstage = ps.map(lambda n: A().k)",
         "class A:\n    @property\n    def k(self): return 2\nstage = ps.map(lambda n: A().k)",
+    ),
+    "a cached property": (
+        "class A:\n    @functools.cached_property\n    def k(self): return 1\nstage = ps.map(lambda n: A().k)",
+        "class A:\n    @functools.cached_property\n    def k(self): return 2\nstage = ps.map(lambda n: A().k)",
+    ),
+    "a cached method": (
+        "class A:\n    @functools.lru_cache\n    def f(self): return 1\nstage = ps.map(lambda n: A().f())",
+        "class A:\n    @functools.lru_cache\n    def f(self): return 2\nstage = ps.map(lambda n: A().f())",
+    ),
+    "a partial method": (
+        (
+            "class A:\n    def f(self, k): return k\n    g = functools.partialmethod(f, 1)\n"
+            "stage = ps.map(lambda n: A().g())"
+        ),
+        (
+            "class A:\n    def f(self, k): return k\n    g = functools.partialmethod(f, 2)\n"
+            "stage = ps.map(lambda n: A().g())"
+        ),
+    ),
+    "a class in a class": (
+        "class A:\n    class B:\n        def f(self): return 1\nstage = ps.map(lambda n: A.B().f())",
+        "class A:\n    class B:\n        def f(self): return 2\nstage = ps.map(lambda n: A.B().f())",
+    ),
+    "what makes a class": (
+        "class M(type):\n    def __call__(cls, n): return 1\nclass A(metaclass=M): ...\nstage = ps.map(A)",
+        "class M(type):\n    def __call__(cls, n): return 2\nclass A(metaclass=M): ...\nstage = ps.map(A)",
     ),
     "an enumeration": (
         "class E(enum.Enum): A = 1\nstage = ps.map(lambda n: E.A)",
