@@ -22,6 +22,9 @@ from pullstream.engine.rounds import Rounds
 LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
 """Whether this task only looks on: that it waits, or hears of a failure, means nothing for the run or its user."""
 
+FEW: Final = 64
+"""So many tasks are kept in mind before it is worth a look which of them have ended."""
+
 SOMEBODY: Final = "somebody"
 """Stands for a task that is not known, or has not begun."""
 
@@ -50,6 +53,7 @@ class Standstill:
         self._awake: dict[trio.lowlevel.Task, None] = {}
         """Tasks that have begun, or been woken, and have not waited inside since: who may move the run is among these,
         mostly, and looking at all tasks each time would cost their number for each of them."""
+        self._most_awake = FEW
 
     # ---- the life of a run
 
@@ -79,8 +83,13 @@ class Standstill:
     # ---- tasks
 
     def awake(self, task: trio.lowlevel.Task) -> None:
-        """A task has begun: it comes to mind among those that may move."""
+        """A task has begun, or what it waited for has come: it comes to mind among those that may move."""
         self._awake[task] = None
+        if len(self._awake) > self._most_awake:
+            # While one may move for long, nobody looks at the others; and those that have ended would be kept for ever.
+            for other in [other for other in self._awake if getcoroutinestate(other.coro) == CORO_CLOSED]:
+                del self._awake[other]
+            self._most_awake = max(FEW, 2 * len(self._awake))
 
     def strike(self, exc: BaseException, note: str) -> None:
         """Something was raised where it is nobody's in particular."""
@@ -119,7 +128,7 @@ class Standstill:
         """What a task waited for has come, or it is cancelled."""
         if self._rounds is not None:
             self._rounds.waits.pop(task, None)
-            self._awake[task] = None
+            self.awake(task)
             if self._restless:
                 self._restless = False
                 self.doubt()

@@ -10,6 +10,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.engine.progress import Progress
 from pullstream.engine.seat import Seat
+from pullstream.engine.standstill import Standstill
 from pullstream.engine.times_done import TimesDone
 from pullstream.engine.waiting import Requests, Waiter
 from timely.mutable import MutableAntichain
@@ -30,7 +31,7 @@ async def idle(running):
 def kept(monkeypatch):
     """Tells how much lies in whatever the runs of a test keep times or lanes in: the largest of each, by name."""
     made = []
-    for kind in (TimesDone, Seat, MutableAntichain, Progress, Requests):
+    for kind in (TimesDone, Seat, MutableAntichain, Progress, Requests, Standstill):
         monkeypatch.setattr(kind, "__init__", noting(kind.__init__, made))
 
     def sizes():
@@ -63,6 +64,8 @@ def containers(thing):
             return {"lanes": thing.stamps, "in flight": thing.in_flight, "mirrors": thing.mirrors}
         case Requests():
             return {"requests": thing._heap or ()}
+        case Standstill():
+            return {"tasks": thing._awake}
 
 
 def looked_at(count, look):
@@ -127,6 +130,26 @@ def test_a_million_times(name, beside):
 
     soak(SHAPES[name], 1_000_000, look, beside=beside)
     assert blocks[1] - blocks[0] < 10_000
+
+
+async def test_no_task_that_has_ended_is_kept(kept, autojump_clock):
+    """Though one waits for something outside all the while, and nobody has to look for another that may move."""
+    looks = []
+
+    @ps.source
+    async def never(ctx):
+        await trio.sleep_forever()
+        yield 0
+
+    @ps.source
+    async def ticks(ctx):
+        for number in looked_at(FEW, lambda: looks.append(kept())):
+            await trio.sleep(1)
+            yield number
+
+    async with ps.pipe(ps.merge(never(), ticks()), ps.take(FEW), ps.drain()).open() as running:
+        await running.result()
+    assert {what: size for what, size in looks[-1].items() if size > FEW / 2} == {}
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
