@@ -346,7 +346,7 @@ class Kernel(ABC, Generic[T]):
             if self.origin:
                 self.seat.advance(answer.time)
             answer = DONE
-            if requests.finishing or not await self.breathe():
+            if not await self.breathe() or requests.finishing:
                 break
             if self.waits:
                 with own_scope() as self.__scope:

@@ -254,6 +254,42 @@ def test_finishing_early_is_not_the_end(path):
     assert trio.run(main, 6.5, clock=trio.testing.MockClock(autojump_threshold=0)) == {1: [3, 4, 5]}
 
 
+def test_finishing_while_what_is_done_is_dropped(path):
+    """A source that is finished between two answers that are dropped is not asked for one more: it may never come."""
+
+    @ps.source
+    class Feed(ps.Kernel[int]):
+        given = 0
+
+        def identity(self):
+            return "the same"
+
+        async def produce(self, limit):
+            self.given += 1
+            if self.given > left[0]:
+                await trio.sleep_forever()
+            return ps.Batch(self.given, [self.given])
+
+        async def breathe(self):
+            self.run.finish()
+            return await super().breathe()
+
+    async def main(finished):
+        async with ps.pipe(Feed(), ps.collect()).open(journal=path) as running:
+            if not finished:
+                await running.progress.completed(1)
+                await trio.sleep(1)
+                await running.abort()
+            return await running.result()
+
+    left = [2]
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    with pytest.raises(ps.Abandoned):
+        trio.run(main, False, clock=clock)
+    left = [1]
+    assert trio.run(main, True, clock=clock) == [1]
+
+
 def test_another_pipeline_is_refused(path):
     """A journal knows its pipeline, and says what is different about another one."""
     ps.run(ps.pipe(numbers(), ps.count_by_key(), ps.drain()), journal=path)
