@@ -261,10 +261,9 @@ class Running(Generic[R]):
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        try:
+        # As a block, so that an interrupt that is raised at its end has what the run ended with as its cause.
+        with self._standing:
             return await self._manager.__aexit__(kind, exc, traceback)
-        finally:
-            self._standing.close()
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None, None]:

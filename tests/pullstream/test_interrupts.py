@@ -158,6 +158,26 @@ async def test_in_a_trio_program_that_aborts_on_it():
                 signal.raise_signal(signal.SIGINT)
 
 
+async def test_in_a_trio_program_whose_abort_fails():
+    """What goes wrong with the release is the cause of what is raised."""
+
+    @ps.source
+    class Stuck(ps.Kernel[int]):
+        async def produce(self, limit):
+            await trio.sleep_forever()
+
+        async def release(self):
+            raise ZeroDivisionError
+
+    with handling(signal.getsignal(signal.SIGINT)), pytest.raises(KeyboardInterrupt) as caught:
+        async with ps.pipe(Stuck(), ps.drain()).open() as running:
+            running.abort_on_interrupt()
+            await trio.testing.wait_all_tasks_blocked()
+            signal.raise_signal(signal.SIGINT)
+            await running.wait()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 def test_in_the_release_of_an_open_pipeline(probe):
     """It waits for that, and has what the block raised as its cause."""
 
