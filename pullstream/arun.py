@@ -17,6 +17,7 @@ from pullstream.blueprint import Pipeline
 from pullstream.checker.pipeline import Check
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
+from pullstream.journal.store import Journal
 from pullstream.run import Beside, Running, inside_trio, pipeline_argument
 
 R = TypeVar("R")
@@ -29,7 +30,7 @@ def arun(
     release_timeout: float = 5.0,
     check: Check = False,
     beside: Beside | None = None,
-    journal: "str | PathLike[str] | None" = None,
+    journal: "str | PathLike[str] | Journal | None" = None,
 ) -> Coroutine[Any, Any, R]:
     """Run a pipeline to its end, awaited in an asyncio program (or a trio one), and give its sink's result.
 
@@ -65,7 +66,7 @@ class _Options(TypedDict):
     release_timeout: float
     check: Check
     beside: Beside | None
-    journal: "str | PathLike[str] | None"
+    journal: "str | PathLike[str] | Journal | None"
 
 
 async def _awaited(pipeline: Pipeline[R], options: _Options) -> R:
