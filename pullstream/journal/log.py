@@ -36,6 +36,8 @@ _HEAD: Final = struct.Struct(">16sHH16s")
 _FRAME: Final = struct.Struct(">QQ")
 _CHECK: Final = struct.Struct(">I")
 _DIGEST: Final = 32
+_SECTOR: Final = 512
+"""Disks write so many bytes at once, or a multiple of it."""
 
 HEADER: Final = _HEAD.size + _CHECK.size + _DIGEST
 
@@ -174,7 +176,8 @@ class Log:
             frame, data, told = payload
             digest = self._digested(digest, frame, data)
             if not hmac.compare_digest(told, digest):
-                if at + len(frame) + len(data) + _DIGEST == size and not any(told):
+                last = at + len(frame) + len(data) + _DIGEST == size
+                if last and (not any(told) or self._unwritten(at, size, size)):
                     break
                 raise self.damaged(at, f"record {number} is not what was written, or not in its place")
             yield data
@@ -196,6 +199,8 @@ class Log:
             return None
         length, told = _FRAME.unpack(frame[: _FRAME.size])
         if _CHECK.unpack(frame[_FRAME.size :])[0] != zlib.crc32(frame[: _FRAME.size]):
+            if self._unwritten(at, at + len(frame), size):
+                return None
             raise self.damaged(at, f"the checksum of record {number}'s beginning is wrong")
         if told != number:
             raise self.damaged(at, f"there is record {told} in the place of record {number}")
@@ -203,6 +208,11 @@ class Log:
             return None
         data = _pread(self._file, length, at + len(frame))
         return frame, data, _pread(self._file, _DIGEST, at + len(frame) + length)
+
+    def _unwritten(self, at: int, end: int, size: int) -> bool:
+        """Whether there are only zeros from a place on, behind `at` and before `end`, where a disk's sector begins."""
+        sector = end - 1 - (end - 1) % _SECTOR
+        return sector > at and self._zeros(sector, size)
 
     def _zeros(self, at: int, size: int) -> bool:
         return not any(any(_pread(self._file, 1 << 16, begin)) for begin in range(at, size, 1 << 16))

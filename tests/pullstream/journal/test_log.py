@@ -210,6 +210,33 @@ def test_a_record_that_the_disk_never_had_is_taken_back(path, kept):
     assert held(path) == holding(ONE)
 
 
+@pytest.mark.parametrize("sector", [512, 4096])
+def test_zeros_may_begin_anywhere_in_a_record(path, sector):
+    """Where a sector of the disk begins: within what a record begins with, says or ends in; elsewhere it is damage."""
+    payload = b"\xff" * 70
+    for above in range(
+        sector - HEADER - FRAME - len(payload) - 2 * DIGEST - FRAME + 1, sector - HEADER - FRAME - DIGEST
+    ):
+        path.unlink(missing_ok=True)
+        file = Log(path)
+        file.append(b"\xff" * above)
+        file.append(payload)
+        file.close()
+        data = path.read_bytes()
+        begin = HEADER + FRAME + above + DIGEST
+        assert begin < sector < len(data)
+        path.write_bytes(data[:sector] + bytes(len(data) - sector))
+        file = Log(path)
+        assert [*file.records()] == [b"\xff" * above]
+        file.close()
+        assert path.stat().st_size == begin
+    path.write_bytes(data[: begin + 16] + bytes(len(data) - begin - 16))
+    file = Log(path)
+    with pytest.raises(ps.JournalError, match="checksum of record 1's beginning is wrong"):
+        [*file.records()]
+    file.close()
+
+
 def records_of(path):
     """The header, and the bytes of each record."""
     data, parts, at = path.read_bytes(), [], HEADER
