@@ -289,6 +289,8 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
         return f"; give the parts one by one: {module}(*parts)"
     if source and isinstance(value, (str, PathLike)):
         return "; a file is read by read_text(path), read_csv(path) and others (from adapters import files)"
+    if callable(getattr(cast("object", value), "produce", None)):
+        return "; above its class belongs @ps.source, @ps.transformer or @ps.sink"
     if source and isinstance(value, AsyncIterable):
         return "; from_async_iterable(...) makes a source of it"
     if source and isinstance(value, Iterable):
@@ -302,7 +304,20 @@ def _advice_on_callable(value: Callable[..., object]) -> str:
     plain = f"a plain function goes into map({name}), or tap({name}) if it gives nothing back"
     if is_ours(getattr(value, "__module__", "")):
         return f"; {module}"
+    if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):
+        return f"; {_advice_on_async(value, name)}"
     return f"; {plain}" if isinstance(value, BuiltinFunctionType) or name == "<lambda>" else f"; {module}, and {plain}"
+
+
+def _advice_on_async(value: Callable[..., object], name: str) -> str:
+    generates = inspect.isasyncgenfunction(value)
+    first = next(iter(inspect.signature(value).parameters), None)
+    if first is None:
+        return f"{f'from_async_iterable({name}())' if generates else f'from_awaitable({name})'} makes a source of it"
+    if first == "upstream" or generates:
+        which = "source" if first != "upstream" else "transformer" if generates else "sink"
+        return f"@ps.{which} above it makes a module of it, which is then called, {name}()"
+    return f"an async function that gives a value for each goes into map_async({name}, width)"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -45,6 +45,15 @@ Beside = Callable[["Running[Any]"], Awaitable[object]]
 """What looks on while a pipeline runs, such as a progress display: an async function of the `Running`."""
 
 
+def trio_needed() -> None:
+    """Refuse, by name, to open a run outside of a trio program."""
+    if running_program() is None:
+        raise PullstreamError(
+            "open() and aiterate() belong into a trio program, and this is none: run(pipeline) and, for a plain "
+            "for loop, iterate(source) work in a script, and `await arun(pipeline)` where asyncio runs",
+        )
+
+
 class Running(Generic[R]):
     """A pipeline that runs: its progress, its result, and the ways to stop it. Made by `Pipeline.open`."""
 
@@ -241,11 +250,7 @@ class Running(Generic[R]):
         self._run.spawn_watch(pass_on_wakeups, wakeup_fd)
 
     async def __aenter__(self) -> Self:
-        if running_program() is None:
-            raise PullstreamError(
-                "open() and aiterate() belong into a trio program, and this is none: run(pipeline) and, for a plain "
-                "for loop, iterate(source) work in a script, and `await arun(pipeline)` where asyncio runs",
-            )
+        trio_needed()
         if self._entered:
             raise ReuseError(f"{self._pipeline!r} is open already: call open() again for another run of it")
         self._entered = True

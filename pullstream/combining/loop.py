@@ -15,7 +15,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_argument
+from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.beside import Beside
 from pullstream.engine.kernel import Kernel
@@ -260,6 +260,7 @@ def loop(body: Transformer[A, B | Again[A]], *, bound: int = 1_000_000) -> Trans
         Overflow: more than `bound` values are on their way round.
     """
     if not isinstance(body, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        raise CompositionError(f"loop() at {Site.here()} needs a transformer as its body, and got {body!r}")
+        hint = advice("loop", body)
+        raise CompositionError(f"loop() at {Site.here()} needs a transformer as its body, and got {body!r}{hint}")
     count_argument("loop", "bound", bound, least=1)
     return Transformer((Module("loop", _Loop, (body, bound)),))

@@ -31,7 +31,7 @@ class Journal:
     `version` is what you say of the program, in place of the comparison of its functions: with the same version a run
     goes on, however the functions have changed meanwhile; with another one it is refused. Say it where functions
     hold on to what cannot be compared (connections, locks), or where one has been mended, and what it completed was
-    right. What a journal has not been told yet it is told by the next run.
+    right. What a journal has not been told yet it is told by the next run that completes a time.
 
     `secret`, bytes or text, makes the digests of the file's records keyed ones (HMAC), so that nothing is read from it
     that was not written by somebody who knows the secret. It keeps nobody from reading it, or from putting back an
@@ -50,7 +50,7 @@ class Journal:
         if not isinstance(self.path, (str, PathLike)) or isinstance(fspath(self.path), bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise CompositionError(f"journal= is the path of a file, or a Journal, and got {self.path!r}")
         if not (self.version is None or isinstance(self.version, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"Journal(version=...) is text, and got {self.version!r}")
+            raise CompositionError(f"Journal(version=...) is text, such as '2', and got {self.version!r}")
         if self.secret is not None and (not isinstance(self.secret, (str, bytes)) or not self.secret):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise CompositionError("Journal(secret=...) is text or bytes, and not empty")
 

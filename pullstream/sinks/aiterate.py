@@ -15,7 +15,7 @@ from pullstream.engine.standstill import Signal
 from pullstream.errors import CompositionError
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
-from pullstream.run import Running
+from pullstream.run import Running, trio_needed
 
 T = TypeVar("T")
 
@@ -84,6 +84,7 @@ async def reading(
     name: str, source: Source[T], site: Site, limit: int, release_timeout: float
 ) -> AsyncGenerator[Reading[T], None]:
     """Open a source for the block to read."""
+    trio_needed()
     hands: Reading[T] = Reading()
 
     def made() -> Callable[[Reader[Any], Context], Awaitable[None]]:

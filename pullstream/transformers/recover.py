@@ -292,7 +292,10 @@ def retry(
     A time that was open at the failure stays open until the new attempt has passed it or ended.
     """
     if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        raise CompositionError(f"retry() at {Site.here()} opens a source, and got {source!r}")
+        raise CompositionError(
+            f"retry() at {Site.here()} opens a source, and got {source!r}: retry(pipe(source, transformer, ...)) opens "
+            "all of it anew; a single call is tried again by its own function"
+        )
     if times is not None:
         count_argument("retry", "times", times)
     if delay != 0:

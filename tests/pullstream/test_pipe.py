@@ -17,6 +17,32 @@ async def not_a_generator(ctx):
     return None
 
 
+async def numbers_in_time():
+    yield 1
+
+
+async def answer_in_time():
+    return 1
+
+
+async def forgotten_source(ctx):
+    yield 1
+
+
+async def forgotten_transformer(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield batch
+
+
+async def forgotten_sink(upstream, ctx):
+    return None
+
+
+class Forgotten(ps.Kernel):
+    async def produce(self, limit):
+        return ps.DONE
+
+
 @ps.transformer
 async def passed_on(upstream, ctx, extra=None):
     async for batch in ctx.batches(upstream):
@@ -62,7 +88,16 @@ def test_the_table_of_compositions(parts, kind):
             lambda: ps.pipe(SOURCE, lambda n: n, SINK),
             r"not a module; a plain function goes into map\(<lambda>\), or",
         ),
-        (lambda: ps.pipe(SOURCE, not_a_generator), r"called, not_a_generator\(\), and a plain function goes into map"),
+        (lambda: ps.pipe(SOURCE, not_a_generator), r"function .* goes into map_async\(not_a_generator, width\)$"),
+        (lambda: ps.pipe(SOURCE, ps.asyncio_call(not_a_generator)), r"into map_async\(not_a_generator, width\)$"),
+        (lambda: ps.pipe(forgotten_source), r"@ps.source above it .*module.*, which is then called, forgotten_source"),
+        (lambda: ps.pipe(numbers_in_time, SINK), r"; from_async_iterable\(numbers_in_time\(\)\) makes a source of it$"),
+        (lambda: ps.pipe(answer_in_time, SINK), r"; from_awaitable\(answer_in_time\) makes a source of it$"),
+        (lambda: ps.pipe(SOURCE, forgotten_transformer), r"; @ps.transformer above it makes a module"),
+        (lambda: ps.pipe(SOURCE, forgotten_sink), r"; @ps.sink above it makes a module"),
+        (lambda: ps.pipe(Forgotten(), SINK), r"; above its class belongs @ps.source, @ps.transformer or @ps.sink$"),
+        (lambda: ps.loop(lambda n: n), r"as its body, and got .*; a plain function goes into map\(<lambda>\)"),
+        (lambda: ps.retry(3), r"opens a source, and got 3: .*; a single call is tried again by its own function$"),
         (lambda: ps.pipe(SOURCE, ps.collect), r"not a module; a module is called, collect\(\)$"),
         (lambda: ps.pipe(SOURCE, map(str, [])), r"this is Python's own map: the module is ps.map$"),
         (lambda: ps.pipe("a.csv", SINK), r"part 1 .*a file is read by read_text\(path\), read_csv"),

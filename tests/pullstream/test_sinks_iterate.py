@@ -198,6 +198,19 @@ def test_closed_in_the_streams_own_thread(counting, probe):
     assert probe.balanced
 
 
+def test_aiterate_in_an_asyncio_program_says_what_belongs_there():
+    """Not what trio says of it."""
+
+    async def main():
+        async with ps.aiterate(ps.values([1])):
+            pass
+
+    with pytest.raises(
+        ps.PullstreamError, match=r"belong into a trio program.* `await arun\(pipeline\)` where asyncio"
+    ):
+        asyncio.run(main())
+
+
 def test_in_an_asyncio_program():
     """The loop waits, as any `for` does, and asyncio goes on afterwards."""
 
