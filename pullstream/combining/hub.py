@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.kernel import Kernel, dismiss_all
 from pullstream.engine.meter import Count
 from pullstream.engine.outbox import Outbox
 from pullstream.engine.seat import Seat
@@ -172,7 +172,8 @@ class Hub(ABC):
         self._closed = trio.Event()
         self.seat.freeze()
         try:
-            await self._reader.terminate(reason)
+            # The rows above and below count where a termination needs a new stack each for itself: here it has one.
+            await dismiss_all([self._reader], reason)
         except BaseException as exc:
             self._end(exc, at_once=True)
             raise

@@ -1,6 +1,6 @@
 """What a stream inside a module reads: the module's own input, or the part of it that is meant for this stream."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -44,6 +44,11 @@ class Through(Feed):
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
         await self.outer.terminate(reason)
+
+    @override
+    def foretell(self, reason: BaseException) -> Sequence[Lane[Any]]:
+        super().foretell(reason)
+        return [self.outer]
 
     @override
     def relayed(self, exc: BaseException) -> bool:

@@ -7,15 +7,16 @@ kernel waits, and lets go.
 
 Two facts about trio carry the argument that no value passes after a termination. First, a coroutine runs until it
 awaits something that really waits: so `terminate` marks this edge, and through its upstream's `terminate` every edge
-above, before any other task runs. Second, a ticket that was set wakes its waiter at a later step: so an ask that is
-answered, and gives the turn to a waiting abort, has returned to its asker before the abort is confirmed (R5).
+above, before any other task runs; where it goes on in another task (`dismiss_all`), those up to there. Second, a ticket
+that was set wakes its waiter at a later step: so an ask that is answered, and gives the turn to a waiting abort, has
+returned to its asker before the abort is confirmed (R5).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, overload
 from weakref import WeakSet
 
 import trio
@@ -51,6 +52,36 @@ BREATH = 0.005
 
 STEPS: Final = 16
 """How many kernels a termination passes in one task."""
+
+
+async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None) -> None:
+    """Terminate what is upstream, each input in a task of its own, whose stack begins anew.
+
+    Raises:
+        BaseException: what the first release to fail raised.
+    """
+    # All are told before any other task runs, or a value could pass on one while another lets go (R5, R6).
+    told = [(lane, lane.close(reason)) for lane in lanes]
+    if reason is not None:
+        # An ask that goes through several is cancelled in the next step, and must not be taken for an abort there.
+        hearing = list(lanes)
+        for lane in hearing:
+            hearing += lane.kernel.foretell(reason)
+    failures: list[BaseException] = []
+
+    async def confirm(lane: "Lane[Any]", closed: bool) -> None:  # noqa: FBT001
+        try:
+            await lane.confirm(reason, closed=closed)
+        except BaseException as exc:
+            if without_cancelled(exc) is None:
+                raise
+            failures.append(exc)
+
+    async with trio.open_nursery() as nursery:
+        for lane, closed in told:
+            nursery.start_soon(confirm, lane, closed)
+    if failures:
+        raise failures[0]
 
 
 class Kernel(ABC, Generic[T]):
@@ -190,26 +221,7 @@ class Kernel(ABC, Generic[T]):
             await self.inputs[0].terminate(reason)
         elif self.inputs:
             # In tasks, also where there is one, now and then: a long row would meet Python's recursion limit.
-            await self._dismiss_all(reason)
-
-    async def _dismiss_all(self, reason: BaseException | None) -> None:
-        # All are told before any other task runs, or a value could pass on one while another lets go (R5, R6).
-        told = [(lane, lane.close(reason)) for lane in self.inputs]
-        failures: list[BaseException] = []
-
-        async def confirm(lane: "Lane[object]", closed: bool) -> None:  # noqa: FBT001
-            try:
-                await lane.confirm(reason, closed=closed)
-            except BaseException as exc:
-                if without_cancelled(exc) is None:
-                    raise
-                failures.append(exc)
-
-        async with trio.open_nursery() as nursery:
-            for lane, closed in told:
-                nursery.start_soon(confirm, lane, closed)
-        if failures:
-            raise failures[0]
+            await dismiss_all(self.inputs, reason)
 
     # ---- wiring, by the run
 
@@ -421,6 +433,13 @@ class Kernel(ABC, Generic[T]):
         self.__end_by(Event.END if failure is None else Event.FAIL, failure)
         self.run.spawn(self.__let_all_go)
 
+    def foretell(self, reason: BaseException) -> "Sequence[Lane[object]]":
+        """Hear of an error that is on its way from below; gives the inputs whose modules are to hear of it as well."""
+        if self.__requests.foretold is not None:
+            return ()
+        self.__requests.foretold = reason
+        return self.inputs
+
     def fail_soon(self, failure: BaseException) -> None:
         """Have the stream fail here at the next step: for what is raised in the middle of something else."""
         if self.__requests.state is State.OPEN and self.run.hosting.is_set():
@@ -460,7 +479,10 @@ class Kernel(ABC, Generic[T]):
                 if failure is not None and ours:
                     blame(failure, self.culprit())
                 requests.come_back()
-                self.__end_by(Event.ABORT if failure is None else Event.FAIL, failure)
+                if failure is None:
+                    self.__end_cancelled()
+                else:
+                    self.__end_by(Event.FAIL, failure)
                 await self.__let_all_go()
                 cancelled = requests.failure is None
             else:
@@ -482,6 +504,11 @@ class Kernel(ABC, Generic[T]):
         if first:
             self.seat.freeze()
         return first
+
+    def __end_cancelled(self) -> bool:
+        """Take the cancellation of an ask: an abort, or the work of an error that is on its way here (R6, R10)."""
+        reason = self.__requests.foretold
+        return self.__end_by(Event.ABORT if reason is None else Event.ERROR, reason)
 
     async def __let_all_go(self) -> None:
         """Do what every termination comes to, whoever sent it: all is let go from here up, then the edge has ended."""
@@ -592,7 +619,7 @@ class Kernel(ABC, Generic[T]):
         try:
             await ticket.wait()
         except BaseException:
-            first = self.__end_by(Event.ABORT)
+            first = self.__end_cancelled()
             with trio.CancelScope(shield=True):
                 if first:
                     await self.__let_all_go()

@@ -49,6 +49,7 @@ class EdgeRequests:
         "busy",
         "failure",
         "finishing",
+        "foretold",
         "how",
         "left",
         "line",
@@ -71,6 +72,8 @@ class EdgeRequests:
         """Whether the module has what it needs, which is released at the end."""
         self.finishing = False
         """Whether the module is to come to its end instead of producing more."""
+        self.foretold: BaseException | None = None
+        """The reason of an error that is on its way here from below."""
         self.busy = False
         self.working = False
         self.line: deque[Ticket] = deque()

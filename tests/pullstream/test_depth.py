@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import trio
+import trio.testing
 
 import pullstream as ps
 
@@ -39,6 +40,35 @@ async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump
     await aborted(ps.pipe(counting(probe, 10**9, delay=0.1), row(lambda: ps.prefetch(2), 300)))
     assert probe.balanced
     assert probe.reasons == [None]
+
+
+def test_values_may_go_aside_again_and_again():
+    """Sinks beside the main one, as many as one likes: an ending begins a new stack at each."""
+    aside = row(lambda: ps.map(int, on_error=ps.drain()), 150)
+    assert ps.run(ps.pipe(ps.count(), aside, ps.take(3), ps.collect())) == [0, 1, 2]
+    failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), aside))
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
+def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe):
+    """It cancels an ask that goes through all of it, which is not taken for an abort where the reason comes later."""
+
+    @ps.source
+    async def failing(ctx):
+        await trio.sleep(1)
+        raise ZeroDivisionError
+        yield
+
+    patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.rate(10**6), 40))
+
+    async def main():
+        async with ps.pipe(ps.merge(patient, failing()), ps.drain()).open(check=check) as running:
+            await running.result()
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert probe.balanced
+    assert probe.reasons == [caught.value]
 
 
 @pytest.mark.parametrize("make", [lambda: ps.map_batches(list), lambda: ps.take(10**6)], ids=["map_batches", "take"])
