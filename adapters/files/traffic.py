@@ -1,4 +1,4 @@
-"""What one run reads and writes: no target may be among what is read, nor be the run's journal or a manifest.
+"""What one run reads and writes: no target may be among what is read, nor be the journal, a manifest or another sink's.
 
 Sources and sinks say what they are about to do, in whichever order. Local files are told apart as the system does, so
 links, spellings and the cases of letters do not matter.
@@ -6,7 +6,7 @@ links, spellings and the cases of letters do not matter.
 
 import os
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from glob import has_magic
 from pathlib import Path
 from threading import Lock
@@ -34,7 +34,7 @@ class Read:
         """Whether a file is, or would be, among what is read."""
         if self.fs is None and fs is None:
             return self._takes_local(Path(path))
-        if self.fs is None or fs is None or self.fs != fs:
+        if not _same_store(self.fs, fs):
             return False
         if has_magic(self.key):
             return _matches(self.key, path)
@@ -55,13 +55,22 @@ class Read:
 
 @attrs.frozen(eq=False)
 class Write:
-    """A target: paths as they may be, with something in the place of its fields."""
+    """A target: paths as they may be, with something in the place of its fields, and which of them there are."""
 
     where: str
     template: str
+    root: str
     samples: Sequence[str]
+    taken: Callable[[str], bool]
     fs: Any = None
     manifest: str | None = None
+
+    def takes(self, path: str, fs: Any = None) -> bool:
+        """Whether a file is one of those that it has begun, or will lengthen."""
+        if self.fs is not None or fs is not None:
+            return _same_store(self.fs, fs) and self.taken(path)
+        below = _below(Path(self.root), Path(path))
+        return below is not None and self.taken(os.path.join(self.root, below))  # noqa: PTH118 - as templates have it
 
 
 class Traffic:
@@ -71,6 +80,8 @@ class Traffic:
         self._journal = journal
         self._reads: list[Read] = []
         self._writes: list[Write] = []
+        self._written: list[Write] = []
+        """What has come to its end: what it wrote is not to be replaced."""
         self._lock = Lock()
 
     @classmethod
@@ -115,12 +126,19 @@ class Traffic:
             several: list[Any] = self._reads if isinstance(what, Read) else self._writes
             if what in several:
                 several.remove(what)
+                self._written += [what] if isinstance(what, Write) else []
 
-    def refusal(self, path: str, fs: Any = None) -> str | None:
-        """Why nothing may be written to a file; None if it may."""
+    def refusal(self, path: str, mine: Write) -> str | None:
+        """Why a target of a sink's may not be written; None if it may."""
+        fs = mine.fs
         with self._lock:
             if fs is None and (why := self._kept(Path(path), self._writes)):
                 return why
+            # A sink that is composed once and runs again, inside another module, may mean it.
+            over = (other for other in self._written if (other.where, other.template) != (mine.where, mine.template))
+            for other in (*self._writes, *over):
+                if other is not mine and other.takes(path, fs):
+                    return f"is written by {other.where}, too: give each of the two targets of its own"
             read = next((read for read in self._reads if read.takes(path, fs)), None)
             return None if read is None else f"is among what is read ({read.given!r}): {_ADVICE}"
 
@@ -146,6 +164,14 @@ def _keep_apart(read: Read, write: Write) -> None:
         taken = [write.template]
     for what in taken:
         raise CompositionError(f"{write.where}: {what} is among what is read ({read.given!r}): {_ADVICE}")
+
+
+def _same_store(fs: Any, other: Any) -> bool:
+    """Whether two file systems are one: fsspec's are others, to themselves, in each thread, as some must be."""
+    if fs is None or other is None:
+        return False
+    given = ("storage_args", "storage_options")
+    return fs == other or (type(fs) is type(other) and all(getattr(fs, a) == getattr(other, a) for a in given))
 
 
 def same_file(path: Path, other: Path) -> bool:

@@ -1,8 +1,10 @@
 """Files that grow: complete times appended one after another."""
 
+import stat
 from collections.abc import Hashable
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -15,6 +17,9 @@ from adapters.files.writing.place import Out, Place
 from adapters.files.writing.store import Local
 from adapters.files.writing.workshop import Workshop
 
+TAIL: Final = 1 << 12
+"""So many bytes of a file's end are looked at."""
+
 
 @attrs.frozen
 class Length:
@@ -23,6 +28,8 @@ class Length:
     size: int
     head: bytes
     key: Hashable = None
+    tail: bytes = b""
+    """A digest of its last bytes: another file may have come into its place before a run goes on with it."""
 
 
 class Grown:
@@ -40,23 +47,40 @@ class Grown:
         """Go on with files of a run that was killed, cut back to what had been complete.
 
         Raises:
-            FileTargetError: one is shorter than it was, so somebody else has changed it.
+            FileTargetError: one is shorter than it was, or another, so somebody else has changed it.
         """
         for target, length in lengths.items():
             with self._store.beside(target) as path:
-                try:
-                    size = self._place.size(path)
-                except FileNotFoundError:
-                    size = 0
+                size = self._size(path)
                 if size < length.size:
-                    raise FileTargetError(
-                        f"{self._format.module}: {target} has {size} bytes, where the run that is resumed had written "
-                        f"{length.size}: somebody has changed it. Put it back, or start anew with another journal",
+                    raise self._changed(
+                        target, f"has {size} bytes, where the run that is resumed had written {length.size}"
                     )
+                if self._tail(path, length.size) != length.tail:
+                    raise self._changed(target, "is not what the run that is resumed had written")
                 if size > length.size:
                     self._place.cut(path, length.size)
                     self._place.flush(path)
         self.lengths = dict(lengths)
+
+    def _size(self, path: Path) -> int:
+        try:
+            found = self._place.look(path)
+        except FileNotFoundError:
+            return 0
+        if not stat.S_ISREG(found.st_mode):
+            raise self._changed(str(path), "is a link, or no file")
+        return found.st_size
+
+    def _tail(self, path: Path, size: int) -> bytes:
+        begin = max(0, size - TAIL)
+        return sha256(self._place.part_of(path, begin, size - begin)).digest()[:16]
+
+    def _changed(self, target: str, how: str) -> FileTargetError:
+        return FileTargetError(
+            f"{self._format.module}: {target} {how}: somebody has changed it. Put it back, or start anew with another "
+            f"journal"
+        )
 
     def append(self, part: Part) -> int:
         """Add what is complete; where it begins."""
@@ -71,9 +95,11 @@ class Grown:
                     f"its next time {_shown(head)}; give a schema=, so that all have the same",
                 )
             start = known.size
-            with self._store.beside(part.target) as path:
+        size = start + part.size
+        with self._store.beside(part.target) as path:
+            if known is not None:
                 self._lengthen(part, path, start)
-        self.lengths[part.target] = Length(start + part.size, head, part.key)
+            self.lengths[part.target] = Length(size, head, part.key, self._tail(path, size))
         return start
 
     def _begin(self, part: Part, head: bytes) -> int:

@@ -16,6 +16,12 @@ Entry: TypeAlias = dict[str, Any]
 BEGIN: Final = b'{"time": '
 """How every line begins."""
 
+LONGEST: Final = 1 << 20
+"""A first line that is longer is no manifest's."""
+
+_NAMED: Final = {"time", "key", "path", "rows", "bytes"}
+"""What every line says."""
+
 
 def plain(value: Hashable) -> Any:
     """A time or a key as JSON has it: numbers and text as they are, the rest as text."""
@@ -102,7 +108,7 @@ class Manifest:
         try:
             if not stat.S_ISREG(self._place.look(path).st_mode):
                 what = "is no file, or a link"
-            elif self._place.part_of(path, 0, len(BEGIN)) not in {b"", BEGIN}:
+            elif not _is_manifest(self._place.part_of(path, 0, LONGEST)):
                 what = "is a file of another kind"
             else:
                 return True
@@ -131,6 +137,17 @@ class Manifest:
         self._size += len(lines)
         if self._durable:
             self._place.sync(self._file)
+
+
+def _is_manifest(begin: bytes) -> bool:
+    """Whether a file that begins so is a list of files; its first line may be cut short."""
+    line, ended, _ = begin.partition(b"\n")
+    if not ended or not line.startswith(BEGIN):
+        return BEGIN.startswith(line[: len(BEGIN)]) and not ended and len(line) < LONGEST
+    try:
+        return set(json.loads(line)) >= _NAMED
+    except ValueError:
+        return False
 
 
 def _lines(entries: Iterable[Entry]) -> bytes:

@@ -1,7 +1,8 @@
 """Where a time's and a key's file goes: a path, or a URL, with fields in it."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import repeat
+from os.path import normpath
 from pathlib import Path
 from string import Formatter
 from typing import Any, Final
@@ -178,7 +179,13 @@ class Names:
         self._target = target
         self.folds = False
         """Whether the file system takes names for the same that differ in the case of letters."""
+        self.plain: Callable[[str], str] = normpath
+        """A path without what makes no difference."""
         self._taken: dict[bytes, tuple[Hashable, Hashable]] = {}
+
+    def __contains__(self, path: str) -> bool:
+        """Whether it is one of these files, if it is written as the target is."""
+        return self._name(path) in self._taken
 
     def keep(self, path: str, time: Hashable = None, key: Hashable = _ANY) -> None:
         """A file of an earlier run with the same journal."""
@@ -201,6 +208,7 @@ class Names:
 
     def _name(self, path: str) -> bytes:
         """A path as the system has it: two texts may be one name."""
+        path = self.plain(path)
         return (normalize("NFC", path).casefold() if self.folds else path).encode(errors="surrogateescape")
 
 

@@ -79,12 +79,14 @@ class Writing:
 
     def open(self, lengths: Mapping[str, Length], made: Iterable[Made] = ()) -> None:
         """Be the only one who writes there, and go on from what an earlier run has kept, if it has."""
-        target = self._plan.target
+        plan, target = self._plan, self._plan.target
         samples, fs = target.samples, None
         if target.is_url:
-            fs, _ = fsspec().core.url_to_fs(target.root, **(self._plan.storage_options or {}))
-            samples = [fs._strip_protocol(path) for path in samples]  # noqa: SLF001 - as in store
-        self._writes = Write(self._plan.where, repr(target.template), samples, fs, self._plan.manifest)
+            fs, _ = fsspec().core.url_to_fs(target.root, **(plan.storage_options or {}))
+            self._names.plain = fs._strip_protocol  # noqa: SLF001 - as in store
+            samples = [*map(self._names.plain, samples)]
+        shown, taken = repr(target.template), self._names.__contains__
+        self._writes = Write(plan.where, shown, target.root, samples, taken, fs, plan.manifest)
         self._traffic.write(self._writes)
         with explained(self._what):
             self._workshop.open()
@@ -147,8 +149,10 @@ class Writing:
 
     def _check_apart(self, target: str) -> None:
         """Refuse a file that the run reads, or keeps for itself."""
-        fs = None if self._writes is None else self._writes.fs
-        if why := self._traffic.refusal(target if fs is None else fs._strip_protocol(target), fs):  # noqa: SLF001 - as in store
+        mine = self._writes
+        assert mine is not None
+        path = target if mine.fs is None else self._names.plain(target)
+        if why := self._traffic.refusal(path, mine):
             raise FileTargetError(f"{self._plan.target.module}: {target} {why}")
 
     @property

@@ -1,12 +1,14 @@
 """What a run reads, writes and keeps are different files, however they are called."""
 
 import os
+import threading
 
 import fsspec
 import pytest
 
 import pullstream as ps
 from adapters import files
+from adapters.files.traffic import Read, Traffic, Write
 
 from .writing.kit import content, written
 
@@ -63,6 +65,32 @@ def test_an_output_that_is_a_manifest(target, other, tmp_path):
     with pytest.raises((ps.CompositionError, files.FileTargetError), match="is a manifest"):
         written("a", ps.tee(lists, writes) if other else writes)
     assert content(tmp_path).get("m", b"") == b""
+
+
+TWO = r"1.txt is written by write_\w+\(\) at .*test_traffic.py.*, too: give each of the two"
+
+
+@pytest.mark.parametrize("other", ["o/{key}.txt", "{key}/1.txt", "link/{key}.txt", "o/./{key}.txt", "o/1.txt"])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_file_of_two_sinks(other, first, tmp_path):
+    """One would replace, or lengthen, what the other has written: refused when it is to be begun a second time."""
+    (tmp_path / "o").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "o")
+    key = {"key": lambda _: "o" if other.startswith("{key}") else "1"} if "{key}" in other else {}
+    writes = [files.write_text(tmp_path / "o" / "{time}.txt"), files.write_jsonl(f"{tmp_path}/{other}", **key)]
+    with pytest.raises(files.FileTargetError, match=TWO):
+        ps.run(ps.pipe(ps.values("a", time=lambda _: 1), ps.tee(*(writes if first else reversed(writes)))))
+
+
+def test_a_file_of_two_sinks_in_a_store():
+    """The same."""
+    fsspec.filesystem("memory").store.clear()
+    writes = [
+        files.write_text("memory://o/{time}.txt"),
+        files.write_jsonl("memory:///o/{time}{key}", key=lambda _: ".txt"),
+    ]
+    with pytest.raises(files.FileTargetError, match=TWO):
+        ps.run(ps.pipe(ps.values("a", time=lambda _: 1), ps.tee(*writes)))
 
 
 @pytest.fixture
@@ -154,6 +182,23 @@ def test_in_a_store(read):
         ps.run(ps.pipe(files.read_text(read), write))
     assert fs.cat("/in/0a.txt") == b"a\n"
     fs.store.clear()
+
+
+def test_in_a_store_that_another_thread_has_opened():
+    """It is the same, though fsspec says that it is not."""
+    traffic, found = Traffic(None), []
+
+    def read():
+        found.append(fsspec.filesystem("memory"))
+
+    for _ in range(2):
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+    traffic.read(Read("memory://in", "/in", found[0]))
+    write = Write("write_text()", "memory://in/{time}", "memory://in", ["/in/x"], lambda _: False, found[1])
+    with pytest.raises(ps.CompositionError, match="is among what is read"):
+        traffic.write(write)
 
 
 def test_what_is_not_read_any_more(inbox, tmp_path):

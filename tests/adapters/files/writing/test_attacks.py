@@ -194,6 +194,39 @@ def test_a_link_in_the_place_of_a_file_that_grows(precious, tmp_path):
             ps.run(ps.pipe(source, files.write_text(tmp_path / "all.txt")), journal=tmp_path / "journal", limit=1)
 
 
+@pytest.mark.parametrize("size", [4, 5_000])
+@pytest.mark.parametrize("longer", [0, 7])
+def test_another_file_in_the_place_of_one_that_grows(size, longer, tmp_path):
+    """Be it a new one or another name of one that is somewhere else: it is not cut and not lengthened."""
+    thesis = tmp_path / "thesis.txt"
+
+    def swap(value):
+        if value == "c":
+            thesis.write_bytes(b"t" * ((tmp_path / "all.txt").stat().st_size + longer))
+            (tmp_path / "all.txt").unlink()
+            os.link(thesis, tmp_path / "all.txt")
+            raise KeyError
+
+    source = ps.pipe(ps.values("abc", time=ord), ps.map_batches(list), ps.tap(swap), ps.map(lambda text: text * size))
+    write = files.write_text(tmp_path / "all.txt")
+    with pytest.raises(KeyError):
+        ps.run(ps.pipe(source, write), journal=tmp_path / "journal", limit=1)
+    there = thesis.read_bytes()
+    assert len(there) > size
+    with pytest.raises(files.FileTargetError, match=r"all\.txt is not what the run that is resumed had written"):
+        ps.run(ps.pipe(source, write), journal=tmp_path / "journal", limit=1)
+    assert thesis.read_bytes() == there
+
+
+@pytest.mark.parametrize("given", [b'{"time": "is money"}\n', b'{"time": 1, "key": 2}\n{"time', b"{}", b'{"time": 1\n'])
+def test_values_with_times_are_no_manifest(given, tmp_path):
+    """They are not replaced, though they begin like one."""
+    (tmp_path / "m").write_bytes(given)
+    with pytest.raises(files.FileTargetError, match="m is a file of another kind, and would be replaced"):
+        written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))
+    assert (tmp_path / "m").read_bytes() == given
+
+
 @pytest.mark.parametrize("plant", [link, broken_link, file, pipe, renamed])
 @pytest.mark.parametrize("name", ["manifest", ".manifest.part"])
 def test_under_the_names_of_a_manifest(plant, name, precious, tmp_path):
