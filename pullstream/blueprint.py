@@ -273,6 +273,11 @@ _TABLES: Final = {
 """Tables by package and class, most of which can be iterated, though not by rows; and what makes a source of each."""
 
 
+def table_advice(value: object) -> str:
+    """What makes a source of a table's rows, if `value` is a table."""
+    return _TABLES.get((type(value).__module__.partition(".")[0], type(value).__name__), "")
+
+
 def advice(module: str, value: object, *, source: bool = False) -> str:
     """What whoever gave `value`, which is no module, may have meant; with `source`, where a source was wanted."""
     if isinstance(value, Blueprint):
@@ -282,8 +287,7 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
         return f"; this is Python's own {name}: the module is ps.{name}"
     if callable(value):
         return _advice_on_callable(value)
-    table = _TABLES.get((type(value).__module__.partition(".")[0], type(value).__name__)) if source else None
-    if table is not None:
+    if source and (table := table_advice(value)):
         return f"; {table}"
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
         return f"; give the parts one by one: {module}(*parts)"

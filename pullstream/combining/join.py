@@ -1,5 +1,6 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
+import logging
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar, Final, Literal, cast, overload
 
@@ -24,6 +25,7 @@ K = TypeVar("K", bound=Hashable)
 How = Literal["inner", "left"]
 
 HOW: Final = ("inner", "left")
+_LOG: Final = logging.getLogger("pullstream")
 BOUND: Final = 1_000_000
 """How many values of each source a join keeps when nothing is said."""
 
@@ -60,6 +62,12 @@ class _Side:
         self.place = place
         self.key = key
         self.kept = kept
+        self.met: set[Any] = set()
+        """The times of its values; two at most, for more need not be known."""
+
+    def timeless(self) -> bool:
+        """Whether all that has come was at the int 0, as where nothing is said of time."""
+        return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
 
 
 class _Join(FanIn):
@@ -82,6 +90,7 @@ class _Join(FanIn):
             self.lasting = self._last_match
             self.later = True
         self._bound = bound
+        self._sides: list[_Side] = []
         self._ready = Outbox(self)
         self._work: Iterator[Chunk] | None = None
         self._rest = Remainder()
@@ -121,6 +130,18 @@ class _Join(FanIn):
                 return DONE
             self._ask_sides(limit)
             await self._wait()
+
+    @override
+    async def release(self) -> None:
+        timeless = [number for number, side in enumerate(self._sides, 1) if side.timeless()]
+        if self._within is not None and timeless:
+            _LOG.warning(
+                "%s with within=, got everything of its source %s at the time 0, which is that of a source that says "
+                "nothing of time: give the values times, with time= in the source or stamp(...) below it",
+                self.seat,
+                " and of its source ".join(map(str, timeless)),
+            )
+        await super().release()
 
     # ---- answers
 
@@ -171,6 +192,8 @@ class _Join(FanIn):
         self._worked = False
         time, values = side.each.time, side.each.values
         reach = self._reach(time)
+        if len(side.met) < 2:
+            side.met.add(time)
         kept, matches, is_left = side.kept, side.other.kept, side is self._sides[0]
         owing = is_left and self._outer
         keep = self._arriving(side.other).less_equal(reach)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, OneShot, Site, Source
+from pullstream.blueprint import Module, OneShot, Site, Source, table_advice
 from pullstream.engine.kernel import Kernel
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
@@ -83,6 +83,9 @@ def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None
     A collection can be read by any number of runs. An iterator can be read by one: a second run is refused with
     `ReuseError`. A generator is closed when the stream ends, however it ends.
     """
+    if table := table_advice(iterable):  # most can be iterated, though not by rows
+        kind = type(iterable).__name__
+        raise CompositionError(f"values() at {Site.here()} takes a {kind} apart by columns, if at all: {table}")
     if not isinstance(iterable, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         hint = ""
         if inspect.isgeneratorfunction(iterable):

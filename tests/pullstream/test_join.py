@@ -388,6 +388,22 @@ def test_times_that_are_not_near_anything_are_refused():
             ps.run(ps.pipe(ps.join(source, source, on=int, within=within), ps.drain()))
 
 
+def test_a_source_that_says_nothing_of_time_is_told_of(caplog):
+    """With `within`, where either source was forgotten: all of it is at 0, which is near whatever is near 0."""
+    timed, timeless = ps.values(range(3), time=int), ps.values(range(3))
+    for left, right, told in (
+        (timed, timed, None),
+        (timeless, timed, "its source 1 at the time 0"),
+        (timed, timeless, "its source 2 at the time 0"),
+        (timeless, timeless, "its source 1 and of its source 2 at the time 0"),
+    ):
+        caplog.clear()
+        ps.run(ps.pipe(ps.join(left, right, on=int, within=1), ps.drain()))
+        assert (told in caplog.text) if told else not caplog.records
+    ps.run(ps.pipe(ps.join(timeless, timeless, on=int), ps.drain()))
+    assert len(caplog.records) == 1
+
+
 def test_a_join_is_reusable():
     """The same at every run, and after pickling."""
     joined = ps.join(ps.values(range(9), time=int), ps.values(range(0, 9, 2), time=int), on=int, how="left", within=1)

@@ -499,6 +499,8 @@ def test_a_table_given_for_a_source_is_answered_with_what_makes_one(package, nam
     table = type(name, (), {"__module__": package, "__iter__": lambda self: iter(["a"])})()
     with pytest.raises(ps.CompositionError, match=hint):
         ps.pipe(table, ps.collect())
+    with pytest.raises(ps.CompositionError, match=r"values\(\) at .* apart by columns, .*" + hint):
+        ps.values(table)
 
 
 def frames_of(exc):
