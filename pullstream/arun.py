@@ -15,10 +15,11 @@ from typing_extensions import TypeVar
 from pullstream.asyncio_bridge import Bridge, at_home
 from pullstream.blueprint import Pipeline
 from pullstream.checker.pipeline import Check
+from pullstream.engine.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.journal.store import Journal
-from pullstream.run import Beside, Running, inside_trio, pipeline_argument
+from pullstream.run import Beside, Running, pipeline_argument
 
 R = TypeVar("R")
 
@@ -71,7 +72,7 @@ class _Options(TypedDict):
 
 async def _awaited(pipeline: Pipeline[R], options: _Options) -> R:
     running = pipeline.open(**options)
-    if inside_trio():
+    if running_program() is not None:
         async with running:
             return await running.result()
     try:

@@ -534,7 +534,8 @@ def run(
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
     wait for the order, only for code that shields itself from cancellation, and is raised at once in a function that
     keeps everything waiting. What a handler of your own raises is treated alike, for SIGTERM, too; one that raises
-    nothing has dealt with the signal. Nothing is ever interrupted in its midst, from the first instruction to the last.
+    nothing has dealt with the signal. Before a third one the toolkit is never interrupted in its midst, from the first
+    instruction to the last.
 
     It may be called in any thread (signals are the main thread's), and in a notebook, whose loop waits until it
     returns. In an asyncio program use `arun`: a RuntimeWarning says so. `limit`, `release_timeout`, `check`, `beside`
@@ -551,7 +552,7 @@ def run(
         JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
     """
     pipeline_argument("run", pipeline)
-    if inside_trio():
+    if running_program() is not None:
         raise PullstreamError(
             "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
         )
@@ -577,15 +578,6 @@ def pipeline_argument(name: str, pipeline: object) -> None:
         raise CompositionError(
             f"{name}() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}{hint}"
         )
-
-
-def inside_trio() -> bool:
-    """Whether this is a task of a trio program."""
-    try:
-        trio.lowlevel.current_task()
-    except RuntimeError:
-        return False
-    return True
 
 
 async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:

@@ -21,6 +21,7 @@ from pullstream.conformance.drive_stream import StreamDriver
 from pullstream.conformance.partners import CallableRaised, SourceFailed
 from pullstream.conformance.report import Finding, Report
 from pullstream.conformance.subject import Subject
+from pullstream.engine.blocked import running_program
 from pullstream.errors import CompositionError, PullstreamError, without_cancelled
 from pullstream.protocol import DONE
 
@@ -203,7 +204,7 @@ def conformance(
     """
     site = Site.here()
     subjects = [_subject(module, site, expectations) for module in modules]
-    if _inside_trio():
+    if running_program() is not None:
         raise PullstreamError("conformance() starts a trio program of its own, and this is one: use a plain function")
     counts: Counter[str] = Counter()
     findings: list[Finding] = []
@@ -258,11 +259,3 @@ def _shuffle(seed: int) -> None:
     # Trio has no public way to make its order of tasks repeatable; without this one, a cell is not.
     with suppress(AttributeError):
         attrgetter("_core._run._r")(trio).seed(seed)
-
-
-def _inside_trio() -> bool:
-    try:
-        trio.lowlevel.current_task()
-    except RuntimeError:
-        return False
-    return True

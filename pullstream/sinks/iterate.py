@@ -20,12 +20,11 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site, Source
-from pullstream.engine.blocked import own_scope
+from pullstream.engine.blocked import own_scope, running_program
 from pullstream.engine.interrupts import Interrupts, current_task
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.protocol import DONE, Done
-from pullstream.run import inside_trio
 from pullstream.sinks.aiterate import Reading, reading, source_argument
 
 T = TypeVar("T")
@@ -42,16 +41,16 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
 
     The stream begins with the loop, in a thread of its own, and is asked for values as the loop goes on: nothing is
     produced that was not asked for, one value at a time, and more as long as the loop deals with them in a few
-    milliseconds. However the loop is left, by its end,
-    `break`, an exception or Ctrl-C, the stream is aborted and the loop waits until everything has been released;
-    a second Ctrl-C does not wait. The stream's failure is raised in the loop, as itself.
+    milliseconds. However the loop is left, by its end, `break`, an exception or Ctrl-C, the stream is aborted and the
+    loop waits until everything has been released; a second Ctrl-C does not wait. The stream's failure is raised in the
+    loop, as itself.
 
     Several may go on at once, in any thread, also where asyncio runs (the loop then waits, as any `for` does); inside a
     trio program use `aiterate`. What is kept in a variable and left in its middle goes on waiting until its `close()`,
     or the end of the program. `limit` and `release_timeout` are those of `Pipeline.open`.
     """
     source_argument("iterate", source)
-    if inside_trio():
+    if running_program() is not None:
         raise PullstreamError("iterate() would keep this trio program waiting: use `async with aiterate(source)`")
     producer = _Producer(source, Site.here(), limit, release_timeout)
     loop = _iterate(producer)
