@@ -203,8 +203,8 @@ class Running(Generic[R]):
 
         >>> import trio, pullstream as ps
         >>> async def main():
-        ...     async with ps.pipe(ps.interval(0.01), ps.collect()).open() as running:
-        ...         await trio.sleep(0.025)
+        ...     async with ps.pipe(ps.count(), ps.collect()).open() as running:
+        ...         await trio.sleep(0.01)
         ...         await running.finish()
         ...         return (await running.result())[:2]
         >>> trio.run(main)

@@ -127,7 +127,7 @@ class TestInALog:
         await shown(
             ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), console=paper.console, every=9.9
         )
-        assert paper.lines[0].startswith("0:00:10 · 15 values, ")
+        assert paper.lines[0].startswith("0:00:10 · 10 values, ")
 
     async def test_a_log_of_plain_letters_does_without_the_others(self, autojump_clock):
         """Where a stream can only have ASCII, what is none is replaced."""
