@@ -239,9 +239,10 @@ class Pipeline(Blueprint, Generic[R_co]):
 
         It goes with one program: with its modules, all that they were given, and what its functions do and hold on to
         (their code, defaults, closures, the functions, classes and constants that they name; not where they are
-        written, and not what they keep in global collections). Another one is refused, with what is different; so is
-        what cannot be compared (a connection in a closure), and the same program under another minor version of Python,
-        which compiles it otherwise. `Journal(path, version=...)` says in place of that comparison which program it is.
+        written, and not what is in global collections and objects, or imported by a function itself). Another one is
+        refused, with what is different; so is what cannot be compared (a connection in a closure), and the same program
+        under another minor version of Python, which compiles it otherwise. `Journal(path, version=...)` says in place
+        of that comparison which program it is.
 
         Times, and what modules keep beyond them, are pickled, and reading pickles runs what they say: a journal is as
         trusted as the program. It is made for its owner alone (mode 0600), and is read only if it belongs to who runs,

@@ -171,7 +171,9 @@ class _Options:
     def _names(self, row: bytes) -> tuple[list[str], int]:
         """What the columns are called, and how many rows there are beside the header."""
         read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
-        table = self._csv.read_csv(pyarrow().BufferReader(row), read_options=read, parse_options=self._parse)
+        # The last line of a file may lack its end, which pyarrow takes for a part of a block.
+        line = row if row.endswith(b"\n") else row + b"\n"
+        table = self._csv.read_csv(pyarrow().BufferReader(line), read_options=read, parse_options=self._parse)
         return list(table.column_names), table.num_rows
 
     def read(

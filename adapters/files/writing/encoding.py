@@ -143,8 +143,22 @@ def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
     """A table's lines, or its first line."""
     csv: Any = import_module("pyarrow.csv")
     out = pyarrow().BufferOutputStream()
+    lonely = table.num_columns == 1 and table.column(0).null_count > 0
+    if lonely and _is_text(table.schema.field(0).type):
+        table, lonely = table.set_column(0, table.schema.names[0], table.column(0).fill_null("")), False
     csv.write_csv(table, out, csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384))
-    return out.getvalue()
+    # To whoever reads CSV, an empty line is no row. Values that are no text have no line ends in them.
+    return _quoted(out.getvalue().to_pybytes()) if lonely else out.getvalue()
+
+
+def _is_text(kind: DataType) -> bool:
+    types = pyarrow().types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _quoted(lines: bytes) -> bytes:
+    """Lines of which none is empty."""
+    return b"".join((line or b'""') + b"\n" for line in lines.split(b"\n")[:-1])
 
 
 @lru_cache(maxsize=1024)

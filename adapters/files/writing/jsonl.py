@@ -38,7 +38,8 @@ def write_jsonl(
       one (`..`, separators, what is empty, too long or no text) is refused, and so is what readers of the folder would
       leave out: a name that begins with `.` or `_`, or ends as `.part`. Only a `/` in the format itself makes folders,
       `{time:%Y/%m}`.
-    - No target may be among the files that the same run reads, nor be its journal or a manifest, by whatever path.
+    - No target may be among the files that the same run reads, nor be its journal, a manifest or another sink's, by
+      whatever path.
     - A file is made beside its place, in a hidden folder `.pullstream-…` in the target's, and renamed into its place,
       after it has reached the disk, when nothing at its time can come any more, and not before: after an error, an
       abort or a kill there are whole files only, and the next run to the same target removes what was under way, and
@@ -46,7 +47,8 @@ def write_jsonl(
       files of one time's keys appear one after another. A time without values has no file. A file that is there
       already is replaced. With `durable=False` nothing is synced: then a power cut may take what was complete.
     - Without `{time}` the file grows: complete times are appended, each when it is complete. A run with a journal that
-      is resumed cuts the file back to what its journal knows to be complete; any other begins it anew.
+      is resumed cuts the file back to what its journal knows to be complete, if it is still that file by its last
+      bytes; any other begins it anew.
     - The suffix says the compression (`.gz`, `.zst`, `.bz2`, `.xz`), if `compression` does not.
     - The same values give the same file, byte for byte, however they were batched.
     - No file is kept open; at most 64 MiB of values wait in memory, beside a unit (1 MiB of text, a row group) each of

@@ -28,7 +28,7 @@ def write_csv(
     compression: Compression = "infer",
     **options: Unpack[WriteOptions],
 ) -> ps.Sink[Any, list[Any]]:
-    r"""Write rows as CSV, as pyarrow does: text always quoted, nulls empty; a file per time.
+    r"""Write rows as CSV, as pyarrow does: text always quoted, nulls empty (`""` in an only column); a file per time.
 
     >>> import tempfile, pullstream as ps
     >>> from adapters import files

@@ -187,6 +187,13 @@ def test_a_header_alone_gives_nothing(put, read):
     assert read(files.read_csv([put("a.csv", "x,y\n"), put("b.csv", "x,y\n1,2\n")], as_="tuples")) == [(1, 2)]
 
 
+def test_a_first_line_without_its_end(put, read):
+    """Is a header all the same, or a row."""
+    assert read(files.read_csv(put("a.csv", "x,y"), as_="tuples")) == []
+    headless = pc.ReadOptions(autogenerate_column_names=True)
+    assert read(files.read_csv(put("a.csv", "1,2"), as_="tuples", read_options=headless)) == [(1, 2)]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "utf-8-sig", "cp1252"])
 def test_encodings(encoding, put, read):
     """Text in other encodings, in every format of lines."""

@@ -345,6 +345,27 @@ def test_csv(tmp_path):
     assert path.read_text() == '1;"a"\n'
 
 
+@pytest.mark.parametrize(
+    ("kind", "values", "text"),
+    [
+        (pa.int64(), [1, None, 2], '1\n""\n2\n'),
+        (pa.bool_(), [None], '""\n'),
+        (pa.null(), [None, None], '""\n""\n'),
+        (pa.string(), ["x\n\ny", None], '"x\n\ny"\n""\n'),
+        (pa.large_string(), [None, "x"], '""\n"x"\n'),
+        (pa.dictionary(pa.int8(), pa.string()), [None, "\n\n", None], '""\n"\n\n"\n""\n'),
+    ],
+)
+def test_csv_of_one_column(kind, values, text, tmp_path):
+    """A null is no empty line, which would be no row."""
+    batch = pa.table({"a": pa.array(values, kind)})
+    (path,) = written([batch], files.write_csv(tmp_path / "{time}.csv"))
+    assert path.read_text() == f'"a"\n{text}'
+    lines = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    rows = ps.run(ps.pipe(files.read_csv(path, as_="dicts", parse_options=lines), ps.collect()))
+    assert [row["a"] or None for row in rows] == values
+
+
 @pytest.mark.parametrize("name", ["csv", "parquet", "arrow"])
 def test_a_batch_without_rows_is_a_file_without_rows(name, tmp_path):
     """It has its columns, and no rows."""
