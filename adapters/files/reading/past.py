@@ -70,6 +70,16 @@ class Past:
         """Paths in the order in which they were read."""
         return sorted(self.files, key=lambda path: self.files[path][0])
 
+    def mended(self, there: Sequence[File], time_of: Callable[[str], Hashable]) -> set[str]:
+        """The files that have changed, but of which nothing is done: one that failed, say, and was put right."""
+        known = [file for file in there if file.path in self.files]
+        return {file.path for file in known if not self.done(time_of(file.path)) and self._has_changed(file)}
+
+    def as_now(self, there: Sequence[File], paths: set[str]) -> "Past":
+        """The same, with some of the files as they are now."""
+        now = {file.path: (self.files[file.path][0], file.identity, None) for file in there if file.path in paths}
+        return attrs.evolve(self, files={**self.files, **now})
+
     def check(self, there: Sequence[File]) -> None:
         """Refuse files that have changed since they were read."""
         for file in there:

@@ -87,6 +87,7 @@ class Reading:
         self._plan = plan
         self._traffic = traffic
         self._past = past
+        self._mended: set[str] = set()
         self._catches = catches
         self._lock = Lock()
         self._stop = Stop()
@@ -162,7 +163,7 @@ class Reading:
         if self._past.journal:
             decided = (turn.number, turn.file.identity, ends_of(turn.file))
             # Not only what is new: under a name that was there before there may be another file by now.
-            if self._past.files.get(turn.file.path) != decided:
+            if turn.file.path in self._mended or self._past.files.get(turn.file.path) != decided:
                 found.append(Decided(turn.file.path, decided))
         if turn.time is not None:
             self._advance(turn.file, turn.time)
@@ -176,6 +177,9 @@ class Reading:
     def _turns(self, places: Places) -> Iterator[Turn | None]:
         """Files in their order; None where there is no new one at the moment."""
         files = places.look(follow=self._plan.follow)
+        if isinstance(self._plan.time, PathTime):
+            self._mended = self._past.mended(files, self._plan.time.of)
+            self._past = self._past.as_now(files, self._mended)
         self._past.check(files)
         if self._plan.follow:
             yield from self._followed(places, files)

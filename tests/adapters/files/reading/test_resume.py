@@ -209,6 +209,35 @@ def test_a_file_that_has_changed_is_refused(put, folder, journal):
         ps.run(kept({}, make()), journal=journal)
 
 
+@pytest.mark.parametrize("options", [{}, {"available": True}])
+def test_a_file_that_failed_may_be_mended(options, put, folder, journal):
+    """Nothing at its time is complete: it is read anew, whole, and known as it is now by the next run."""
+    for day in (1, 2, 4):
+        put(f"in/{day}.jsonl", f"{day}\n")
+    put("in/3.jsonl", "3\nno number\n")
+
+    def make():
+        return files.read_jsonl(folder / "in", time=files.name_time(r"(\d)\.jsonl$", int), **options)
+
+    out = {}
+    with pytest.raises(files.FileReadError, match=r"in/3.jsonl:2"):
+        ps.run(kept(out, make()), journal=journal)
+    put("in/3.jsonl", "33\n")
+    ps.run(kept(out, make()), journal=journal)
+    assert out == {1: [1], 2: [2], 3: [33], 4: [4]}
+    put("in/5.jsonl", "5\n")
+    if options:
+        put("in/4.jsonl", "4\n44\n")
+        del out[4]  # the last day is done again, whole
+        ps.run(kept(out, make()), journal=journal)
+        del out[5]
+        ps.run(kept(out, make()), journal=journal)
+        assert out == {1: [1], 2: [2], 3: [33], 4: [4, 44], 5: [5]}
+        put("in/3.jsonl", "333\n")
+        with pytest.raises(ps.JournalError, match=r"in/3.jsonl has changed since it was read"):
+            ps.run(kept(out, make()), journal=journal)
+
+
 def rewritten(path, before, now):
     """Another content of the same size, at the same time."""
     found, data = path.stat(), path.read_bytes()
