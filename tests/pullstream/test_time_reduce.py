@@ -6,6 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.engine.seat import Seat
 from pullstream.time.reduce import PerTime
 
 
@@ -197,3 +198,14 @@ def test_many_open_times_are_not_compared_each_with_each(count):
         assert ps.run(ps.pipe(ps.values(range(size)), late, count, ps.collect())) == [1] * size
         spent.append(Tick.compared)
     assert spent[1] < 3 * spent[0], spent
+
+
+def test_what_a_time_costs_does_not_follow_from_how_many_sources_there_are(monkeypatch):
+    """Of many that are merged, not every one is looked at for each time."""
+    looks = []
+    holds = Seat.holds
+    monkeypatch.setattr(Seat, "holds", lambda seat, time: looks.append(seat) or holds(seat, time))
+    sources = [ps.values([number], time=int) for number in range(300)]
+    counted = ps.run(ps.pipe(ps.merge(*sources), ps.count_by_key(), ps.collect()))
+    assert sorted(counted) == [(number, 1) for number in range(300)]
+    assert len(looks) < 10 * len(sources)
