@@ -97,11 +97,15 @@ class Manifest:
         if self._check(part):
             place.remove(part)
         self._file = place.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
-        place.lock(self._file)
-        place.put(self._file, part, lines)
-        if self._durable:
-            place.sync(self._file)
-        place.rename(part, self._path)
+        try:
+            place.lock(self._file)
+            place.put(self._file, part, lines)
+            if self._durable:
+                place.sync(self._file)
+            place.rename(part, self._path)
+        except BaseException:
+            place.remove(part)
+            raise
 
     def _check(self, path: Path) -> bool:
         """Whether there is something; refuses what no run has left, which is not ours to replace."""

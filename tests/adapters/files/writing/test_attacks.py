@@ -1,5 +1,6 @@
 """Another user of the machine plants links, folders and files under the names that a run uses: nothing is touched."""
 
+import errno
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ import pytest
 import pullstream as ps
 from adapters import files
 from adapters.files.writing import workshop as workshops
+from adapters.files.writing.place import Place
 from adapters.files.writing.store import Local
 
 from .kit import content, left_behind, written
@@ -216,6 +218,19 @@ def test_another_file_in_the_place_of_one_that_grows(size, longer, tmp_path):
     with pytest.raises(files.FileTargetError, match=r"all\.txt is not what the run that is resumed had written"):
         ps.run(ps.pipe(source, write), journal=tmp_path / "journal", limit=1)
     assert thesis.read_bytes() == there
+
+
+def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
+    """Another's, say, in a folder that all may write to: nothing is left beside it."""
+    (tmp_path / "m").touch()
+
+    def rename(_, old, new):
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(new))
+
+    monkeypatch.setattr(Place, "rename", rename)
+    with pytest.raises(PermissionError, match="write_text cannot write its manifest"):
+        written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))
+    assert sorted(content(tmp_path)) == ["m"]
 
 
 @pytest.mark.parametrize("given", [b'{"time": "is money"}\n', b'{"time": 1, "key": 2}\n{"time', b"{}", b'{"time": 1\n'])
