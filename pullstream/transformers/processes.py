@@ -222,4 +222,5 @@ def _script() -> tuple[str, str] | None:
     if spec is not None:
         return "module", spec.name
     file = getattr(main, "__file__", None)
-    return None if file is None else ("file", os.path.abspath(file))  # noqa: PTH100 - the folder may change, the text not
+    # What is piped in or typed in has no file, whatever it is called.
+    return None if file is None or not Path(file).exists() else ("file", os.path.abspath(file))  # noqa: PTH100 - the folder may change, the text not

@@ -174,6 +174,16 @@ def test_functions_and_classes_of_the_script_itself_are_taken(tmp_path, how):
 
 
 @pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
+def test_a_script_that_is_piped_in_is_refused_by_name():
+    """There is no file that a worker could import."""
+    script = SCRIPT.format(guard='if __name__ == "__main__": ')
+    done = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1
+    assert "CompositionError: map_process()" in done.stderr
+    assert "doubled" in done.stderr
+
+
+@pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
 def test_a_script_that_runs_when_it_is_imported_is_refused(tmp_path):
     """Every worker would start workers of its own, and those others."""
     done = run_script(tmp_path, "")
