@@ -172,7 +172,7 @@ def test_keys_that_are_a_dictionary(tmp_path):
     """One that says a word twice, or has no row, makes no other files."""
     keys = pa.DictionaryArray.from_arrays([0, 1, 2, None], ["a", "b", "a", "c"])
     written([pa.record_batch({"k": keys})], files.write_csv(tmp_path / "{key}.csv", key="k", header=False))
-    assert content(tmp_path) == {"a.csv": b'"a"\n"a"\n', "b.csv": b'"b"\n', "None.csv": b"\n"}
+    assert content(tmp_path) == {"a.csv": b'"a"\n"a"\n', "b.csv": b'"b"\n', "None.csv": b'""\n'}
 
 
 def test_what_cannot_be_a_key(tmp_path):
