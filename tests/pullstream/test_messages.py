@@ -287,6 +287,12 @@ class FailsUnderWay(FailsToRelease):
         pass
 
 
+async def later(value):
+    """By then everything else is under way."""
+    await trio.sleep(0.01)
+    return value
+
+
 async def fails_at_last(upstream, ctx):
     try:
         async for batch in ctx.batches(upstream):
@@ -313,7 +319,10 @@ async def goes_on(upstream, ctx):
         (fails_at_last, lambda bad: ps.pipe(bad, ps.take(1))),
         (fails_at_last, lambda bad: ps.pipe(ps.values([bad]), ps.flatten(), ps.take(1))),
         (goes_on, lambda bad: ps.pipe(bad, ps.take(1))),
-        (FailsUnderWay, lambda bad: ps.pipe(ps.merge(bad, ps.values([1])), ps.take(1))),
+        (
+            FailsUnderWay,
+            lambda bad: ps.pipe(ps.merge(bad, ps.pipe(ps.values([1]), ps.map_async(later, 1))), ps.take(1)),
+        ),
     ],
 )
 def test_what_a_release_raises_names_its_module_once(made, wrapped):
