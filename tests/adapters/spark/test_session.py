@@ -78,7 +78,7 @@ def no_java(tmp_path):
     tools.mkdir()
     for folder in ("/bin", "/usr/bin"):
         for tool in Path(folder).iterdir():
-            if not tool.name.startswith(("java", "python")) and not (tools / tool.name).exists():
+            if not tool.name.startswith(("java", "python")) and not os.path.lexists(tools / tool.name):
                 (tools / tool.name).symlink_to(tool)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("JAVA", "PYSPARK", "SPARK", "JDK"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{tools}"
