@@ -487,7 +487,11 @@ BREAKAGES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "broken"), BREAKAGES, ids=lambda part: getattr(part, "__name__", str(part)))
+@pytest.mark.parametrize(
+    ("method", "broken"),
+    BREAKAGES,
+    ids=lambda part: part if isinstance(part, str) else getattr(part, "__name__", "property"),
+)
 def test_a_broken_rule_is_noticed(monkeypatch, method, broken):
     """Every transition is searched: broken, each leads to a state that a rule forbids, or that there is no way to."""
     monkeypatch.setattr(EdgeRequests, method, broken)

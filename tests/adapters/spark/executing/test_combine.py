@@ -107,7 +107,7 @@ def test_batches_are_folded_as_well(frame):
         ({"retry": "twice"}, "got retry='twice': it is 'fail' or 'buffer'"),
         ({"port": -1}, "needs a whole number below 65536 as its port"),
     ],
-    ids=str,
+    ids=lambda part: "-".join(part) if isinstance(part, dict) else part,
 )
 def test_what_it_cannot_use_is_refused_in_its_own_name(wrong, told, frame):
     """When composing, with what to do; the user has called none of the modules that it is made of."""
