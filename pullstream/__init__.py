@@ -9,26 +9,11 @@ from pullstream import checker
 from pullstream.arun import arun
 from pullstream.asyncio_bridge import asyncio_call
 from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
-from pullstream.combining.concat import concat
-from pullstream.combining.duplex import Duplex, connect, duplex_pair, pair
-from pullstream.combining.fork import fork
-from pullstream.combining.handshake import Talk, handshake
-from pullstream.combining.join import join
-from pullstream.combining.latest import combine_latest
-from pullstream.combining.lend import Lending, lend, lending
-from pullstream.combining.loop import Again, loop
-from pullstream.combining.many import Many, many
-from pullstream.combining.merge import merge
-from pullstream.combining.merge_sorted import merge_sorted
-from pullstream.combining.notify import Notify, notify
-from pullstream.combining.partition import partition
-from pullstream.combining.tee import tee
-from pullstream.combining.zip import zip
 from pullstream.decorators import sink, source, transformer
-from pullstream.engine.context import Completed, Context, Hold
-from pullstream.engine.kernel import Kernel
-from pullstream.engine.meter import Counters
-from pullstream.engine.progress import Blocking, Progress
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.context import Completed, Context, Hold
+from pullstream.engine.sidecar.counters import Counters
+from pullstream.engine.sidecar.progress import Blocking, Progress
 from pullstream.errors import (
     Abandoned,
     AskTimeout,
@@ -49,61 +34,76 @@ from pullstream.errors import (
 )
 from pullstream.failures import Failed
 from pullstream.journal.store import Journal
+from pullstream.modules.combining.combine_latest import combine_latest
+from pullstream.modules.combining.concat import concat
+from pullstream.modules.combining.fork import fork
+from pullstream.modules.combining.join import join
+from pullstream.modules.combining.merge import merge
+from pullstream.modules.combining.merge_sorted import merge_sorted
+from pullstream.modules.combining.partition import partition
+from pullstream.modules.combining.tee import tee
+from pullstream.modules.combining.zip import zip
+from pullstream.modules.flow.in_flight import Quota, limit
+from pullstream.modules.flow.prefetch import prefetch
+from pullstream.modules.flow.rate import rate
+from pullstream.modules.flow.skip import skip
+from pullstream.modules.flow.take import take, take_times
+from pullstream.modules.flow.throttle import debounce, sample, throttle
+from pullstream.modules.flow.timeout import timeout
+from pullstream.modules.folds import agg
+from pullstream.modules.folds.aggregate import aggregate
+from pullstream.modules.folds.fold import Fold
+from pullstream.modules.folds.reduce import count_by_key, reduce_by_key, reduce_by_time
+from pullstream.modules.grouping.batch import batch
+from pullstream.modules.grouping.group_by import group_by
+from pullstream.modules.grouping.split import decode, split
+from pullstream.modules.grouping.window import window
+from pullstream.modules.handles.broadcast import Notify, notify
+from pullstream.modules.handles.deferred import DeferredSink, DeferredSource, DeferredTransformer, deferred
+from pullstream.modules.handles.duplex import Duplex, connect, duplex_pair, pair
+from pullstream.modules.handles.handshake import Talk, handshake
+from pullstream.modules.handles.many import Many, many
+from pullstream.modules.handles.probe import Probed, probe
+from pullstream.modules.handles.pushable import Pushable, pushable
+from pullstream.modules.handles.switches import Abortable, Pausable, abortable, pausable
+from pullstream.modules.nested.flatten import flatten
+from pullstream.modules.nested.lend import Lending, lend, lending
+from pullstream.modules.nested.loop import Again, loop
+from pullstream.modules.nested.recover import catch, retry
+from pullstream.modules.sinks.aiterate import aiterate
+from pullstream.modules.sinks.basic import collect, concat_values, drain, log, reduce, tally
+from pullstream.modules.sinks.channel import to_channel
+from pullstream.modules.sinks.iterate import iterate
+from pullstream.modules.sinks.on_end import on_end
+from pullstream.modules.sinks.search import find, first, last
+from pullstream.modules.sources.awaited import from_async_iterable, from_awaitable
+from pullstream.modules.sources.callback import Emit, from_callback
+from pullstream.modules.sources.channel import from_channel
+from pullstream.modules.sources.from_asyncio import from_asyncio
+from pullstream.modules.sources.generate import count, infinite, repeat, unfold
+from pullstream.modules.sources.interval import interval
+from pullstream.modules.sources.live import live
+from pullstream.modules.sources.values import empty, fail, keys, once, values
+from pullstream.modules.times.at_completion import at_completion
+from pullstream.modules.times.epochs import epochs
+from pullstream.modules.times.per_time import distinct, running, sort_by_time
+from pullstream.modules.times.restamp import delay, restamp
+from pullstream.modules.times.stamp import stamp
+from pullstream.modules.times.timed import timed
+from pullstream.modules.values.flat_map import flat_map, map_batches
+from pullstream.modules.values.map import filter, filter_not, map
+from pullstream.modules.values.map_async import map_async
+from pullstream.modules.values.map_process import map_process
+from pullstream.modules.values.map_thread import map_thread
+from pullstream.modules.values.scan import scan
+from pullstream.modules.values.tap import tap
+from pullstream.modules.values.unique import non_unique, unique
+from pullstream.modules.windows.sessions import sessions
+from pullstream.modules.windows.tumbling import sliding, tumbling
+from pullstream.modules.windows.window import Window
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.run import Beside, Running, run
-from pullstream.sinks.aiterate import aiterate
-from pullstream.sinks.basic import collect, concat_values, drain, log, reduce, tally
-from pullstream.sinks.channel import to_channel
-from pullstream.sinks.iterate import iterate
-from pullstream.sinks.on_end import on_end
-from pullstream.sinks.search import find, first, last
-from pullstream.sources.awaited import from_async_iterable, from_awaitable
-from pullstream.sources.callback import Emit, from_callback
-from pullstream.sources.channel import from_channel
-from pullstream.sources.deferred import DeferredSink, DeferredSource, DeferredTransformer, deferred
-from pullstream.sources.from_asyncio import from_asyncio
-from pullstream.sources.generate import count, infinite, repeat, unfold
-from pullstream.sources.interval import interval
-from pullstream.sources.live import live
-from pullstream.sources.pushable import Pushable, pushable
-from pullstream.sources.values import empty, fail, keys, once, values
-from pullstream.time import agg
-from pullstream.time.aggregate import aggregate
-from pullstream.time.at_completion import at_completion
-from pullstream.time.epochs import epochs
-from pullstream.time.fold import Fold
-from pullstream.time.per_time import distinct, running, sort_by_time
-from pullstream.time.reduce import count_by_key, reduce_by_key, reduce_by_time
-from pullstream.time.restamp import delay, restamp
-from pullstream.time.stamping import stamp
-from pullstream.time.timed import timed
-from pullstream.time.windowed import Window
-from pullstream.transformers.batch import batch
-from pullstream.transformers.concurrent import map_async
-from pullstream.transformers.distinct import non_unique, unique
-from pullstream.transformers.event_windows import sliding, tumbling
-from pullstream.transformers.expand import flat_map, map_batches
-from pullstream.transformers.flatten import flatten
-from pullstream.transformers.group import group_by
-from pullstream.transformers.latest import debounce, sample, throttle
-from pullstream.transformers.limit import Quota, limit
-from pullstream.transformers.prefetch import prefetch
-from pullstream.transformers.probe import Probed, probe
-from pullstream.transformers.processes import map_process
-from pullstream.transformers.rate import rate
-from pullstream.transformers.recover import catch, retry
-from pullstream.transformers.scan import scan
-from pullstream.transformers.sessions import sessions
-from pullstream.transformers.skip import skip
-from pullstream.transformers.split import decode, split
-from pullstream.transformers.stateless import filter, filter_not, map
-from pullstream.transformers.switches import Abortable, Pausable, abortable, pausable
-from pullstream.transformers.take import take, take_times
-from pullstream.transformers.tap import tap
-from pullstream.transformers.threads import map_thread
-from pullstream.transformers.timeout import timeout
-from pullstream.transformers.window import window
 from timely import LoopTime
 
 __all__ = [

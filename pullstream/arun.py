@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from pullstream.asyncio_bridge import Bridge, at_home
 from pullstream.blueprint import Pipeline
 from pullstream.checker.pipeline import Check
-from pullstream.engine.blocked import running_program
+from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.journal.store import Journal

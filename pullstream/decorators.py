@@ -11,9 +11,9 @@ from typing import Any, Concatenate, ParamSpec, cast, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, Site, Source, Transformer, nearest
-from pullstream.engine.context import Context
-from pullstream.engine.generator import GeneratorKernel
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.errors import CompositionError
 from pullstream.protocol import Batch, Reader
 

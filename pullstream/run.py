@@ -14,14 +14,14 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Pipeline, Site, advice, refuse_sharing, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
-from pullstream.engine.assembly import Assembly, Consuming, consume_all
-from pullstream.engine.blocked import own_scope, running_program
-from pullstream.engine.interrupts import Interrupts, Spared, current_task
-from pullstream.engine.meter import Counters
-from pullstream.engine.progress import Progress
-from pullstream.engine.shared import Run
-from pullstream.engine.signals import borrowed_wakeups, pass_on_wakeups
-from pullstream.engine.standstill import LOOKS_ON, Signal
+from pullstream.engine.runtime.assembly import Assembly, Consuming, consume_all
+from pullstream.engine.runtime.blocked import own_scope, running_program
+from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
+from pullstream.engine.runtime.interrupts import Interrupts, Spared, current_task
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.runtime.signals import borrowed_wakeups, pass_on_wakeups
+from pullstream.engine.sidecar.counters import Counters
+from pullstream.engine.sidecar.progress import Progress
 from pullstream.errors import (
     Abandoned,
     CompositionError,

@@ -14,10 +14,10 @@ from pullstream.checker.partner import Partner
 from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
-from pullstream.engine.kernel import Kernel
-from pullstream.engine.lane import Lane
-from pullstream.engine.meter import Count
-from pullstream.engine.seat import NOTHING, Port, Seat
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.sidecar.counters import Count
+from pullstream.engine.sidecar.location import NOTHING, Port, Seat
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Event
 from timely import Antichain

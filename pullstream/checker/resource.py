@@ -3,7 +3,7 @@
 from typing import Any
 
 from pullstream.checker.edge import Edge
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.errors import ReleaseTimeout
 
 

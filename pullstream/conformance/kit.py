@@ -21,7 +21,7 @@ from pullstream.conformance.drive_stream import StreamDriver
 from pullstream.conformance.partners import CallableRaised, SourceFailed
 from pullstream.conformance.report import Finding, Report
 from pullstream.conformance.subject import Subject
-from pullstream.engine.blocked import running_program
+from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import CompositionError, PullstreamError, without_cancelled
 from pullstream.protocol import DONE
 

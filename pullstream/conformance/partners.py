@@ -13,8 +13,8 @@ from pullstream.blueprint import Source
 from pullstream.checker import Checker
 from pullstream.conformance.cells import DELAY, Cell
 from pullstream.decorators import sink, source
-from pullstream.engine.context import Context
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.context import Context
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 

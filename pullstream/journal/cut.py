@@ -3,8 +3,8 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from pullstream.engine.reach import Reach, Reached
-from pullstream.engine.seat import NOTHING, Seat
+from pullstream.engine.sidecar.consequences import Reach, Reached
+from pullstream.engine.sidecar.location import NOTHING, Seat
 from timely import Antichain, TimelyError
 
 Frontiers = Sequence[Antichain[Any]]

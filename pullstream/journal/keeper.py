@@ -12,10 +12,10 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Pipeline
-from pullstream.engine.lane import Lane
-from pullstream.engine.seat import Carries, Ending, Seat
-from pullstream.engine.shared import Run
-from pullstream.engine.standstill import LOOKS_ON
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.runtime.deadlock import LOOKS_ON
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.sidecar.location import Carries, Ending, Seat
 from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.memory import Changes, Memory, pickled

@@ -10,7 +10,7 @@ from pullstream.errors import JournalError
 from timely import less_equal
 
 if TYPE_CHECKING:
-    from pullstream.engine.seat import Seat
+    from pullstream.engine.sidecar.location import Seat
 
 Changes = dict[bytes, bytes | None]
 """What became of keys, both pickled; None for one that is gone."""

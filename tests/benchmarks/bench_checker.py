@@ -14,8 +14,8 @@ from collections.abc import Callable
 from unittest.mock import patch
 
 import pullstream as ps
-from pullstream.engine.kernel import Kernel
-from pullstream.engine.lane import Lane
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
 
 REPEATS = 15
 COUNT = 300_000

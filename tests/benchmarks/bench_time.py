@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullstream as ps
-from pullstream.engine.progress import Progress
+from pullstream.engine.sidecar.progress import Progress
 
 REPEATS = 5
 EPOCHS = 200

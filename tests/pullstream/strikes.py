@@ -27,7 +27,7 @@ from itertools import count
 import trio
 
 import pullstream as ps
-from pullstream.engine.interrupts import Standing
+from pullstream.engine.runtime.interrupts import Standing
 
 LIMIT = 60.0
 """Seconds after which a program is said to hang, on a machine however busy."""

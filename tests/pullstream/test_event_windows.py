@@ -14,7 +14,7 @@ from trio._core import _run as trio_scheduler
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
-from pullstream.time.windowed import Windowed
+from pullstream.modules.windows.window import Windowed
 from timely import BEGINNING
 
 SIZE, EVERY, GAP = 4, 3, 3

@@ -8,11 +8,11 @@ import trio
 from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.engine.progress import Progress
-from pullstream.engine.seat import Seat
-from pullstream.engine.standstill import Standstill
-from pullstream.engine.times_done import TimesDone
-from pullstream.engine.waiting import Requests, Waiter
+from pullstream.engine.runtime.deadlock import Standstill
+from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.times_done import TimesDone
+from pullstream.engine.sidecar.waiting import Requests, Waiter
 from timely.mutable import MutableAntichain
 
 FEW = 600

@@ -16,7 +16,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine.interrupts import Interrupts
+from pullstream.engine.runtime.interrupts import Interrupts
 
 STRIKES = Path(__file__).with_name("strikes.py")
 SCENES = ["plain", "tasks", "threads", "journal", "failing", "in_asyncio", "loop", "loop_left", "opened", "read"]

@@ -15,7 +15,7 @@ from trio._core import _run as trio_scheduler
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
-from pullstream.combining.join import _Join
+from pullstream.modules.combining.join import _Join
 from timely import BEGINNING, Product, TimeDomainError
 
 

@@ -8,21 +8,17 @@ import pytest
 import pullstream as ps
 import timely
 
-ENGINE = Path(ps.__file__).parent
+PACKAGES = [Path(timely.__file__).parent, Path(ps.__file__).parent]
 # Noticing a standstill looks at every task, and is counted on its own.
-COUNTED = [
-    Path(timely.__file__).parent,
-    ENGINE / "combining",
-    ENGINE / "transformers",
-    *(ENGINE / "engine" / f"{name}.py" for name in ("progress", "seat", "inner", "feed", "lane", "waiting", "outbox")),
-]
+NOT_COUNTED = [Path(ps.__file__).parent / "engine" / "runtime"]
 
 
 def counted(file, known):
     """Whether a file is one of those whose work is counted."""
     if file not in known:
         path = Path(file)
-        known[file] = any(path == each or each in path.parents for each in COUNTED)
+        inside = any(package in path.parents for package in PACKAGES)
+        known[file] = inside and not any(folder in path.parents for folder in NOT_COUNTED)
     return known[file]
 
 

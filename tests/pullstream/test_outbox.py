@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.outbox import Outbox, Remainder
+from pullstream.engine.parts.outbox import Outbox, Remainder
 
 MANY = 20_000
 """So many values are owed at one time, ..."""

@@ -19,7 +19,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
 from pullstream.conformance.ready import COMBINING, SINKS, SOURCES, TRANSFORMERS
-from pullstream.engine.seat import Ending, Stamp
+from pullstream.engine.sidecar.location import Ending, Stamp
 from timely import BEGINNING, less_equal
 
 VALUES = "what comes of a value is known when its function, test or key is called with it, and not before"
@@ -298,8 +298,8 @@ def compared(script, passing):
 @pytest.fixture
 def passing(monkeypatch):
     """What passes the edges; the clock on the wall has no say in when tasks take turns."""
-    monkeypatch.setattr("pullstream.engine.kernel.BREATH", math.inf)
-    monkeypatch.setattr("pullstream.engine.context.BREATH", math.inf)
+    monkeypatch.setattr("pullstream.engine.edge.kernel.BREATH", math.inf)
+    monkeypatch.setattr("pullstream.engine.parts.context.BREATH", math.inf)
     return Passing(monkeypatch)
 
 

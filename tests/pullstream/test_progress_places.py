@@ -6,7 +6,7 @@ import trio.testing
 
 import pullstream as ps
 import timely
-from pullstream.engine.progress import Confused
+from pullstream.engine.sidecar.progress import Confused
 from timely import Antichain
 
 

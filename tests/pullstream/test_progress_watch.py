@@ -4,7 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.progress import Progress
+from pullstream.engine.sidecar.progress import Progress
 from timely import BEGINNING
 
 

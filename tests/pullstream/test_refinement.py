@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.engine.progress import Confused, Progress
-from pullstream.engine.seat import Seat, Stamp
-from pullstream.engine.waiting import Waiter
+from pullstream.engine.sidecar.location import Seat, Stamp
+from pullstream.engine.sidecar.progress import Confused, Progress
+from pullstream.engine.sidecar.waiting import Waiter
 from timely import BEGINNING, IDENTITY, Source, TimeDomainError, TimelyError, Tracker
 from timely.model import Plan, Pointstamp, replay
 from timely.model.record import (

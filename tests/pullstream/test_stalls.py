@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine import blocked, rounds
+from pullstream.engine.runtime import blocked, rounds
 
 
 def timed(*times):

@@ -48,7 +48,7 @@ async def test_distinct_holds_nothing(autojump_clock):
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_keys_and_states_are_given_up(limit):
     """What is kept of ten thousand times is that of one, and nothing in the end."""
-    from pullstream.time.notified import Notified
+    from pullstream.engine.parts.notified import Notified
 
     sizes, kernels = [], set()
     given = Notified._tell_complete

@@ -6,8 +6,8 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.seat import Seat
-from pullstream.time.reduce import PerTime
+from pullstream.engine.sidecar.location import Seat
+from pullstream.modules.folds.reduce import PerTime
 
 
 class Oops(Exception):

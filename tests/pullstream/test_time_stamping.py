@@ -230,7 +230,7 @@ async def test_epochs_of_the_clock_end_without_values(autojump_clock):
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_ten_thousand_times_leave_nothing(limit):
     """One hold for the time that may come next, and clocks only for what is open above."""
-    from pullstream.time.stamping import Stamping
+    from pullstream.modules.times.stamp import Stamping
 
     kernels = []
     given = Stamping._enter

@@ -33,9 +33,9 @@ from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
 from adapters.files.reading.tables import MOST, Sieve, uncounted
 from pullstream.blueprint import Site, Source
+from pullstream.engine.parts.on_error import OnError
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
-from pullstream.transformers.on_error import OnError
 
 _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
 """The scanner within `json.loads`, which spares each line the tests around it."""

@@ -15,8 +15,8 @@ from adapters.files.reading.pieces import Agreed, Format, Piece, Start, Table, a
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, compression_of, explained
 from pullstream.blueprint import Source
+from pullstream.engine.parts.on_error import OnError
 from pullstream.failures import Failed
-from pullstream.transformers.on_error import OnError
 
 ROWS = 65_536
 """How many rows are made values of at a time, at most."""

@@ -23,11 +23,11 @@ from adapters.files.reading.reading import (
     check_over,
 )
 from adapters.files.traffic import Traffic
-from pullstream.engine.kernel import Kernel
-from pullstream.engine.seat import Carries
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.on_error import catches
+from pullstream.engine.sidecar.location import Carries
 from pullstream.errors import JournalError
 from pullstream.protocol import DONE, Batch, Done, State
-from pullstream.transformers.on_error import catches
 
 T = TypeVar("T")
 

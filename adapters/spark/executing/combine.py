@@ -15,9 +15,9 @@ from adapters.spark.reading import from_dataframe
 from adapters.spark.reading.partitions import Retry
 from adapters.spark.refusals import in_the_name_of, refused
 from pullstream.blueprint import Blueprint, Module, Source, Transformer, sync_argument
-from pullstream.time.fold import Fold, fold_argument
-from pullstream.time.reduce import reduce_by_key as reduced
-from pullstream.transformers.expand import flat_map, map_batches
+from pullstream.modules.folds.fold import Fold, fold_argument
+from pullstream.modules.folds.reduce import reduce_by_key as reduced
+from pullstream.modules.values.flat_map import flat_map, map_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -20,12 +20,12 @@ from adapters.arrow import As, Packing, RecordBatch
 from adapters.spark.executing.portion import Portion, RowError
 from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
 from pullstream.blueprint import Module, Sink, Site, Source
-from pullstream.engine.context import Context
+from pullstream.engine.parts.context import Context
 from pullstream.errors import blame
 from pullstream.frames import users_frames
+from pullstream.modules.nested.flatten import flatten
 from pullstream.pipe import pipe
 from pullstream.protocol import Reader
-from pullstream.transformers.flatten import flatten
 
 ROWS = 10_000
 """How many rows go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""

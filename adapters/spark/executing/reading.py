@@ -19,7 +19,7 @@ from adapters.arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from adapters.arrow import values as python_values
 from adapters.spark.executing.portion import Portion
 from pullstream.blueprint import Module, Site, Source
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 

@@ -21,7 +21,7 @@ from adapters.spark.reading.query import Query, spark_errors
 from adapters.spark.reading.stretches import Cutting, Stretch, Stretches
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:

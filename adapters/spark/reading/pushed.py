@@ -25,7 +25,7 @@ from adapters.spark.reading.query import Query, failed
 from adapters.spark.reading.stretches import Cutting, Stretches
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
-from pullstream.engine.beside import Beside
+from pullstream.engine.parts.beside import Beside
 from pullstream.errors import CapabilityError, ProtocolError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal

@@ -14,9 +14,9 @@ from adapters.spark.reading.query import is_connect
 from adapters.spark.reading.stretches import Run
 from adapters.spark.reading.timed import TimedFrame, refusal, timed
 from pullstream.blueprint import Module, Sink, Source, Transformer
+from pullstream.modules.times.stamp import stamp
+from pullstream.modules.values.flat_map import flat_map
 from pullstream.pipe import pipe
-from pullstream.time.stamping import stamp
-from pullstream.transformers.expand import flat_map
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -14,7 +14,7 @@ from adapters.spark.streaming.query import Query, stopped_elsewhere
 from adapters.spark.streaming.status import StreamStatus
 from adapters.spark.threads import in_thread
 from pullstream.blueprint import Module, Source
-from pullstream.engine.beside import Beside
+from pullstream.engine.parts.beside import Beside
 from pullstream.errors import CompositionError, JournalError
 from pullstream.protocol import DONE, Batch, Done
 

@@ -11,7 +11,7 @@ from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import active_session
 from pullstream.blueprint import Site, Source
 from pullstream.errors import CompositionError
-from pullstream.sinks.aiterate import source_argument
+from pullstream.modules.sinks.aiterate import source_argument
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

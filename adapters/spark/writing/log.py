@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import trio
 
 from pullstream.blueprint import Module, Sink, Source
-from pullstream.engine.context import Completed, Context
+from pullstream.engine.parts.context import Completed, Context
 from pullstream.errors import Abandoned, PullstreamError, without_cancelled
 from pullstream.pipe import pipe
 from pullstream.protocol import DONE, Batch, Reader

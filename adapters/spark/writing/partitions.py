@@ -18,7 +18,7 @@ from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import Packing
 from adapters.spark.writing.swap import Folder, TableTargetError
 from pullstream.blueprint import Site
-from pullstream.sources.values import values
+from pullstream.modules.sources.values import values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriter, SparkSession

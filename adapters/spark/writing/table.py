@@ -17,7 +17,7 @@ from adapters.spark.threads import in_thread
 from adapters.spark.writing.packing import active_session
 from adapters.spark.writing.partitions import Partitions, Plan, Spool, check_time
 from pullstream.blueprint import Module, Sink, Site
-from pullstream.engine.context import Completed, Context
+from pullstream.engine.parts.context import Completed, Context
 from pullstream.errors import CompositionError, without_cancelled
 from pullstream.protocol import Batch, Reader
 

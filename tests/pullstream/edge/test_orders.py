@@ -17,8 +17,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine import kernel
-from pullstream.engine.kernel import Kernel
+from pullstream.engine.edge import kernel
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.protocol import Event
 
 

@@ -11,7 +11,7 @@ from operator import or_
 
 import pytest
 
-from pullstream.engine.requests import EdgeRequests
+from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.protocol import TRANSITIONS, Event, State
 
 FAILED, REASON, RELEASE = Exception("the module's"), Exception("from below"), Exception("the release's")

@@ -8,7 +8,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream import agg
-from pullstream.engine.seat import Carries
+from pullstream.engine.sidecar.location import Carries
 from pullstream.journal.memory import Ledger, Memory
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import pullstream as ps
 from pullstream import agg
-from pullstream.engine.reach import Reach
-from pullstream.engine.seat import Seat
+from pullstream.engine.sidecar.consequences import Reach
+from pullstream.engine.sidecar.location import Seat
 from pullstream.journal.cut import Cut
 from pullstream.journal.memory import Memory
 

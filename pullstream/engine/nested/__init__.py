@@ -1,0 +1,1 @@
+"""Streams inside a module."""

@@ -1,0 +1,86 @@
+"""Values that go aside: to a sink of their own, which runs beside the main one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from pullstream.blueprint import Blueprint, Module
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.hub import Dealt, Hub
+from pullstream.engine.runtime.assembly import Assembly, Wiring, named
+from pullstream.protocol import Batch
+
+
+class SideBranch(Wiring):
+    """What a run makes of a transformer that lets some values go to a `sink`, and the others on.
+
+    `aside(value)` tells which, and `given(value)` is what the sink gets of them: the value itself if left out. For
+    ready-made modules: to put it below another one, compose both.
+
+    >>> import pullstream as ps
+    >>> odd = []
+    >>> aside = ps.Transformer((Module("aside", SideBranch, (ps.drain(odd.append), lambda n: n % 2)),))
+    >>> ps.run(ps.pipe(ps.values(range(6)), aside, ps.collect())), odd
+    ([0, 2, 4], [1, 3, 5])
+
+    The main branch sets the pace, unless the side sink has not yet taken what came before. When the main branch ends,
+    the stream does, and the side sink's too; an error of either is the other's. When the side sink has enough, what
+    would go to it is dropped.
+    """
+
+    def __init__(
+        self, sink: Blueprint, aside: Callable[[Any], object], given: Callable[[Any], Any] | None = None
+    ) -> None:
+        self._sink = sink
+        self._aside = aside
+        self._given = given
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
+        assert upstream is not None, "what goes aside comes from somewhere"
+        hub = _Aside(assembly, module, upstream, self._sort)
+        assembly.beside.append(assembly.sink(self._sink, hub.side))
+        return hub.main
+
+    def _sort(self, values: Sequence[Any], main: list[Any], side: list[Any]) -> BaseException | None:
+        aside, given = self._aside, self._given
+        try:
+            for value in values:
+                if not aside(value):
+                    main.append(value)
+                else:
+                    side.append(value if given is None else given(value))
+        except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
+            return exc
+        return None
+
+
+Sort = Callable[[Sequence[Any], list[Any], list[Any]], BaseException | None]
+
+
+class _Aside(Hub):
+    def __init__(self, assembly: Assembly, module: Module, upstream: Kernel[Any], sort: Sort) -> None:
+        name = named(module)
+        super().__init__(assembly, module, f"into {name}", upstream)
+        self._sort = sort
+        self.main = self.branch(name)
+        self.side = self.branch(f"{name}[aside]")
+
+    @override
+    def needed(self) -> bool:
+        return self.main in self.branches
+
+    @override
+    def room(self) -> int:
+        return 0 if self.side.kept and self.side in self.branches else self.main.wanted
+
+    @override
+    def deal(self, batch: Batch[Any]) -> Dealt:
+        main: list[Any] = []
+        side: list[Any] = []
+        failure = self._sort(batch.values, main, side)
+        yield self.main, main
+        yield self.side, side
+        if failure is not None:
+            raise failure

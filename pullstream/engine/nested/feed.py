@@ -1,0 +1,117 @@
+"""What a stream inside a module reads: the module's own input, or the part of it that is meant for this stream."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.runtime.deadlock import Signal
+from pullstream.protocol import DONE, Batch, Done, State
+
+
+class Feed(Kernel[Any]):
+    """A source inside a module, whose times are those of an input of the module: what may come there may come here."""
+
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, outer: Lane[Any]) -> None:
+        self.outer = outer
+
+    @override
+    async def acquire(self) -> None:
+        # Its times follow from those outside, and not from what it answers.
+        self.origin = False
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """The times that may still come in from outside."""
+        return self.outer.arriving()
+
+
+class Through(Feed):
+    """Reads the input itself, for a stream that is alone below it; it passes on everything, endings too."""
+
+    waits: ClassVar[bool] = False
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self.outer.ask(limit)
+        self.outer.settle()
+        return batch
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        await self.outer.terminate(reason)
+
+    @override
+    def foretell(self, reason: BaseException) -> Sequence[Lane[Any]]:
+        super().foretell(reason)
+        return [self.outer]
+
+    @override
+    def relayed(self, exc: BaseException) -> bool:
+        return exc is self.outer.kernel.failure
+
+
+class Queue(Kernel[Any]):
+    """A source inside a module that gives what it is given, and holds it until then.
+
+    `wanted` is how much is asked for and not there; `changed` is called when that begins, and when nothing is left.
+    """
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._given = Outbox(self)
+        self._more: Signal | None = None
+        self.wanted = 0
+
+    def __len__(self) -> int:
+        return self._given.values if self.state is State.OPEN else 0
+
+    def give(self, time: Hashable, value: Any) -> None:
+        """Have a value given at `time`, after those before it."""
+        self._given.put(time, [value])
+        self._wake()
+
+    def end(self, ending: Done | BaseException = DONE) -> None:
+        """End, or fail, after what was given; the first ending counts."""
+        self._given.end(ending)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._more is not None:
+            self._more.set()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while (answer := self._given.answer(limit)) is None:
+            await self._wait(limit)
+        if answer is not DONE and not self._given:
+            self._changed()
+        return answer
+
+    async def _wait(self, limit: int) -> None:
+        self._more = more = self.run.signal()
+        self.wanted = limit
+        self._changed()
+        try:
+            await more.wait()
+        finally:
+            self.wanted = 0
+
+    @override
+    def relayed(self, exc: BaseException) -> bool:
+        return exc is self._given.ending
+
+
+class Portion(Queue, Feed):
+    """A queue of values that came in from outside, at their times."""
+
+    def __init__(self, outer: Lane[Any], changed: Callable[[], None]) -> None:
+        Queue.__init__(self, changed)
+        self.outer = outer

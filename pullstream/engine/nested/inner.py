@@ -1,0 +1,123 @@
+"""Streams that a module opens while it runs: the inner streams of `flatten`, the attempts of `retry`.
+
+To the sidecar the module is one node (DESIGN 4.2): an inner stream has a small sidecar of its own, so that what is
+inside can await completions too, and its owner holds, outside, what the inner stream may still bring.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import attrs
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Blueprint, Source
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.feed import Feed, Through
+from pullstream.engine.runtime.run import InnerRun, Run
+from pullstream.engine.sidecar.location import Seat
+from timely import Antichain
+
+if TYPE_CHECKING:
+    from pullstream.engine.edge.kernel import Kernel
+    from pullstream.engine.sidecar.progress import Mirroring
+
+T = TypeVar("T")
+
+
+def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
+    """Open a source inside a running module; the lane counts among its `inputs` until `close_inner`.
+
+    As an input it is told when the owner ends, and its failure is passed on as it is. Its times are its own: the
+    owner answers at times it has a right to, and mirrors (`seat.mirror`) those of the inner stream that are outer ones.
+    """
+    return open_below(owner, source, None)
+
+
+def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | None") -> "Lane[Any]":
+    """The same for a transformer, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
+    from pullstream.engine.nested.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
+    from pullstream.engine.runtime.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
+
+    run = InnerRun(owner.run, fed=feed is not None)
+    run.depth = owner.depth
+    assembly = Assembly(run)
+    upstream = None if feed is None else assembly.connect(feed, [f"into {owner.seat.names[-1]}"], owner.seat.site, [])
+    kernel = assembly.stream(blueprint.modules, upstream)
+    sides = Sides(len(assembly.beside))
+    if assembly.beside:
+        kernel = assembly.connect(sides, owner.seat.names, owner.seat.site, [kernel])
+    seat = run.progress.seat(owner.seat.names, owner.seat.site, [kernel.seat], sink=True)
+    lane = kernel.reader(seat.ports[0])
+    run.progress.start()
+    if isinstance(feed, Feed):
+        run.progress.fed(feed, owner.run.progress, owner.seat)
+    for consumer in assembly.beside:
+        run.spawn(sides.consume, consumer)
+    owner.inputs.append(lane)
+    return lane
+
+
+def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
+    """From now on the owner holds, outside, what its `mirrored` says, whenever anybody looks.
+
+    For an inner stream whose times are outer ones: `inner_frontier` is what it may still bring.
+    """
+    outer = owner.run.progress
+    outer.mirror(owner)
+    lane.kernel.run.progress.followed_by(outer, owner.seat)
+
+
+def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
+    """The times that an inner stream may still bring, with what its owner has not acknowledged."""
+    return lane.port.seat.frontier
+
+
+async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseException | None = None) -> None:
+    """End an inner stream, if it has not ended, and forget it.
+
+    Raises:
+        BaseException: what its release raised.
+    """
+    try:
+        await lane.terminate(reason)
+    finally:
+        forget_inner(owner, [lane])
+
+
+def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
+    """Forget inner streams that have ended."""
+    for lane in lanes:
+        owner.inputs.remove(lane)
+        lane.kernel.run.progress.end(None, abandoned=False)
+
+
+async def consume_below(run: Run, seat: Seat, reader: "Lane[Any]", sink: Blueprint) -> Any:
+    """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
+    from pullstream.engine.runtime.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
+
+    inner = InnerRun(run, fed=True)
+    inner.depth = reader.kernel.depth
+    assembly = Assembly(inner)
+    feed = Through(reader)
+    assembly.connect(feed, [f"into {seat.names[-1]}"], seat.site, [])
+    consumers = [assembly.sink(sink, feed), *assembly.beside]
+    inner.progress.start()
+    inner.progress.fed(feed, run.progress, seat)
+    inner.progress.followed_by(run.progress, seat)
+    run.progress.mirror(Below(run, seat, inner))
+    (result, *_) = await consume_all(consumers)
+    inner.progress.end(None, abandoned=False)
+    return result
+
+
+@attrs.frozen(eq=False)
+class Below:
+    """A sink that runs sinks inside itself, as its sidecar sees it."""
+
+    run: Run
+    seat: Seat
+    inner: Run
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """What the sinks inside still have to do; when one of them has failed, or was aborted, as of then."""
+        return self.inner.progress.frontier()

@@ -1,0 +1,53 @@
+"""The end of a stream inside a module: it is over when the sinks beside it are, too."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from typing_extensions import override
+
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.runtime.deadlock import Signal
+from pullstream.errors import without_cancelled
+from pullstream.protocol import DONE, Batch, Done
+
+if TYPE_CHECKING:
+    from pullstream.engine.runtime.assembly import Consuming
+
+
+class Sides(Kernel[Any]):
+    """Passes an inner stream on, and its end when its side sinks have ended; a failure of theirs is the stream's."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, number: int) -> None:
+        self._running = number
+        self._ended: Signal | None = None
+        self._trouble: BaseException | None = None
+
+    async def consume(self, consumer: "Consuming") -> None:
+        """Run one of the side sinks."""
+        try:
+            await consumer.consume()
+        except BaseException as exc:
+            if without_cancelled(exc) is None:
+                raise
+            self._trouble = self._trouble or exc
+        self._running -= 1
+        if not self._running and self._ended is not None:
+            self._ended.set()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self.upstream.ask(limit)
+        if batch is DONE:
+            if self._running:
+                self._ended = self.run.signal()
+                await self._ended.wait()
+            if self._trouble is not None:
+                raise self._trouble
+        self.upstream.settle()
+        return batch
+
+    @override
+    def relayed(self, exc: BaseException) -> bool:
+        return exc is self._trouble or super().relayed(exc)

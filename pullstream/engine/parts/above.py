@@ -1,0 +1,45 @@
+"""What is above a module, for one that looks at every time: cheaper than the tracker, where no path changes a time."""
+
+from collections.abc import Hashable
+from typing import Final
+
+from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.progress import Progress
+
+MANY: Final = 64
+"""From so many places on the tracker is asked, which looks only at those where something has changed."""
+
+
+class Above:
+    """The places from which something may come to a module's input: then what is held and in flight there tells all.
+
+    Where a path changes times, a module holds what streams it opened may bring, or the places are many, the tracker is
+    to be asked.
+    """
+
+    def __init__(self, progress: Progress, seat: Seat) -> None:
+        self._progress = progress
+        self._seats = dict.fromkeys(seat.upstreams)
+        todo = list(self._seats)
+        for here in todo:
+            for upstream in here.upstreams:
+                if upstream not in self._seats:
+                    self._seats[upstream] = None
+                    todo.append(upstream)
+        self._plain = len(self._seats) < MANY and not any(here.summaries for here in self._seats)
+        self._places = {port.place for here in (seat, *self._seats) for port in here.ports}
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is enough to look here."""
+        return self._plain and not self._progress.mirrors
+
+    def may_lead_to(self, time: Hashable) -> bool:
+        """Whether anything here may still lead to a batch at `time`.
+
+        Raises:
+            TypeError: the times here are of several domains.
+        """
+        return any(seat.holds(time) for seat in self._seats) or any(
+            stamp.covers(time) and stamp.port.place in self._places for stamp in self._progress.in_flight
+        )

@@ -1,0 +1,411 @@
+"""What a module written as a function works with: events, holds and notifications (000's g1, DESIGN 3.4)."""
+
+import logging
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from time import monotonic, thread_time
+from typing import TYPE_CHECKING, Any, Final, Generic, Self
+
+import attrs
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.engine.edge.kernel import BREATH
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.waiting import Requests, Waiter, least
+from pullstream.errors import CapabilityError
+from pullstream.protocol import DONE, Batch, Done, Reader
+from timely import less_equal
+
+if TYPE_CHECKING:
+    from pullstream.journal.memory import Memory
+
+T = TypeVar("T")
+
+_LOG: Final = logging.getLogger("pullstream")
+
+FIRST_LIMIT = 16
+"""How many values a sink asks for at first."""
+
+
+@attrs.frozen
+class Completed:
+    """A time that was asked for with `notify_at` is complete: no batch at it, or earlier, will come any more."""
+
+    time: Hashable
+
+
+class Account:
+    """What a function module holds and has asked for, shared by its `Context`, its `Events` and its kernel."""
+
+    def __init__(self, run: Run, seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
+        self.run = run
+        self.seat = seat
+        self.inputs = inputs
+        self.requests = Requests[Waiter]()
+        self.delivered: Hashable | None = None
+        self.owed: list[Hashable] = []
+        self.limit = run.limit
+        self.ended = False
+        """Whether the module's stream is over: what it still does asks for nothing."""
+        self.listened = False
+        """Whether a batch was taken from `events`, and not from `batches`."""
+        self.notified = False
+        """Whether a notification was ever asked for."""
+        self.answered = False
+        """Whether anything was ever answered."""
+        self._breath = 0.0
+        self._memory: Memory | None = None
+
+    @property
+    def memory(self) -> "Memory":
+        """What the module keeps from time to time."""
+        if self._memory is None:
+            self._memory = self.run.memory(self.seat)
+        return self._memory
+
+    def take(self, time: Hashable) -> None:
+        """Hold `time`, if anything gives the right to."""
+        if not (any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)):
+            raise CapabilityError(
+                f"{self.seat}, asked to hold {time!r}, which it has no right to: it holds "
+                f"{self.seat.held or 'nothing'}. Take hold(time) or notify_at(time) while a batch at that time, or an "
+                f"earlier one, is the current one",
+            )
+        self.seat.hold(time)
+
+    def next_completed(self, *, ended: bool) -> Completed | None:
+        """The least time that was asked for and is complete; the right to it lasts until `give_back`.
+
+        When the stream has `ended` all are, though in a branch of a tee what is above may go on without it.
+        """
+        progress = self.run.progress
+        progress.look()
+        done = [time for time in self.requests.first if ended or self.requests[time].settled(progress.tracker)]
+        if not done:
+            return None
+        time = least(done)
+        del self.requests[time]
+        self.delivered = time
+        return Completed(time)
+
+    def look_back(self, name: str) -> None:
+        """At the end of a transformer: say so where it has waited for completions that it never asked for."""
+        if self.listened and not (self.notified or self.answered):
+            _LOG.warning(
+                "%s, took batches from ctx.events(upstream), answered nothing, and never asked to be told of a time: a "
+                "Completed(time) comes for those times only for which %s calls ctx.notify_at(time) while it has a "
+                "batch at that time; where none is wanted, ctx.batches(upstream) gives the batches alone",
+                self.seat,
+                name,
+            )
+
+    def waiter(self, time: Hashable) -> Waiter:
+        """Somebody who waits until `time` is complete at the module's input."""
+        return Waiter.at_input(self.seat, time, self.run.signal())
+
+    def give_back(self) -> None:
+        """The completion that was delivered has been handled."""
+        if self.delivered is not None:
+            self.seat.drop(self.delivered)
+            self.delivered = None
+        self.went_on()
+
+    def went_on(self) -> None:
+        """The module lives: whatever failed inside a `hold` of its own has been dealt with."""
+        while self.owed:
+            self.seat.drop(self.owed.pop())
+
+    async def breathe(self) -> None:
+        """Let other tasks have a turn, and a cancellation strike, if it is time."""
+        now = monotonic()
+        if now - self._breath > BREATH:
+            await trio.lowlevel.checkpoint()
+            self._breath = monotonic()
+
+
+class SinkAccount(Account):
+    """The account of a sink, which also sets the pace.
+
+    Synchronous work on a batch cannot be interrupted, so a sink asks for few values at first, for twice as many
+    while batches are cheap, and for fewer when they are not: a batch takes a few milliseconds, however slow the
+    user's functions are, and cancellation, Ctrl-C and other tasks wait no longer than that.
+    """
+
+    def __init__(self, run: Run, seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
+        super().__init__(run, seat, inputs)
+        self.limit = min(run.limit, FIRST_LIMIT)
+        self._worked = thread_time()
+        self._blocked = run.blocked
+
+    @override
+    async def breathe(self) -> None:
+        await super().breathe()
+        most = self.run.limit
+        if most > 1:
+            # Processor time misses functions that sleep or wait for a disk, which the modules above add up; the
+            # wall clock would count waiting for a slow source, which keeps nobody else waiting. A module that works on
+            # many batches for one answer (a filter that few values pass) lets others have their turns itself.
+            worked, blocked = thread_time(), self.run.blocked
+            turn_worked, turn_blocked = self.run.turn
+            spent = max(worked - max(self._worked, turn_worked), blocked - max(self._blocked, turn_blocked))
+            self._worked, self._blocked = worked, blocked
+            if spent < BREATH / 2:
+                self.limit = min(most, self.limit * 2)
+            elif spent > BREATH:
+                self.limit = max(1, int(self.limit * BREATH / (2 * spent)))
+
+
+class Hold:
+    """The right to answer at a time and later, as `Context.hold` gives it."""
+
+    def __init__(self, seat: Seat, time: Hashable) -> None:
+        self._seat = seat
+        self.time = time
+
+    def downgrade(self, time: Hashable) -> None:
+        """Keep the right from `time` on only, so that everything before it may complete.
+
+        Raises:
+            CapabilityError: `time` is not the one held, or a later one.
+        """
+        if not less_equal(self.time, time):
+            raise CapabilityError(
+                f"{self._seat}, holds {self.time!r}, which gives no right to {time!r}: downgrade to a later time",
+            )
+        self._seat.hold(time)
+        self._seat.drop(self.time)
+        self.time = time
+
+
+class Context:
+    """A function module's hold on its run; given to it as `ctx`.
+
+    What it may say, and when, follows the sidecar: while a batch is the current one, the module may answer at its
+    time or later; a `hold`, or a notification asked for with `notify_at`, keeps that right beyond.
+    """
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    @property
+    def limit(self) -> int:
+        """How many values to ask for: what the ask being served wants or, in a sink, what keeps it responsive."""
+        return self._account.limit
+
+    # ---- times
+
+    @contextmanager
+    def hold(self, time: Hashable) -> Generator["Hold"]:
+        """Keep the right to answer at `time` and later, until the block is left; in a sink, an effect still owed.
+
+        `with ctx.hold(time) as held:` may lower what is kept, `held.downgrade(later)`. A block that is left by an
+        exception keeps it until the module takes the next event or batch, or answers.
+
+        Raises:
+            CapabilityError: nothing held, and no batch just received, gives the right to `time`.
+        """
+        account = self._account
+        account.take(time)
+        held = Hold(account.seat, time)
+        try:
+            yield held
+        except BaseException:
+            # What is owed was not done: that must look like completion to nobody (DESIGN 4.2).
+            account.owed.append(held.time)
+            raise
+        account.seat.drop(held.time)
+
+    def notify_at(self, time: Hashable) -> None:
+        """Ask for a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
+
+        Asking again for a time already asked for changes nothing.
+
+        Raises:
+            CapabilityError: as `hold`.
+        """
+        account = self._account
+        if not account.inputs:
+            raise CapabilityError(f"{account.seat}, is a source: it has no input on which a time could complete")
+        if time not in account.requests:
+            account.take(time)
+            account.notified = True
+            account.requests[time] = account.waiter(time)
+
+    def advance(self, time: Hashable) -> None:
+        """In a source: say, without answering, that nothing before `time` will come."""
+        seat = self._account.seat
+        if self._account.inputs:
+            raise CapabilityError(f"{seat}, is not a source: its times follow from what it receives and holds")
+        seat.advance(time)
+
+    @property
+    def memory(self) -> "Memory":
+        """What the module keeps from time to time: a dict, saved with the run's journal.
+
+        `ctx.memory.at(time)` gives it, to be changed because of what came at that time. A value that is changed in
+        place, such as a deque that is appended to, is saved only if it is assigned again; see `Memory`.
+        """
+        return self._account.memory
+
+    def done(self, time: Hashable) -> bool:
+        """Whether an earlier run with this journal has completed everything that comes of `time`, at all sinks.
+
+        What a source answers at such a time is dropped; it may save itself the work. False without a journal.
+        """
+        return self._account.seat.done(time)
+
+    @property
+    def journal(self) -> Path | None:
+        """Where the run's journal is; None without one."""
+        return self._account.run.journal
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What the modules of the run tell each other: each looks for what it knows, by a name that nobody else has."""
+        return self._account.run.common
+
+    # ---- what comes from upstream
+
+    def events(self, upstream: Reader[T]) -> "Events[T]":
+        """Batches and the completions asked for with `notify_at`, whichever comes first.
+
+        Completions come before the batch that caused them, least time first; at the end all of them, then the loop
+        ends; when the stream fails, none, and its failure is raised. Going on to the next event acknowledges the
+        last one: the batch (R11), or the right to answer at the completed time. A body that has dealt with a batch,
+        and waits for something else first, says so with `upstream.ack()`: until then the batch's time stays open.
+        """
+        return Events(self._account, upstream)
+
+    def batches(self, upstream: Reader[T]) -> "Batches[T]":
+        """The batches alone, for a module that asks for no notification."""
+        return Batches(self._account, upstream)
+
+    def abandon(self) -> None:
+        """In a sink that is about to return: say that what it leaves undone will not be done.
+
+        Times that are not complete by now are `Abandoned`, instead of complete with a part of their effects.
+        """
+        self._account.seat.abandon()
+
+    def skipped(self, count: int = 1) -> None:
+        """Say that values were left out because a function raised; they are counted, in `Counters.skipped`."""
+        self._account.seat.meter.skipped += count
+
+    def status(self, status: str | Callable[[], str]) -> None:
+        """Say what the module is at, in a few words for people: a text, or a function that gives it when it is wanted.
+
+        It stands in `counters()` and in a progress display. The function must be quick, and never wait or raise.
+        """
+        self._account.seat.meter.status = status if callable(status) else partial(str, status)
+
+    def worked(self, seconds: float) -> None:
+        """Say that a user's function has just kept everything else waiting for so long; a sink sets its pace by it."""
+        self._account.run.blocked += seconds
+
+    async def breathe(self) -> None:
+        """Let other tasks have a turn, and a cancellation strike, if it is time (every few milliseconds)."""
+        await self._account.breathe()
+
+
+class Batches(Generic[T]):
+    """The iterator behind `Context.batches`; not a generator, for a loop over one that is left early leaves it open."""
+
+    def __init__(self, account: Account, upstream: Reader[T]) -> None:
+        self._account = account
+        self._upstream = upstream
+        self._first = True
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch[T]:
+        if not self._first:
+            self._account.went_on()
+            await self._account.breathe()
+        self._first = False
+        batch = await self._upstream.ask(self._account.limit)
+        if batch is DONE:
+            raise StopAsyncIteration
+        return batch
+
+
+class Events(Generic[T]):
+    """The iterator behind `Context.events`.
+
+    An ask is never cancelled because a completion came first: it stays outstanding, and its answer waits in a slot
+    of one, in flight, for the next event.
+    """
+
+    def __init__(self, account: Account, upstream: Reader[T]) -> None:
+        self._account = account
+        self._upstream = upstream
+        self._slot: Batch[T] | Done | None = None
+        self._failure: BaseException | None = None
+        self._asking = False
+        self._wake = account.run.signal()
+        self._last: Hashable | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch[T] | Completed:
+        account = self._account
+        account.give_back()
+        await account.breathe()
+        if self._slot is None and self._failure is None and not self._asking:
+            await self._ask()
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            if account.requests and not self._more_of_the_same():
+                completed = account.next_completed(ended=self._slot is DONE)
+                if completed is not None:
+                    return completed
+            if self._slot is DONE:
+                raise StopAsyncIteration
+            if self._slot is not None:
+                batch, self._slot = self._slot, None
+                self._last = batch.time
+                account.listened = True
+                return batch
+            await self._wait()
+
+    def _more_of_the_same(self) -> bool:
+        """Whether the next batch is at the time of the last, and no other was asked for: then none is complete."""
+        if not isinstance(self._slot, Batch) or self._slot.time != self._last:
+            return False
+        requests = self._account.requests
+        return len(requests) == 1 and self._last in requests
+
+    async def _ask(self) -> None:
+        if not self._account.requests:
+            self._slot = await self._upstream.ask(self._account.limit)
+            return
+        self._asking = True
+        self._account.run.spawn(self._ask_beside)
+        await self._wait()
+
+    async def _ask_beside(self) -> None:
+        if self._account.ended:
+            # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
+            return
+        try:
+            self._slot = await self._upstream.ask(self._account.limit)
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - handed to the module's own task, and raised there
+            self._failure = exc
+        finally:
+            self._asking = False
+            self._wake.set()
+
+    async def _wait(self) -> None:
+        """Until the answer is there, or something asked for is complete."""
+        run, requests = self._account.run, self._account.requests
+        self._wake = run.signal()
+        await run.progress.until([requests[time] for time in requests.first], self._wake)

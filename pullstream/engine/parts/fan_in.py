@@ -1,0 +1,164 @@
+"""What modules with several inputs share: all are asked at once, and a batch of each is kept."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from pullstream.blueprint import Site, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.outbox import Remainder
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.sidecar.location import Seat
+from pullstream.errors import CompositionError
+from pullstream.protocol import DONE, Batch, Done
+from timely import TimeDomainError, less_equal
+
+
+class Input(Remainder):
+    """One input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
+
+    def __init__(self, lane: Lane[Any]) -> None:
+        super().__init__()
+        self.lane = lane
+        self.prompt = lane.kernel.answers_promptly()
+        """Whether it can be asked without waiting."""
+        self.ending: Done | BaseException | None = None
+
+    def part(self, limit: int) -> Batch[Any]:
+        """Answer the next values, in this very step; with the last of them the batch has been dealt with."""
+        values = self.take(limit)
+        if not self.left:
+            self.lane.settle()
+        return Batch(self.time, values)
+
+    @property
+    def done(self) -> bool:
+        """Whether it came to its end, and everything of it is used."""
+        return self.ending is DONE and not self.left
+
+
+class Meeting:
+    """Sees to it that the times of all inputs are of one domain."""
+
+    def __init__(self, kernel: Kernel[Any]) -> None:
+        self._kernel = kernel
+        self._time: Hashable = None
+
+    def meet(self, time: Hashable) -> None:
+        """Refuse a time that has no order with those that came before.
+
+        Raises:
+            TimeDomainError: it is of another domain.
+        """
+        if time is self._time:
+            return
+        if self._time is not None:
+            try:
+                less_equal(self._time, time)
+            except TimeDomainError:
+                # Before anybody looks: what is at a time like this cannot be tracked together with the rest.
+                self._kernel.run.progress.confuse()
+                raise TimeDomainError(
+                    f"{self._kernel.seat}: its sources have times of two domains, which have no common order: "
+                    f"{self._time!r} ({type(self._time).__name__}) and {time!r} ({type(time).__name__}). Give them "
+                    f"times of one, where they begin",
+                ) from None
+        self._time = time
+
+
+class FanIn(Beside[Any]):
+    """A kernel that asks its inputs side by side: those from which nothing is left, while it is asked itself."""
+
+    def __init__(self, *sources: Source[Any]) -> None:
+        self.sources = sources
+        self.failure_above: BaseException | None = None
+        """What the first input to fail failed with; then no input is asked any more."""
+
+    @override
+    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, seat, upstreams)
+        self.here = self.answers_promptly()
+        """Whether no input needs a task, and so nothing here does."""
+        if self.here:
+            vars(self)["waits"] = False
+
+    @override
+    async def acquire(self) -> None:
+        if self.here:
+            self.begin_here()
+        else:
+            await super().acquire()
+        self._meeting = Meeting(self)
+        self.all: list[Input] = []
+        self._inputs: dict[Lane[Any], Input] = {}
+        for lane in self.inputs:
+            self.enter(Input(lane))
+
+    @override
+    def halt(self) -> None:
+        if self.here:
+            self.ended = True
+        else:
+            super().halt()
+
+    @override
+    async def release(self) -> None:
+        if not self.here:
+            await super().release()
+
+    def enter(self, each: Input) -> None:
+        """One more input."""
+        self.all.append(each)
+        self._inputs[each.lane] = each
+
+    def leave(self, each: Input) -> None:
+        """One input less."""
+        self.all.remove(each)
+        del self._inputs[each.lane]
+
+    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+        """Have those inputs asked, of some or of all, that have not ended, and from which nothing is left."""
+        if self.failure_above is None:
+            for each in self.all if among is None else among:
+                if not each.left and each.ending is None:
+                    self.ask_beside(each.lane, limit)
+
+    async def ask_prompt_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+        """Ask those of them that answer promptly, which is cheaper without a task."""
+        for each in self.all if among is None else among:
+            if each.prompt and not each.left and each.ending is None and self.failure_above is None:
+                await self.ask_promptly(each.lane, limit)
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        each = self._inputs[lane]
+        if isinstance(answer, Batch):
+            try:
+                self._meeting.meet(answer.time)
+            except TimeDomainError as exc:
+                self.failure_above = self.failure_above or exc
+                return
+            each.put(answer)
+            return
+        each.ending = answer
+        if isinstance(answer, BaseException):
+            self.failure_above = self.failure_above or answer
+
+    def settle(self, among: Iterable[Input] | None = None) -> None:
+        """Acknowledge the batches of which nothing is left, in the step in which the last of them is answered."""
+        for each in self.all if among is None else among:
+            if not each.left:
+                each.lane.settle()
+
+
+def sources_argument(module: str, sources: Sequence[object]) -> None:
+    """Refuse, when composing, what is not a source."""
+    for source in sources:
+        if not isinstance(source, Source):
+            hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is one too"
+            if isinstance(source, (list, tuple)):
+                hint = f"give the sources one by one, {module}(*sources); {hint}"
+            raise CompositionError(f"{module}() at {Site.here()} takes sources, and got {source!r}: {hint}")

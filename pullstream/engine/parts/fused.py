@@ -1,0 +1,236 @@
+"""Stages, and the kernel that runs a row of them as one loop.
+
+Neighbouring stages are fused when the pipeline is opened: their functions are called from one loop over the batch,
+which is written out as Python, because CPython calls Python functions faster from bytecode than from the C of the
+builtin `map`, and needs no list between stages. Batching stays invisible: when a callable raises, the values before
+it are answered now, and the failure comes with the next ask (DESIGN 3.2).
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
+from enum import Enum
+from functools import cache
+from time import monotonic
+from types import CodeType, CoroutineType
+from typing import Any, ClassVar
+
+import attrs
+from typing_extensions import override
+
+from pullstream.blueprint import Module, shown_callable
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.sidecar.location import Carries
+from pullstream.failures import Caught, caught
+from pullstream.protocol import DONE, Batch, Done
+
+Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Sequence[Any], list[Any]]]]
+
+
+class Kind(Enum):
+    """What a stage does with a value, and with what its function says of it; the value is its part of the loop."""
+
+    MAP = ("value = {function}(value)",)
+    FILTER = ("if not {function}(value): continue",)
+    FILTER_NOT = ("if {function}(value): continue",)
+    TAP = ("{function}(value)",)
+    # What follows a stage that catches (see `failures`).
+    LEAVE_OUT = ("if value.__class__ is Caught:", "    {function}(value)", "    continue")
+    REVEAL = ("if value.__class__ is Caught: value = {function}(value)",)
+
+
+@attrs.frozen
+class StageMemory:
+    """How what a stage keeps between calls is put into a dict, after each batch, and taken from it."""
+
+    save: Callable[[MutableMapping[Any, Any]], None]
+    load: Callable[[Mapping[Any, Any]], None]
+
+
+@attrs.frozen
+class Stage:
+    """A function from one value to at most one; what it keeps between calls is its own, made for one run.
+
+    One that `catches` marks the value when the function raises, and goes on. One that keeps something from value to
+    value says how that is saved with a journal.
+    """
+
+    kind: Kind
+    function: Callable[[Any], Any]
+    catches: bool = False
+    memory: StageMemory | None = None
+
+
+def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function, for some values: it is refused if it has to be awaited, which no look at a lambda tells."""
+
+    def call(value: Any) -> Any:
+        result = function(value)
+        if isinstance(result, CoroutineType):
+            result.close()
+            raise TypeError(
+                f"{shown_callable(function)} gave a coroutine, which nobody awaits here: map_async(f, width) awaits "
+                f"what an async function gives"
+            )
+        return result
+
+    return call
+
+
+@cache
+def _loop(kinds: tuple[tuple[Kind, bool], ...]) -> tuple[Loop, tuple[int, ...]]:
+    """The fused loop of a row of stages, and which stage each of its lines belongs to.
+
+    It is a generator, which is sent each batch and the list for its results, and keeps neither when it waits for the
+    next: an exception that was caught, and that somebody keeps, keeps the frames it passed through.
+    """
+    names = [f"function_{number}" for number in range(len(kinds))]
+    lines = [
+        "def loop(functions):",
+        f"    {', '.join(names)}, = functions",
+        "    while True:",
+        "        values, out = yield",
+        "        for value in values:",
+    ]
+    owners = [0] * len(lines)
+    for number, (kind, catches) in enumerate(kinds):
+        part = [line.format(function=names[number]) for line in kind.value]
+        if catches:
+            part = ["try:", *(f"    {line}" for line in part), "except Exception as exc: value = caught(value, exc)"]
+        lines += [f"            {line}" for line in part]
+        owners += [number] * len(part)
+    lines += ["            out.append(value)", "        values = out = value = None"]
+    namespace: dict[str, Any] = {"Caught": Caught, "caught": caught}
+    exec(compile("\n".join(lines), "<fused stages>", "exec"), namespace)  # noqa: S102 - of nothing but the text above
+    return namespace["loop"], tuple(owners)
+
+
+class Part(MutableMapping[Any, Any]):
+    """The part of a dict that belongs to one stage."""
+
+    def __init__(self, whole: MutableMapping[Any, Any], number: int) -> None:
+        self._whole = whole
+        self._number = number
+
+    @override
+    def __getitem__(self, key: Any) -> Any:
+        return self._whole[self._number, key]
+
+    @override
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._whole[self._number, key] = value
+
+    @override
+    def __delitem__(self, key: Any) -> None:
+        del self._whole[self._number, key]
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        return (key for number, key in self._whole if number == self._number)
+
+    @override
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Segment(Kernel[Any]):
+    """Neighbouring stages, run as one in the asker's task."""
+
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
+        self._modules = modules
+        functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
+        make, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
+        self._code: CodeType = make.__code__
+        # One that catches would catch this, too, value by value.
+        trials = [
+            function if stage.catches else tried(function) for function, stage in zip(functions, stages, strict=True)
+        ]
+        # The first batch goes through a loop of its own, which looks whether a function has to be awaited after all.
+        self._loop, self._later = make(trials), make(functions)
+        next(self._loop)
+        next(self._later)
+        self._failed: BaseException | None = None
+        self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
+        if self._memories:
+            self.carries = Carries.MEMORY
+        self._saves = False
+        self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._failed is not None:
+                raise self._failed
+            batch = await self.upstream.ask(limit)
+            if batch is DONE:
+                return DONE
+            answer = self._through(batch)
+            if answer is not None:
+                return answer
+            if not await self.breathe():
+                return DONE
+
+    @override
+    def stepwise(self) -> bool:
+        return self.upstream.kernel.stepwise()
+
+    @override
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        if self._failed is not None:
+            raise self._failed
+        batch = await self.upstream.ask(limit, stepping=True)
+        if batch is None or batch is DONE:
+            return batch
+        answer = self._through(batch)
+        if answer is None:
+            await self.breathe()
+        return answer
+
+    def _through(self, batch: Batch[Any]) -> Batch[Any] | None:
+        """What the stages make of a batch, if that is anything."""
+        values: list[Any] = []
+        if self._saves:
+            self.memory.at(batch.time)
+        began = monotonic()
+        loop, self._loop = self._loop, self._later
+        try:
+            loop.send((batch.values, values))
+        except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
+            self._failed = exc
+        self.run.blocked += monotonic() - began
+        if self._saves:
+            self._save()
+        if not values:
+            return None
+        if self._failed is None:
+            self.upstream.settle()
+        return Batch(batch.time, values)
+
+    @override
+    def restore(self) -> None:
+        self._saves = self.memory.saves
+        for number, memory in self._memories.items():
+            memory.load(Part(self.memory, number))
+
+    def _save(self) -> None:
+        for number, memory in self._memories.items():
+            memory.save(Part(self.memory, number))
+
+    @override
+    def answers_promptly(self) -> bool:
+        return self._passes_all and super().answers_promptly()
+
+    def _left_out(self, caught: Caught) -> None:
+        self.seat.meter.skipped += caught.count
+
+    @override
+    def culprit(self) -> str:
+        traceback = None if self._failed is None else self._failed.__traceback__
+        while traceback is not None and traceback.tb_frame.f_code is not self._code:
+            traceback = traceback.tb_next
+        if traceback is None:
+            return super().culprit()
+        module = self._modules[self._owners[traceback.tb_lineno - 1]]
+        return f"{module}, composed at {module.site}"

@@ -1,0 +1,166 @@
+"""Modules written as async generators: one task each, from the first ask to the release (DESIGN 3.4)."""
+
+from collections.abc import AsyncGenerator, Callable, Sized
+from typing import Any, ClassVar, cast
+
+import trio
+from typing_extensions import override
+
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.context import Account, Context
+from pullstream.engine.parts.outbox import Remainder
+from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.sidecar.location import Carries
+from pullstream.errors import ProtocolError, raised_when_cancelled, without_cancelled
+from pullstream.protocol import DONE, Batch, Done
+
+
+class GeneratorKernel(Kernel[Any]):
+    """Runs a source's or transformer's generator.
+
+    The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the
+    cancel scopes it opens. Its code runs only while an ask is outstanding; between asks it is suspended at its `yield`.
+    """
+
+    waits: ClassVar[bool] = True
+    carries: Carries = Carries.MAYBE
+
+    def __init__(self, function: Callable[..., AsyncGenerator[Any, None]], args: Any, kwargs: Any) -> None:
+        self._function = function
+        self._args = args
+        self._kwargs = kwargs
+        self._rest = Remainder()
+        self._answer: Batch[Any] | Done | BaseException = DONE
+        self._scope_of_task = own_scope()
+        self._scope_of_closing = own_scope()
+        self._running = False
+        self._stopping = False
+
+    @override
+    async def acquire(self) -> None:
+        self._account = Account(self.run, self.seat, self.inputs)
+        self._demand = self.run.signal()
+        self._supply = self.run.signal()
+        self._ended = trio.Event()
+        self._trouble: BaseException | None = None
+        self.run.spawn(self._drive)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._rest.left:
+            return self._part(limit)
+        self._account.limit = limit
+        self._supply = self.run.signal()
+        self._demand.set()
+        await self._supply.wait()
+        answer = self._answer
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, Batch) and len(answer.values) > limit:
+            self._rest.put(answer)
+            return self._part(limit)
+        return answer
+
+    def _part(self, limit: int) -> Batch[Any]:
+        """The next part of a batch that is longer than what is asked for.
+
+        The generator stays suspended at its yield, and so keeps its right to this time, until all is answered.
+        """
+        return Batch(self._rest.time, self._rest.take(limit))
+
+    @override
+    def halt(self) -> None:
+        self._account.ended = True
+        self._stopping = True
+        if self._running:
+            self._scope_of_task.cancel()
+        else:
+            # Suspended at its yield, it is closed without being cancelled, so that its cleanup may await.
+            self._demand.set()
+
+    @override
+    async def release(self) -> None:
+        try:
+            await self._ended.wait()
+        except trio.Cancelled:
+            # The grace is over: what the generator still does to clean up is cut short.
+            self._scope_of_closing.cancel()
+            raise
+        if self._trouble is not None:
+            raise self._trouble
+
+    async def _drive(self) -> None:
+        context = Context(self._account)
+        generator = self._function(*self.inputs, context, *self._args, **self._kwargs)
+        try:
+            with self._scope_of_closing:
+                with self._scope_of_task:
+                    try:
+                        await self._serve(generator)
+                    finally:
+                        self._scope_of_closing.shield = True
+                        # Here, because scopes that it has opened around its yield are inside this one.
+                        await self._close(generator)
+                await self.closed()
+        finally:
+            self._ended.set()
+
+    async def _serve(self, generator: AsyncGenerator[Any, None]) -> None:
+        while True:
+            await self._demand.wait()
+            if self._stopping:
+                return
+            self._demand = self.run.signal()
+            self._running = True
+            self._answer = await self._advance(generator)
+            self._running = False
+            if self._answer is DONE:
+                self._account.look_back(self._function.__name__)
+            self._supply.set()
+            if not isinstance(self._answer, Batch):
+                return
+            self._account.went_on()
+
+    async def closed(self) -> None:
+        """Called in the generator's task once it is closed, also when it was cancelled."""
+
+    async def _advance(self, generator: AsyncGenerator[Any, None]) -> Batch[Any] | Done | BaseException:
+        try:
+            answer = await anext(generator)
+        except StopAsyncIteration:
+            return DONE
+        except BaseException as exc:
+            rest = without_cancelled(exc)
+            if rest is None:
+                raise
+            if self._scope_of_task.cancel_called and not self.relayed(rest) and raised_when_cancelled(rest):
+                # It was being let go of, and nobody asks any more: raised by `release`. A failure of what is upstream
+                # is no trouble of the release, nor is what was on its way already.
+                self._trouble = rest
+            return rest
+        if isinstance(answer, Batch):
+            batch = cast("Batch[Any]", answer)
+            if isinstance(cast("object", batch.values), Sized) and batch.values:
+                self._account.answered = True
+                return batch
+            return self._refusal(batch)
+        if self.origin:
+            return Batch(0, [answer])
+        return ProtocolError(f"R2: {self.seat}, yielded {answer!r}: a transformer yields Batch(time, values)")
+
+    def _refusal(self, batch: Batch[Any]) -> ProtocolError:
+        if not isinstance(cast("object", batch.values), Sized):
+            hint = f"the time comes first, Batch({batch.values!r}, {batch.time!r})"
+            if not isinstance(batch.time, Sized):
+                hint = f"a single value is a list of one, Batch({batch.time!r}, [{batch.values!r}])"
+            return ProtocolError(f"R2: {self.seat}, yielded {batch!r}, whose values are no sequence: {hint}")
+        return ProtocolError(f"R2: {self.seat}, yielded a batch without values: yield nothing, and go on, instead")
+
+    async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
+        try:
+            await generator.aclose()
+        except BaseException as exc:
+            # Raised by `release`, whose business it is.
+            self._trouble = without_cancelled(exc)
+            if self._trouble is None:
+                raise

@@ -1,0 +1,267 @@
+"""The hub below which a stream has several branches: `tee`, `partition`, `fork`, and what goes aside."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import override
+
+from pullstream.blueprint import Module
+from pullstream.engine.edge.kernel import Kernel, dismiss_all
+from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.runtime.assembly import Assembly
+from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.sidecar.counters import Count
+from pullstream.engine.sidecar.location import Seat
+from pullstream.errors import blame
+from pullstream.protocol import DONE, Batch, Done
+
+Dealt = Iterable[tuple["Branch", Sequence[Any]]]
+
+
+class Branch(Kernel[Any]):
+    """One edge below a hub. What was dealt to it and is not asked for yet is held, in the sidecar, here."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, hub: "Hub") -> None:
+        self._hub = hub
+        self.wanted = 0
+        """How many values are waited for."""
+        self._backlog = Outbox(self)
+        self._changed = hub.signal()
+        self.count = Count()
+        """What passes between the hub and here."""
+
+    @property
+    def kept(self) -> int:
+        """How many values were dealt and are not answered yet."""
+        return self._backlog.values
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if not self._backlog and self._backlog.ending is None:
+            await self._wait(limit)
+        answer = self._backlog.answer(limit)
+        if isinstance(answer, Batch):
+            self._hub.stir()
+            return answer
+        # The end may be the work of another branch, which learned first of what cancels this one too.
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return DONE
+
+    async def _wait(self, limit: int) -> None:
+        self._changed = self._hub.signal()
+        self.wanted = limit
+        began = self.count.begin()
+        try:
+            self._hub.branch_asks()
+            await self._changed.wait()
+        finally:
+            self.wanted = 0
+            self.count.end(began)
+
+    def deal(self, time: Hashable, values: Sequence[Any]) -> None:
+        """Take values, to answer the ask that waits, if one does, and later ones."""
+        self.count.values += len(values)
+        self._backlog.put(time, values)
+        self.wanted = 0
+        self._changed.set()
+
+    def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
+        """Answer with an ending when what was dealt is answered or, `at_once`, instead of it."""
+        self._backlog.end(ending)
+        if at_once:
+            self._backlog.forget()
+        if isinstance(ending, BaseException):
+            self.seat.freeze()
+        self._changed.set()
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        self._backlog.forget()
+        await self._hub.leave(self, reason)
+
+    @override
+    def relayed(self, exc: BaseException) -> bool:
+        return exc is self._backlog.ending
+
+
+class Hub(ABC):
+    """Asks upstream, in a task of its own, when its branches want it, and deals what comes out to them.
+
+    An error of a branch goes upstream at once, and fails the others; an abort goes upstream when the last branch that
+    counts has left (R6). A failure of upstream comes to each branch after what was dealt to it before (R8).
+    """
+
+    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any]) -> None:
+        self._run = assembly.run
+        self._module = module
+        self.seat: Seat = self._run.progress.seat([name], module.site, [upstream.seat])
+        self._reader = upstream.reader(self.seat.ports[0])
+        self._asked = self.seat.meter.asked = Count()
+        self._changed = self.signal()
+        self._pumping = False
+        self._closed: trio.Event | None = None
+        self._over = False
+        self._failed: BaseException | None = None
+        self.branches: list[Branch] = []
+        """Those that are still there."""
+
+    def branch(self, name: str) -> Branch:
+        """One more branch; called while the run is assembled."""
+        branch = Branch(self)
+        branch.connect(self._run, self._run.progress.seat([name], self._module.site, [self.seat]), [])
+        branch.origin = False
+        self.seat.meter.outs.append(branch.count)
+        branch.seat.meter.ins.append(branch.count)
+        self.branches.append(branch)
+        return branch
+
+    def signal(self) -> Signal:
+        """An event that the hub or a branch waits for."""
+        return self._run.signal()
+
+    # ---- what a module supplies
+
+    @abstractmethod
+    def room(self) -> int:
+        """How many values to ask upstream for now; 0 to wait until a branch asks, or leaves."""
+
+    @abstractmethod
+    def deal(self, batch: Batch[Any]) -> Dealt:
+        """Which branch gets which values of a batch.
+
+        What this raises is the stream's failure, after what it gave before.
+        """
+
+    def needed(self) -> bool:
+        """Whether a branch is left for whose sake upstream goes on."""
+        return bool(self.branches)
+
+    # ---- for branches
+
+    def branch_asks(self) -> None:
+        """A branch asks and has nothing left."""
+        if not self._pumping:
+            self._pumping = True
+            self.seat.meter.begin()
+            self._run.spawn(self._pump)
+        self.stir()
+
+    def stir(self) -> None:
+        """There may be room now."""
+        self._changed.set()
+
+    async def leave(self, branch: Branch, reason: BaseException | None) -> None:
+        """A branch has ended: by an abort, or by an error, which ends all."""
+        if branch in self.branches:
+            self.branches.remove(branch)
+        if self._over:
+            return
+        if self._closed is not None:
+            await self._closed.wait()
+        elif reason is None and self.needed():
+            self.stir()
+        else:
+            await self._close(reason)
+
+    async def _close(self, reason: BaseException | None, *, at_once: bool = True) -> None:
+        self._closed = trio.Event()
+        self.seat.freeze()
+        try:
+            # The rows above and below count where a termination needs a new stack each for itself: here it has one.
+            await dismiss_all([self._reader], reason)
+        except BaseException as exc:
+            self._end(exc, at_once=True)
+            raise
+        else:
+            self._end(reason or DONE, at_once=at_once and reason is not None)
+        finally:
+            self._closed.set()
+
+    # ----
+
+    async def _pump(self) -> None:
+        while not self._over and self._closed is None:
+            limit = self.room()
+            if not limit:
+                self._changed = self.signal()
+                await self._changed.wait()
+            elif self._failed is not None:
+                await self._close_failed(self._failed)
+            else:
+                # A branch that waits for another one to ask waits for what is below that, and not for this.
+                began = self._asked.begin()
+                try:
+                    await self._fetch(limit)
+                finally:
+                    self._asked.end(began)
+
+    async def _fetch(self, limit: int) -> None:
+        try:
+            answer = await self._reader.ask(limit)
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - every branch raises it
+            if self._closed is None:
+                self._end(exc)
+            return
+        if answer is not DONE:
+            self._deal(answer)
+        elif self._closed is None:
+            self._end(DONE)
+
+    def _deal(self, batch: Batch[Any]) -> None:
+        try:
+            for branch, values in self.deal(batch):
+                if values and branch in self.branches:
+                    branch.deal(batch.time, values)
+        except BaseException as exc:  # noqa: BLE001 - it goes both ways when the next values would be asked for (R8)
+            blame(exc, str(self.seat))
+            self._failed = exc
+        # From here on the branches hold what they have not answered yet.
+        self._reader.ack()
+
+    async def _close_failed(self, failure: BaseException) -> None:
+        try:
+            await self._close(failure, at_once=False)
+        except trio.Cancelled:
+            raise
+        except BaseException:  # noqa: BLE001 - a release that failed: the branches have been told, and raise it
+            return
+
+    def _end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
+        self._over = True
+        branches, self.branches = self.branches, []
+        for branch in branches:
+            branch.end(ending, at_once=at_once)
+        if isinstance(ending, BaseException):
+            # The branches have taken over what this froze, as this has taken over what upstream did.
+            self.seat.fail(ending)
+            self.seat.thaw()
+            self._reader.kernel.seat.thaw()
+        elif branches:
+            self.seat.complete()
+        else:
+            self.seat.abandon()
+        self.stir()
+
+
+class Copies(Hub):
+    """Gives every branch every value; the fastest may be ahead of the slowest by `lag` values."""
+
+    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], lag: int = 0) -> None:
+        super().__init__(assembly, module, name, upstream)
+        self._lag = lag
+
+    @override
+    def room(self) -> int:
+        most = max(branch.wanted for branch in self.branches)
+        return max(0, min(most, *(branch.wanted + self._lag - branch.kept for branch in self.branches)))
+
+    @override
+    def deal(self, batch: Batch[Any]) -> Dealt:
+        return [(branch, batch.values) for branch in self.branches]

@@ -1,0 +1,147 @@
+"""What becomes of a value whose function raised: the per-value policy behind every `on_error=`.
+
+One mechanism serves all modules. With a policy other than "fail", a module answers a private mark, `Caught`, in the
+value's place, and the module right below it, composed together with it, does what the policy says: it leaves the
+value out, reveals it as `Failed`, or diverts it to a sink. So no other module ever sees a mark.
+
+Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Literal, TypeAlias
+
+import attrs
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Blueprint, Module, Sink, Site
+from pullstream.engine.nested.aside import SideBranch
+from pullstream.engine.parts.fused import Kind, Stage
+from pullstream.errors import CompositionError, blame
+from pullstream.failures import Caught, Failed, caught
+
+A = TypeVar("A")
+
+OnError: TypeAlias = Literal["fail", "skip"] | Sink[Failed[A], Any]
+"""The policies that add nothing to what comes out of a module; "result" does."""
+
+
+def with_policy(
+    module: Module, on_error: object, *, among: tuple[str, ...] = ("fail", "skip", "result")
+) -> tuple[Module, ...]:
+    """The modules of `module` with its policy: it alone, or a catching one and what deals with its marks.
+
+    `module.make` takes the policy as its option `on_error`.
+    """
+    if on_error not in among and not _is_sink(on_error):
+        known = ", ".join(repr(name) for name in among)
+        raise CompositionError(
+            f"{module.name}() at {Site.here()} got on_error={on_error!r}: it is one of {known}, or a sink"
+        )
+    if on_error == "fail":
+        return (module,)
+    module = Module(module.name, module.make, module.args, (*module.options, ("on_error", on_error)), site=module.site)
+    return (module, _follower(module, on_error))
+
+
+def skip_option(name: str, on_error: object) -> tuple[tuple[str, object], ...]:
+    """The option of a module that has no place for a result: it leaves the value out itself, and counts it."""
+    if on_error not in ("fail", "skip"):
+        raise CompositionError(f"{name}() at {Site.here()} got on_error={on_error!r}: it is 'fail' or 'skip'")
+    return () if on_error == "fail" else (("on_error", on_error),)
+
+
+def _is_sink(value: object) -> bool:
+    return isinstance(value, Blueprint) and value.kind == "sink"
+
+
+def _follower(above: Module, on_error: object) -> Module:
+    # Whoever reads its name wrote `on_error=`.
+    if on_error == "skip":
+        return Module("on_error", _leave_out, follows=True)
+    if on_error == "result":
+        return Module("on_error", _Reveals(above), follows=True)
+    return Module("on_error", _Diverts(above), (on_error,), follows=True)
+
+
+def _leave_out() -> Stage:
+    return Stage(Kind.LEAVE_OUT, callable)
+
+
+@attrs.frozen
+class _Reveals:
+    """Shows what a module above has caught; no argument says which one, since its place is no part of what it is."""
+
+    above: Module
+
+    def __call__(self) -> Stage:
+        return Stage(Kind.REVEAL, self.failed)
+
+    def failed(self, mark: Caught) -> Failed[Any]:
+        blame(mark.error, f"{self.above}, composed at {self.above.site}")
+        return Failed(mark.value, mark.error)
+
+
+@attrs.frozen
+class _Diverts:
+    """The same, for a sink."""
+
+    above: Module
+
+    def __call__(self, sink: Blueprint) -> SideBranch:
+        return SideBranch(sink, _is_mark, _Reveals(self.above).failed)
+
+
+def _is_mark(value: object) -> bool:
+    return value.__class__ is Caught
+
+
+def catches(on_error: object) -> bool:
+    """Whether a module with this policy answers marks."""
+    return on_error != "fail"
+
+
+def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+    """An async function that answers a mark instead of raising."""
+
+    async def call(value: Any) -> Any:
+        try:
+            awaitable = function(value)
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            return caught(value, exc)
+        if not hasattr(awaitable, "__await__"):
+            # A mistake of the program, and not of one value.
+            raise TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")
+        try:
+            return await awaitable
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            return caught(value, exc)
+
+    return call
+
+
+def guarded_iterable(
+    function: Callable[[Any], Iterable[Any]], *, whole: bool = False
+) -> Callable[[Any], Iterable[Any]]:
+    """A function that gives an iterable, which ends with a mark instead of raising.
+
+    With `whole`, what it is given is a batch, and the mark stands for all of its values.
+    """
+
+    def count(value: Any) -> int:
+        return len(value) if whole else 1
+
+    def call(value: Any) -> Iterable[Any]:
+        try:
+            iterable = function(value)
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            return (caught(value, exc, count(value)),)
+        # A stream's failure is not this function's.
+        return iterable if isinstance(iterable, Blueprint) else guarded(value, iterable)
+
+    def guarded(value: Any, iterable: Iterable[Any]) -> Iterator[Any]:
+        try:
+            yield from iterable
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            yield caught(value, exc, count(value))
+
+    return call

@@ -1,0 +1,154 @@
+"""Values that are owed and not asked for yet: the rest of one answer, and a queue of answers with its ending."""
+
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
+from operator import length_hint
+from typing import Any, Final, Protocol
+
+from pullstream.engine.sidecar.location import Seat
+from pullstream.protocol import DONE, Batch, Done
+
+
+class Seated(Protocol):
+    """Somebody who has a place in the sidecar."""
+
+    @property
+    def seat(self) -> Seat:
+        """That place."""
+        ...
+
+
+_COUNTED: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\u20ac", b"")}
+
+
+def spent(iterator: Iterator[Any]) -> bool:
+    """Whether nothing is left of an iterator, where that is known without reading on: those of lists and the like."""
+    return type(iterator) in _COUNTED and not length_hint(iterator)
+
+
+class Remainder:
+    """The rest of an answer that is longer than what is asked for at a time; a cursor, so that nothing is copied twice.
+
+    >>> rest = Remainder(Batch(0, "abcde"))
+    >>> rest.take(2), rest.left, rest.take(9), rest.left
+    ('ab', 3, 'cde', 0)
+    """
+
+    def __init__(self, batch: Batch[Any] | None = None) -> None:
+        self.time: Hashable = None
+        self.values: Sequence[Any] = ()
+        self.used = 0
+        if batch is not None:
+            self.put(batch)
+
+    @property
+    def left(self) -> int:
+        """How many values are there."""
+        return len(self.values) - self.used
+
+    def put(self, batch: Batch[Any]) -> None:
+        """Begin with a new answer, in place of one that is used up."""
+        self.time, self.values, self.used = batch.time, batch.values, 0
+
+    def take(self, count: int) -> Sequence[Any]:
+        """The next values, at most `count`, all at `time`."""
+        used, values = self.used, self.values
+        if used + count < len(values):
+            self.used = used + count
+            return values[used : self.used]
+        # Nothing is left, and nothing kept.
+        self.values, self.used = (), 0
+        return values[used:] if used else values
+
+
+class Outbox:
+    """A queue of the values that are owed, in order, each at its time, and then of an ending.
+
+    With an `owner` each answer is held there, at its time, until the last of its values is taken. Any number of takes
+    costs what the values cost: each is copied once.
+
+    >>> outbox = Outbox()
+    >>> outbox.put(1, "ab")
+    >>> outbox.put(1, "c")
+    >>> outbox.put(2, "d")
+    >>> outbox.end()
+    >>> [outbox.answer(2) for _ in range(4)]
+    [Batch(time=1, values='ab'), Batch(time=1, values='c'), Batch(time=2, values='d'), DONE]
+    """
+
+    def __init__(self, owner: Seated | None = None) -> None:
+        self._owner = owner
+        self._answers: deque[Remainder] = deque()
+        self.values = 0
+        """How many values there are."""
+        self.ending: Done | BaseException | None = None
+        """What comes after them."""
+
+    def __bool__(self) -> bool:
+        return bool(self._answers)
+
+    @property
+    def first(self) -> Hashable:
+        """The time of the next value."""
+        return self._answers[0].time
+
+    @property
+    def last(self) -> Hashable:
+        """The time of the last value."""
+        return self._answers[-1].time
+
+    def put(self, time: Hashable, values: Sequence[Any]) -> None:
+        """Owe values, of which there are some, at `time`, after those before them."""
+        if self._owner is not None:
+            self._owner.seat.hold(time)
+        self._answers.append(Remainder(Batch(time, values)))
+        self.values += len(values)
+
+    def end(self, ending: Done | BaseException = DONE) -> None:
+        """End, or fail, after the values; the first ending counts."""
+        if self.ending is None:
+            self.ending = ending
+
+    def take(self, limit: int) -> Batch[Any]:
+        """The next values, all at one time; the caller answers them in the same step, and they are in flight then."""
+        time, values = self._answers[0].time, self._part(limit)
+        if len(values) < limit and self._answers and self._answers[0].time == time:
+            merged = list(values)
+            while len(merged) < limit and self._answers and self._answers[0].time == time:
+                merged += self._part(limit - len(merged))
+            values = merged
+        return Batch(time, values)
+
+    def _part(self, limit: int) -> Sequence[Any]:
+        first = self._answers[0]
+        values = first.take(limit)
+        if not first.left:
+            self._answers.popleft()
+            if self._owner is not None:
+                self._owner.seat.drop(first.time)
+        self.values -= len(values)
+        return values
+
+    def answer(self, limit: int) -> Batch[Any] | Done | None:
+        """The next values or, when there are none any more, the end; None while there is neither.
+
+        Raises:
+            BaseException: what it was ended with.
+        """
+        if self._answers:
+            return self.take(limit)
+        if isinstance(self.ending, BaseException):
+            raise self.ending
+        return self.ending
+
+    def forget(self) -> None:
+        """Nothing is owed any more; what was held is the ending's to withdraw, or to keep."""
+        self._answers.clear()
+        self.values = 0
+
+    def withdraw(self) -> None:
+        """Nothing is owed any more, and nothing held."""
+        if self._owner is not None:
+            for answer in self._answers:
+                self._owner.seat.drop(answer.time)
+        self.forget()

@@ -1,0 +1,37 @@
+"""The kernel of modules that let values pass as they are, and do something else meanwhile: `timeout`, switches."""
+
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from pullstream.engine.parts.beside import Slotted
+from pullstream.protocol import Batch, Done
+
+
+class Passing(Slotted[Any]):
+    """Hands every ask up, and every answer down, and can do something else meanwhile."""
+
+    outside: ClassVar[bool] = False
+    """Whether something else than an answer may come while upstream is asked."""
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        answer = await self.taken(limit)
+        self.upstream.settle()
+        return answer
+
+    async def taken(self, limit: int) -> Batch[Any] | Done:
+        """What comes from upstream; in flight here until it is answered."""
+        if self.slot is None:
+            self.ask_beside(self.upstream, limit)
+        while self.slot is None:
+            await self.change(outside=self.outside)
+        answer, self.slot = self.slot, None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def look(self) -> None:
+        """Have `produce` look again, if anything was asked for at all."""
+        if hasattr(self, "_changed"):
+            self.changed()

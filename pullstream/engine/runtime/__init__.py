@@ -1,0 +1,1 @@
+"""A run: its tasks, its assembly from blueprints, deadlock detection and interrupts."""

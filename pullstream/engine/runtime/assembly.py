@@ -1,0 +1,211 @@
+"""Assembling a run: kernels for the modules of a blueprint, seats beside them, bodies for its sinks."""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, Protocol, cast
+
+import trio
+
+from pullstream.blueprint import Blueprint, Module, Site
+from pullstream.engine.edge.kernel import STEPS, Kernel
+from pullstream.engine.parts.context import Context, SinkAccount
+from pullstream.engine.parts.fused import Segment, Stage
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.sidecar.progress import Keeping
+from pullstream.errors import CompositionError, blame, without_cancelled
+from pullstream.protocol import DONE, Reader
+
+ASK_FRAMES = 3
+"""How many Python frames an ask takes in each kernel that it passes."""
+
+TERMINATION_FRAMES = 6
+"""How many a termination takes, which may begin where an ask is at its deepest."""
+
+SPARE_FRAMES = 200
+"""What is left of the recursion limit to users' code, and to what called us."""
+
+Body = Callable[[Reader[Any], Context], Awaitable[Any]]
+
+
+class Consuming(Protocol):
+    """A sink at run time."""
+
+    async def consume(self) -> Any:
+        """Run the sink to its end."""
+
+
+class Wiring(ABC):
+    """What a module makes that is neither a kernel, a stage nor a body: it places several of them."""
+
+    @abstractmethod
+    def wire(self, assembly: "Assembly", module: Module, upstream: Kernel[Any] | None) -> Any:
+        """Place what the module consists of below `upstream`.
+
+        Gives the kernel whose output is the module's or, for a sink, what is `Consuming`.
+        """
+
+
+class Assembly:
+    """Puts blueprints into one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.beside: list[Consuming] = []
+        """Sinks that run beside the main one, and whose results nobody is given."""
+
+    def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
+        """Place a source's or transformer's modules; neighbouring stateless ones become one kernel."""
+        kernel = upstream
+        made = [(module, module.made()) for module in modules]
+        for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
+            row = list(group)
+            if is_stage:
+                stages, names = [stage for _, stage in row], [module for module, _ in row]
+                kernel = self.place(Segment(stages, names), names, kernel)
+            else:
+                for module, it in row:
+                    wired = isinstance(it, Wiring)
+                    kernel = it.wire(self, module, kernel) if wired else self.place(it, [module], kernel)
+        assert kernel is not None, "a stream has at least one module"
+        return kernel
+
+    def sink(self, sink: Blueprint, upstream: Kernel[Any] | None) -> Consuming:
+        """Place a sink with everything above it, from `upstream` on."""
+        *modules, last = sink.modules
+        kernel = self.stream(modules, upstream) if modules else upstream
+        made: object = last.made()
+        if isinstance(made, Wiring):
+            return made.wire(self, last, kernel)
+        assert kernel is not None, "a sink has something above it"
+        return Consumer(self.run, last, cast("Body", made), kernel)
+
+    def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
+        """Place a kernel below `upstream` and the sources of its own."""
+        upstreams = [] if upstream is None else [upstream]
+        upstreams += [self.stream(source.modules, None) for source in kernel.sources]
+        self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
+        if not upstreams:
+            self.run.begin_source(kernel)
+        return kernel
+
+    def connect(
+        self, kernel: Kernel[Any], names: Sequence[str], site: Site | None, upstreams: Sequence[Kernel[Any]]
+    ) -> Kernel[Any]:
+        """Give a kernel its seat and its inputs."""
+        above = [upstream.seat for upstream in upstreams]
+        seat = self.run.progress.seat(names, site, above, summaries=kernel.summaries)
+        kernel.connect(self.run, seat, upstreams)
+        if kernel.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
+            self.run.remember(kernel)
+        kernel.height = 1 + max((upstream.height for upstream in upstreams), default=0)
+        kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
+        if kernel.asks_apart:
+            kernel.depth = 1
+        frames = kernel.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
+        if frames > sys.getrecursionlimit() - SPARE_FRAMES:
+            raise CompositionError(
+                f"{seat}, is module number {kernel.depth} in a row, each of which waits inside the next: that is more "
+                f"than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map and "
+                f"filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
+            )
+        return kernel
+
+
+def named(module: Module) -> str:
+    """What a module goes by in a run."""
+    return module.label or module.name
+
+
+class Consumer:
+    """A sink at run time: its body, its reader, and how it ended."""
+
+    def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
+        self.seat = run.progress.seat([named(module)], module.site, [upstream.seat], sink=True)
+        self._reader = upstream.reader(self.seat.ports[0])
+        self._account = SinkAccount(run, self.seat, [self._reader])
+        self._body = body
+        self._progress = run.progress
+        self._standstill = run.standstill
+
+    async def consume(self) -> Any:
+        """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
+        self.seat.meter.begin(sink=True)
+        self._reader.hand_over(trio.lowlevel.current_task())
+        keeper = self._progress.keeper
+        if keeper is not None and (exhausted := keeper.finished(self.seat)) is not None:
+            return await self._over_before(keeper, exhausted=exhausted)
+        try:
+            try:
+                result = await self._body(self._reader, Context(self._account))
+            finally:
+                self._account.ended = True
+            # Until upstream has let go, and without trouble, nothing that was left out looks complete.
+            self.seat.freeze()
+            exhausted = self._reader.over
+            await self._reader.abort()
+        except BaseException as given:
+            self.seat.freeze()
+            exc = without_cancelled(given)
+            if exc is None:
+                # Those of a run that has come to a standstill are cancelled, too: that is a failure, and told as one.
+                reason = self._standstill.reason
+                with trio.CancelScope(shield=True):
+                    await (self._reader.abort() if reason is None else self._reader.error(reason))
+                self.seat.abandon(reason)
+                raise
+            if exc is not self._reader.kernel.failure:
+                blame(exc, str(self.seat))
+            with trio.CancelScope(shield=True):
+                await self._reader.error(exc)
+            self.seat.fail(exc)
+            if exc is not given:
+                raise exc from given.__cause__
+            raise
+        if keeper is not None:
+            keeper.finishes(self.seat, result, exhausted=exhausted)
+        self.seat.complete()
+        return result
+
+    async def _over_before(self, keeper: Keeping, *, exhausted: bool) -> Any:
+        """The result of an earlier run. What the sink did not want then it does not want now."""
+        try:
+            while exhausted and await self._reader.ask(self._account.limit) is not DONE:
+                await self._account.breathe()
+        except BaseException:
+            self.seat.freeze()
+            with trio.CancelScope(shield=True):
+                await self._reader.abort()
+            self.seat.abandon()
+            raise
+        await self._reader.abort()
+        self.seat.complete()
+        return keeper.result(self.seat)
+
+
+async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:
+    """Run sinks side by side, each to its end; an error is raised when all have ended."""
+    if len(consumers) == 1:
+        return [await consumers[0].consume()]
+    results: list[Any] = [None] * len(consumers)
+    failures: list[BaseException] = []
+
+    async def consume(number: int) -> None:
+        try:
+            results[number] = await consumers[number].consume()
+        except BaseException as exc:
+            if without_cancelled(exc) is None:
+                raise
+            if all(exc is not failure for failure in failures):
+                failures.append(exc)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(len(consumers)):
+            nursery.start_soon(consume, number)
+    if len(failures) > 1:
+        raise BaseExceptionGroup("several sinks failed, each in its own way", failures)
+    if failures:
+        raise failures[0]
+    return results

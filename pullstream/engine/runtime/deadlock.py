@@ -1,0 +1,261 @@
+"""Noticing that nothing in a run can move any more (DESIGN 4.2).
+
+A wait for something that the tasks of a run must do is an inside wait, and is made with a `Signal`. Every other wait
+(users' code, a clock, a disk, a handle) is outside: something may come from there at any time. When all tasks of a run
+wait inside, none will ever be woken: the run is stalled, and is told so at once instead of hanging.
+
+A run's tasks are those in its nursery, and those outside that read a stream of it. One run may wait for another, by a
+`pair`: then both are stalled when nothing moves in either.
+"""
+
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from inspect import CORO_CLOSED, getcoroutinestate
+from typing import Any, Final
+from weakref import WeakSet
+
+import trio
+
+from pullstream.engine.runtime.blocked import joined, may_be_cancelled
+from pullstream.engine.runtime.rounds import Rounds
+
+LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
+"""Whether this task only looks on: that it waits, or hears of a failure, means nothing for the run or its user."""
+
+FEW: Final = 64
+"""So many tasks are kept in mind before it is worth a look which of them have ended."""
+
+SOMEBODY: Final = "somebody"
+"""Stands for a task that is not known, or has not begun."""
+
+
+class Standstill:
+    """Which tasks of a run wait inside, and whether any is left that may move."""
+
+    def __init__(self) -> None:
+        self.nursery: trio.Nursery | None = None
+        self.on_strike: Callable[[BaseException], None] | None = None
+        """Called with what was raised where it is nobody's: the run ends with it."""
+        self.waiting: dict[Any, Any] = {}
+        """Who waits for a completion, and where to have it explained."""
+        self.reason: BaseException | None = None
+        """What a run that has come to a standstill fails with."""
+        self.within: trio.CancelScope | None = None
+        """The scope around the block that the run is open in."""
+        self.lanes: WeakSet[Any] = WeakSet()
+        """Those that tasks of users' ask."""
+        self._on_stall: Callable[[], None] | None = None
+        self._rounds: Rounds | None = None
+        self._over = False
+        self._restless = False
+        self._watching: set[trio.lowlevel.Task] = set()
+        self._reading: trio.lowlevel.Task | None = None
+        self._awake: dict[trio.lowlevel.Task, None] = {}
+        """Tasks that have begun, or been woken, and have not waited inside since: who may move the run is among these,
+        mostly, and looking at all tasks each time would cost their number for each of them."""
+        self._most_awake = FEW
+
+    # ---- the life of a run
+
+    def begin(self, nursery: trio.Nursery) -> None:
+        """The run's tasks will be in this nursery."""
+        self.nursery = nursery
+        self._rounds = Rounds.of_this_program(nursery)
+        if self._rounds is not None:
+            self._rounds.runs[nursery] = self
+
+    def arm(self, on_stall: Callable[[], None], within: trio.CancelScope) -> None:
+        """From now on `on_stall` is called when nothing can move any more, between the steps of tasks."""
+        self._on_stall = on_stall
+        self.within = within
+        self.doubt()
+
+    def over(self) -> None:
+        """The run has come to its end."""
+        self._over = True
+        self._on_stall = None
+        self._awake.clear()
+        if self._rounds is not None:
+            self._rounds.doubtful.pop(self, None)
+            if self.nursery is not None:
+                self._rounds.runs.pop(self.nursery, None)
+
+    # ---- tasks
+
+    def awake(self, task: trio.lowlevel.Task) -> None:
+        """A task has begun, or what it waited for has come: it comes to mind among those that may move."""
+        self._awake[task] = None
+        if len(self._awake) > self._most_awake:
+            # While one may move for long, nobody looks at the others; and those that have ended would be kept for ever.
+            for other in [other for other in self._awake if getcoroutinestate(other.coro) == CORO_CLOSED]:
+                del self._awake[other]
+            self._most_awake = max(FEW, 2 * len(self._awake))
+
+    def strike(self, exc: BaseException, note: str) -> None:
+        """Something was raised where it is nobody's in particular."""
+        if self.on_strike is not None:
+            on_strike, self.on_strike = self.on_strike, None
+            exc.add_note(note)
+            on_strike(exc)
+
+    def watched_by(self, task: trio.lowlevel.Task) -> None:
+        """A task that only looks on: whatever it and its own tasks do or wait for, they move nothing."""
+        self._watching.add(task)
+        # While it was about to start, it looked like one that may move something.
+        if self._rounds is not None:
+            self._rounds.changed(task)
+
+    def unwatched_by(self, task: trio.lowlevel.Task) -> None:
+        """It looks on no more."""
+        self._watching.discard(task)
+
+    def read_by(self, task: trio.lowlevel.Task) -> None:
+        """A task outside reads a stream of the run."""
+        self._reading = task
+        self.doubt()
+
+    def enter(self, task: trio.lowlevel.Task) -> None:
+        """A task begins to wait for those of this run."""
+        if self._rounds is None:
+            # One run may wait for another that has not begun.
+            self._rounds = Rounds.begun()
+        self._awake.pop(task, None)
+        if self._rounds is not None:
+            self._rounds.waits[task] = self
+            self._rounds.changed(task)
+
+    def leave(self, task: trio.lowlevel.Task) -> None:
+        """What a task waited for has come, or it is cancelled."""
+        if self._rounds is not None:
+            self._rounds.waits.pop(task, None)
+            self.awake(task)
+            if self._restless:
+                self._restless = False
+                self.doubt()
+
+    def has(self, task: trio.lowlevel.Task) -> bool:
+        """Whether a task is one of the run's own, and does not only look on."""
+        while (nursery := task.parent_nursery) is not None:
+            if nursery is self.nursery:
+                return task not in self._watching
+            task = nursery.parent_task
+        return False
+
+    # ---- standing still
+
+    def doubt(self) -> None:
+        """Have a look, before anything else is waited for, whether anything can move."""
+        if self._rounds is not None and self._on_stall is not None:
+            self._rounds.doubtful[self] = None
+
+    def later(self) -> None:
+        """Have a look when any task that waits has been woken, by whoever it may be."""
+        self._restless = True
+
+    def stands(self) -> bool:
+        """Whether nothing can move any more."""
+        return self._on_stall is not None and self.mover(set()) is None
+
+    def tell(self) -> None:
+        """Nothing can move any more, or could not a moment ago."""
+        if self._on_stall is not None:
+            self._on_stall()
+
+    def mover(self, seen: set[Any]) -> object:
+        """Somebody who may move this run, or one of those that it waits for; None if there is nobody.
+
+        The runs that were looked at are added to those that were `seen` before.
+        """
+        seen.add(self)
+        rounds = self._rounds
+        if self._over:
+            return None
+        if rounds is None or self._on_stall is None or self.nursery is None:
+            return SOMEBODY
+        while self._awake:
+            task = next(reversed(self._awake))
+            if getcoroutinestate(task.coro) != CORO_CLOSED and self.has(task):
+                found = self._moves(task, rounds, seen)
+                if found is not None:
+                    return found
+            # What it waits for now, its tasks, say, is looked at below.
+            del self._awake[task]
+        empty = True
+        for task in self._tasks(self.nursery):
+            empty = False
+            found = self._moves(task, rounds, seen)
+            if found is not None:
+                return found
+        # With its last task the run comes to its end.
+        return SOMEBODY if empty else self._mover_outside(rounds, seen)
+
+    def _moves(self, task: trio.lowlevel.Task, rounds: Rounds, seen: set[Any]) -> object:
+        """The task, if it may move; or somebody in another run that it waits for."""
+        where = rounds.waits.get(task)
+        if where is None:
+            return None if joined(task) else task
+        if may_be_cancelled(task, self.within):
+            return task
+        return None if where in seen else where.mover(seen)
+
+    def _tasks(self, nursery: trio.Nursery) -> Iterator[trio.lowlevel.Task]:
+        for task in nursery.child_tasks:
+            if task not in self._watching:
+                yield task
+                for inner in task.child_nurseries:
+                    yield from self._tasks(inner)
+
+    def _mover_outside(self, rounds: Rounds, seen: set[Any]) -> object:
+        """Somebody outside who may move the run by asking for more."""
+        readers = {} if self._reading is None else {self._reading: None}
+        for lane in self.lanes:
+            if not lane.over:
+                if lane.asker is None:
+                    return SOMEBODY
+                readers[lane.asker] = None
+        for reader in readers:
+            if getcoroutinestate(reader.coro) == CORO_CLOSED or self.has(reader):
+                continue
+            found = self._moves(reader, rounds, seen)
+            if found is None and (nursery := joined(reader)) is not None and reader not in rounds.waits:
+                for task in self._tasks(nursery):
+                    found = found or self._moves(task, rounds, seen)
+            if found is not None:
+                return found
+        return None
+
+
+class Signal:
+    """An event that one task waits for, and that a task of a run sets."""
+
+    __slots__ = ("_event", "_standstill", "task")
+
+    def __init__(self, standstill: Standstill) -> None:
+        self._standstill = standstill
+        self._event = trio.Event()
+        self.task: trio.lowlevel.Task | None = None
+        """Who waits, inside."""
+
+    def set(self) -> None:
+        """Wake the one who waits; from now on nobody waits."""
+        if self.task is not None:
+            # At once, not when it runs: it can move from now on.
+            self._standstill.leave(self.task)
+        self._event.set()
+
+    def is_set(self) -> bool:
+        """Whether it was set."""
+        return self._event.is_set()
+
+    async def wait(self, *, outside: bool = False) -> None:
+        """Wait until it is set; a wait that something else may end too, such as a handle, is an `outside` one."""
+        if outside or self._event.is_set():
+            await self._event.wait()
+            return
+        self.task = task = trio.lowlevel.current_task()
+        self._standstill.enter(task)
+        try:
+            await self._event.wait()
+        finally:
+            self._standstill.leave(task)
+            self.task = None

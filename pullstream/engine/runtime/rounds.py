@@ -1,0 +1,123 @@
+"""Looking at the runs of a trio program between the steps of its tasks: an instrument of trio's.
+
+Whether a run can move changes when a task begins to wait, but also when one ends, leaves or is cancelled, and no code
+of the run's own is called then. So of each run one task is kept in mind that may move it, and only when something has
+happened to that one another is looked for. A run in which none is found stands still.
+"""
+
+import logging
+from contextlib import suppress
+from typing import Any, ClassVar, Protocol
+
+import trio
+from typing_extensions import override
+
+from pullstream.engine.runtime import blocked
+
+_PROGRAM: trio.lowlevel.RunVar["Rounds | None"] = trio.lowlevel.RunVar("pullstream rounds")
+
+
+class Moved(Protocol):
+    """A run, as it is looked at."""
+
+    def mover(self, seen: set[Any]) -> object:
+        """Somebody who may move it, or None; the runs that were looked at for that are added to `seen`."""
+
+    def awake(self, task: trio.lowlevel.Task) -> None:
+        """Hear that a task of it has begun."""
+
+    def tell(self) -> None:
+        """Hear that nothing can move it."""
+
+
+class Rounds(trio.abc.Instrument):
+    """The rounds of one trio program: in each all tasks that can take a step take one."""
+
+    _silent: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.waits: dict[trio.lowlevel.Task, Moved] = {}
+        """Which tasks wait for the tasks of which run."""
+        self.runs: dict[trio.Nursery, Moved] = {}
+        """The runs, by the nurseries that their tasks are in."""
+        self.doubtful: dict[Moved, None] = {}
+        """The runs to be looked at before the next round."""
+        self._movers: dict[object, list[Moved]] = {}
+        """Somebody who may move a run, for each that is not doubtful."""
+
+    @classmethod
+    def of_this_program(cls, nursery: trio.Nursery) -> "Rounds | None":
+        """Those of the trio program that runs; None if trio does not tell what has to be known."""
+        try:
+            return _PROGRAM.get()
+        except LookupError:
+            rounds = cls() if blocked.told(trio.lowlevel.current_task(), nursery) else None
+        _PROGRAM.set(rounds)
+        if rounds is not None:
+            trio.lowlevel.add_instrument(rounds)
+        elif not cls._silent:
+            Rounds._silent = True
+            logging.getLogger("pullstream").warning(
+                "trio %s does not tell what its tasks wait for in the way that is known here: a run in which nothing "
+                "can move any more will hang, and not fail with StalledError",
+                trio.__version__,
+            )
+        return rounds
+
+    @staticmethod
+    def begun() -> "Rounds | None":
+        """Those of the trio program that runs, if a run has begun in it."""
+        return _PROGRAM.get(None)
+
+    def changed(self, mover: object) -> None:
+        """Something has happened to a task: the runs of which it was kept in mind are doubtful."""
+        runs = self._movers.pop(mover, None)
+        if runs is not None:
+            self.doubtful.update(dict.fromkeys(runs))
+
+    # ---- for trio
+
+    @override
+    def task_exited(self, task: trio.lowlevel.Task) -> None:
+        if task in self._movers:
+            self.changed(task)
+
+    @override
+    def task_spawned(self, task: trio.lowlevel.Task) -> None:
+        # A task that has others may wait for them, and nothing is called when it begins to.
+        nursery = task.parent_nursery
+        if nursery is not None and nursery.parent_task in self._movers:
+            self.changed(nursery.parent_task)
+        while nursery is not None:
+            run = self.runs.get(nursery)
+            if run is not None:
+                run.awake(task)
+                break
+            nursery = nursery.parent_task.parent_nursery
+
+    @override
+    def before_io_wait(self, timeout: float) -> None:
+        if self.doubtful:
+            self._look()
+
+    def _look(self) -> None:
+        doubtful, self.doubtful = self.doubtful, {}
+        still: list[tuple[int, Moved]] = []
+        for run in doubtful:
+            seen: set[Moved] = set()
+            mover = run.mover(seen)
+            if mover is None:
+                still.append((len(seen), run))
+            elif len(seen) == 1 and isinstance(mover, trio.lowlevel.Task) and not mover.child_nurseries:
+                self._movers.setdefault(mover, []).append(run)
+            else:
+                # Nothing is called when it begins to wait for its tasks, or when a run on the way to it is left.
+                self.doubtful[run] = None
+        if still:
+            # One that waits for no other comes first: with its end the others may go on.
+            _, first = min(still, key=lambda found: found[0])
+            self.doubtful.update((run, None) for _, run in still if run is not first)
+            # In the next round, which so begins at once: how long is waited for it was settled before.
+            # A program that is at its end takes no more, and what stands still then has ended with it.
+            with suppress(trio.RunFinishedError):
+                trio.lowlevel.current_trio_token().run_sync_soon(first.tell)

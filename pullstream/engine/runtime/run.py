@@ -1,0 +1,255 @@
+"""What the modules of one run share: its settings, its tasks and its sidecar."""
+
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import trio
+from typing_extensions import override
+
+from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.runtime.deadlock import Signal, Standstill
+from pullstream.engine.sidecar.location import Port, Seat
+from pullstream.engine.sidecar.progress import Progress
+from pullstream.errors import JournalError
+from pullstream.journal.memory import Memory
+
+
+class Watcher(Protocol):
+    """Who watches the edges of a run: the checker."""
+
+    def lane(self, kernel: Any, port: Port) -> Any:
+        """The lane to give out in place of a plain one."""
+
+
+class Finishing(Protocol):
+    """A source, to the run."""
+
+    @property
+    def seat(self) -> Seat:
+        """Its place."""
+        ...
+
+    @property
+    def for_now(self) -> bool:
+        """Whether another run may have more."""
+        ...
+
+    def identity(self) -> object:
+        """What tells one state of the outside from another."""
+        ...
+
+    async def unchanged(self) -> bool:
+        """Whether it can tell that what an earlier run read of it is the same."""
+        ...
+
+    def finish(self) -> None:
+        """Come to the end by itself."""
+
+
+class Restoring(Protocol):
+    """A module with a memory, to the run."""
+
+    @property
+    def seat(self) -> Seat:
+        """Its place."""
+        ...
+
+    def restore(self) -> None:
+        """Take it up."""
+
+
+class Run:
+    """One run, as its modules see it."""
+
+    def __init__(self, *, limit: int, release_timeout: float, watcher: Watcher | None = None) -> None:
+        if limit < 1:
+            raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
+        self.limit = limit
+        self.release_timeout = release_timeout
+        self.watcher = watcher
+        self.blocked = 0.0
+        """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
+        self.turn = (0.0, 0.0)
+        """When, in processor time and in `blocked`, a module last let other tasks have a turn."""
+        self.depth = 0
+        """How many kernels stand above those that are placed first: more than none inside a running module."""
+        self.sources: set[Finishing] = set()
+        """Those that have not ended."""
+        self.finishing = False
+        self.remembering: list[Restoring] = []
+        """Modules that are to take up what they kept in an earlier run, before this one begins."""
+        self.standstill = Standstill()
+        self.progress = Progress(self.spawn, self.standstill)
+        self.journal: Path | None = None
+        """Where the journal is, if there is one."""
+        self.common: dict[str, Any] = {}
+        """What modules that come from one place have to know of each other, by a name of theirs."""
+        self.loses = False
+        """Whether there is a journal, and what modules keep here is not saved with it."""
+        self.begins_anew = False
+        """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
+        self.nursery: trio.Nursery
+        self._scope = own_scope(shield=True)
+        self.hosting = trio.Event()
+        """Set when there is a place for tasks."""
+        self._graces: set[trio.CancelScope] = set()
+        self._hurried = False
+
+    @contextmanager
+    def grace(self) -> Generator[trio.CancelScope]:
+        """The time a module has to let go: `release_timeout`, or none any more after `hurry`."""
+        with trio.move_on_after(0 if self._hurried else self.release_timeout, shield=True) as scope:
+            self._graces.add(scope)
+            try:
+                yield scope
+            finally:
+                self._graces.discard(scope)
+
+    def hurry(self) -> None:
+        """Wait for no release any longer."""
+        self._hurried = True
+        for scope in self._graces:
+            scope.cancel()
+
+    async def host(self) -> None:
+        """Have a place for the tasks of the run until `halt`.
+
+        It is shielded: a cancellation from outside must reach the sinks first, and through them the stream in order,
+        or tasks struck in its middle would look like its end.
+        """
+        with self._scope:
+            async with trio.open_nursery() as self.nursery:
+                self.standstill.begin(self.nursery)
+                self.hosting.set()
+                await trio.sleep_forever()
+
+    def begin_source(self, source: Finishing) -> None:
+        """A source is part of the run."""
+        self.sources.add(source)
+        if self.finishing:
+            source.finish()
+
+    def finish(self) -> None:
+        """Have every source end by itself; those that are opened from now on are empty."""
+        self.finishing = True
+        if self.progress.keeper is not None:
+            self.progress.keeper.stop()
+        for source in list(self.sources):
+            source.finish()
+
+    @property
+    def saves(self) -> bool:
+        """Whether there is a journal that saves what modules keep."""
+        return self.progress.keeper is not None
+
+    def remember(self, module: Restoring) -> None:
+        """A module keeps something from time to time."""
+        self.remembering.append(module)
+
+    def memory(self, seat: Seat) -> Memory:
+        """What a module keeps from time to time."""
+        keeper = self.progress.keeper
+        return Memory(seat) if keeper is None else keeper.memory(seat)
+
+    def signal(self) -> Signal:
+        """An event for one task of the run to wait for, and another to set; the wait is an inside one (DESIGN 4.2)."""
+        return Signal(self.standstill)
+
+    def halt(self) -> None:
+        """End what still runs; the host ends when nothing does."""
+        self._scope.cancel()
+
+    def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
+        """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""
+        self.nursery.start_soon(task, *args)
+
+    def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
+        """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall.
+
+        Whatever it waits for, a clock or a completion, nothing but the rest of the run counts.
+        """
+        self.nursery.start_soon(self._watch, task, args)
+
+    async def _watch(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
+        watching = trio.lowlevel.current_task()
+        self.standstill.watched_by(watching)
+        try:
+            await task(*args)
+        finally:
+            self.standstill.unwatched_by(watching)
+
+
+class InnerRun(Run):
+    """What the modules of a stream share that a module opens while it runs: a sidecar of their own, and else all."""
+
+    def __init__(self, outer: Run, *, fed: bool = False) -> None:
+        # Neither tasks nor a scope of its own: thousands of such streams may be opened, one after another.
+        self._outer = outer
+        self.limit = outer.limit
+        self.release_timeout = outer.release_timeout
+        self.watcher = outer.watcher
+        self.depth = outer.depth
+        self.nursery = outer.nursery
+        self.hosting = outer.hosting
+        self.sources = outer.sources
+        self.journal = outer.journal
+        self.common = outer.common
+        self.loses = fed and (outer.saves or outer.loses)
+        self.begins_anew = outer.saves or outer.begins_anew
+        # A stream that is fed goes on from time to time; one that is not begins anew with the value it is opened for.
+        self.remembering = []
+        self.standstill = outer.standstill
+        self.progress = Progress(self.spawn, self.standstill, inner=True)
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the whole run does."""
+        return self._outer.finishing
+
+    @finishing.setter
+    def finishing(self, finishing: bool) -> None:
+        self._outer.finishing = finishing
+
+    @property
+    def blocked(self) -> float:
+        """That of the whole run."""
+        return self._outer.blocked
+
+    @blocked.setter
+    def blocked(self, seconds: float) -> None:
+        if seconds:
+            self._outer.blocked = seconds
+
+    @property
+    def turn(self) -> tuple[float, float]:
+        """That of the whole run."""
+        return self._outer.turn
+
+    @turn.setter
+    def turn(self, turn: tuple[float, float]) -> None:
+        self._outer.turn = turn
+
+    @override
+    @contextmanager
+    def grace(self) -> Generator[trio.CancelScope]:
+        with self._outer.grace() as scope:
+            yield scope
+
+    @override
+    def remember(self, module: Restoring) -> None:
+        if self.loses:
+            raise self._lost(str(module.seat))
+
+    @override
+    def memory(self, seat: Seat) -> Memory:
+        if self.loses:
+            raise self._lost(str(seat))
+        return super().memory(seat)
+
+    def _lost(self, module: str) -> JournalError:
+        return JournalError(
+            f"{module}, keeps something from time to time, and is inside another module, where no journal saves it: "
+            f"put it into the pipeline itself, or keep results per time, as reduce_by_key does"
+        )

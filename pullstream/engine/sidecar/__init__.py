@@ -1,0 +1,1 @@
+"""Progress tracking beside a run: locations, what is held and in flight, frontiers, and who waits for them."""

@@ -1,0 +1,195 @@
+"""What a time leads to: at which times of which sinks something shows of what is at a time, anywhere above them.
+
+Frontiers say when the *first* of what a time leads to may come, and follow the least of all paths. Who must know that
+*everything* has come (a commit, a journal) follows every path, and each to the last time at which it still matters: of
+a sliding window that is the last window a value is in.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, final
+
+import attrs
+from typing_extensions import override
+
+from pullstream.engine.sidecar.location import Ending, Seat
+from pullstream.engine.sidecar.waiting import Waiter
+from timely import Antichain, Summary, TimelyError, Tracker
+
+if TYPE_CHECKING:
+    from pullstream.engine.sidecar.progress import Progress
+
+
+@final
+class Last:
+    """The time after every other; part of a time for which it stands, such as the last one within an outer time.
+
+    >>> (3, 10**9) <= (3, LAST), (4, 0) <= (3, LAST)
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def __le__(self, other: object) -> bool:
+        return other is self
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __gt__(self, other: object) -> bool:
+        return other is not self
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return other is self
+
+    @override
+    def __hash__(self) -> int:
+        return 0x6C617374
+
+    @override
+    def __repr__(self) -> str:
+        return "LAST"
+
+
+LAST: Final = Last()
+
+Lasting = Callable[[int, Any], Iterable[Hashable]]
+"""For an input and a time that comes there: the last times at which it still matters below; empty for none."""
+
+
+@attrs.frozen(eq=False)
+class Reached:
+    """What a time leads to at one sink."""
+
+    sink: Seat
+    times: Sequence[Hashable]
+    tells: bool
+    """False if something on the way gives times of its own: only at the sink's end is everything there."""
+
+    def complete(self, frontier: Antichain[Any]) -> bool:
+        """Whether all of it has come, where this is what may still come."""
+        if not frontier.elements:
+            return True
+        try:
+            return self.tells and not any(frontier.less_equal(time) for time in self.times)
+        except TimelyError:
+            return False
+
+
+class Reach:
+    """The ways from every place of a run to its sinks."""
+
+    def __init__(self, seats: Sequence[Seat], sinks: Iterable[Seat]) -> None:
+        self._sinks = set(sinks)
+        self._below: dict[Seat, list[tuple[Seat, int]]] = {seat: [] for seat in seats}
+        for seat in seats:
+            for number, upstream in enumerate(seat.upstreams):
+                self._below[upstream].append((seat, number))
+
+    def from_output(self, seat: Seat, time: Hashable) -> list[Reached]:
+        """What comes of whatever leaves a module at a time."""
+        return self._follow([(seat, time)], [])
+
+    def from_input(self, seat: Seat, number: int, time: Hashable) -> list[Reached]:
+        """What comes of whatever comes to an input of a module at a time."""
+        return self._follow(*self._through(seat, number, time))
+
+    def below(self, seat: Seat) -> list[Seat]:
+        """Every module that anything of another one can come to, in order."""
+        below = self._anything_below([seat]) - {seat}
+        return sorted(below, key=lambda below: below.node)
+
+    def sinks_below(self, seat: Seat) -> list[Seat]:
+        """Every sink that anything at a module can come to."""
+        below = self._anything_below([seat])
+        return [sink for sink in self._sinks if sink in below]
+
+    def strangers(self, seat: Seat, time: Hashable) -> list[Seat]:
+        """The modules on the ways from there that give times of their own: behind them nothing is known of `time`."""
+        found: list[Seat] = []
+        self._follow([(seat, time)], found)
+        return list(dict.fromkeys(found))
+
+    def _follow(self, todo: list[tuple[Seat, Hashable]], cut: list[Seat]) -> list[Reached]:
+        seen = set(todo)
+        times: dict[Seat, list[Hashable]] = {}
+        for seat, time in todo:
+            if seat in self._sinks:
+                times.setdefault(seat, []).append(time)
+            for below, number in self._below[seat]:
+                further, lost = self._through(below, number, time)
+                cut += lost
+                for step in further:
+                    if step not in seen:
+                        seen.add(step)
+                        todo.append(step)
+        untold = self._anything_below(cut)
+        return [
+            Reached(sink, times.get(sink, []), sink not in untold)
+            for sink in self._sinks
+            if sink in times or sink in untold
+        ]
+
+    @staticmethod
+    def _through(seat: Seat, number: int, time: Hashable) -> tuple[list[tuple[Seat, Hashable]], list[Seat]]:
+        """From an input to the output: the times there, or the module itself if no time there follows from this."""
+        try:
+            if seat.lasting is not None:
+                return [(seat, later) for later in seat.lasting(number, time)], []
+            if number >= len(seat.summaries):
+                return [(seat, time)], []
+            row = seat.summaries[number]
+            summaries = (row,) if isinstance(row, Summary) else row
+            later = [(seat, summary.results_in(time)) for summary in summaries]
+        except (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError):
+            # A function of times that has no answer for this one.
+            return [], [seat]
+        return [step for step in later if step[1] is not None], [] if summaries else [seat]
+
+    def _anything_below(self, seats: list[Seat]) -> set[Seat]:
+        found = set(seats)
+        todo = list(found)
+        for seat in todo:
+            for below, _ in self._below[seat]:
+                if below not in found:
+                    found.add(below)
+                    todo.append(below)
+        return found
+
+
+class Fulfilled(Waiter):
+    """Somebody who waits until everything that a time leads to is complete at the outputs of all sinks."""
+
+    def __init__(self, progress: "Progress", seat: Seat, time: Hashable, reached: Sequence[Reached]) -> None:
+        super().__init__([each.sink.output for each in reached], None, None, seat, progress.signal())
+        self._origin = time
+        self._reached = reached
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        return self.fulfilled(tracker) or any(
+            each.sink.ending in (Ending.FAILED, Ending.ABANDONED) for each in self._reached
+        )
+
+    def fulfilled(self, tracker: Tracker) -> bool:
+        """Whether it is."""
+        return bool(self._reached) and all(each.complete(_frontier(each.sink, tracker)) for each in self._reached)
+
+    @override
+    def wanted(self) -> Iterator[tuple[int, Hashable]]:
+        for each in self._reached:
+            for time in each.times:
+                yield each.sink.output, time
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.owner}, waits until everything that {self._origin!r} leads to is complete"
+
+
+def _frontier(sink: Seat, tracker: Tracker) -> Antichain[Any]:
+    if sink.ending is Ending.RUNNING:
+        return tracker.frontier(sink.output)
+    return sink.frontier

@@ -1,0 +1,367 @@
+"""A module's place in the sidecar: what it holds, what it has in flight, and how its part of the run stands."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from pullstream.blueprint import Site
+from pullstream.engine.sidecar.counters import Meter
+from pullstream.errors import CapabilityError
+from timely import BEGINNING, Antichain, Summary, less_equal
+
+if TYPE_CHECKING:
+    from pullstream.engine.sidecar.consequences import Lasting
+    from pullstream.engine.sidecar.progress import Progress
+
+
+class _Nothing(Enum):
+    NOTHING = "nothing"
+
+
+NOTHING: Final = _Nothing.NOTHING
+
+
+FEW: Final = 64
+"""So many times are kept before it is worth a look which of them are over."""
+
+
+class Stamp:
+    """A lane's batch in flight: counted at its consumer's input until it is acknowledged.
+
+    `live` goes false when the batch is acknowledged; the count itself is withdrawn at the next look, or kept, for
+    nothing, when the next batch is at the same time.
+    """
+
+    __slots__ = ("_progress", "live", "port", "stamped")
+
+    def __init__(self, progress: "Progress", port: "Port") -> None:
+        self._progress = progress
+        self.port = port
+        self.live = False
+        self.stamped: Hashable = NOTHING
+        progress.stamps.add(self)
+
+    def stamp(self, time: Hashable) -> None:
+        """A batch at `time` is handed over."""
+        stamped = self.stamped
+        if stamped is not time and stamped != time:
+            update = self._progress.update
+            update(self.port.place, time, 1)
+            if stamped is not NOTHING:
+                if self.port.seat.mirroring:
+                    self.port.seat.keep(stamped)
+                update(self.port.place, stamped, -1)
+            else:
+                self._progress.enter(self)
+            self.stamped = time
+            note = self.port.note
+            if note is not None:
+                note(time)
+        self.live = True
+
+    def withdraw(self) -> None:
+        """Nothing of this lane is in flight any more."""
+        self.live = False
+        if self.stamped is not NOTHING:
+            if self.port.seat.mirroring:
+                self.port.seat.keep(self.stamped)
+                self._progress.stir(self.port)
+            self._progress.update(self.port.place, self.stamped, -1)
+            self.stamped = NOTHING
+            del self._progress.in_flight[self]
+
+    def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
+        """Count the batch in flight anew."""
+        if self.stamped is not NOTHING:
+            update(self.port.place, self.stamped, 1)
+
+    def covers(self, time: Hashable) -> bool:
+        """Whether an unacknowledged batch gives the right to speak at `time`."""
+        return self.live and self.stamped <= time  # type: ignore[operator]  # the time domain's own order
+
+
+class Port:
+    """An input of a module, and its place in the graph."""
+
+    __slots__ = ("note", "place", "seat")
+
+    def __init__(self, seat: "Seat", place: int) -> None:
+        self.seat = seat
+        self.place = place
+        self.note: Callable[[Hashable], object] | None = None
+        """Who wants to hear of every time that comes in here."""
+
+
+class Ending(Enum):
+    """How a module's part of the run stands."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+
+
+class Carries(Enum):
+    """What a module knows of a time that is complete, apart from what it holds."""
+
+    NOTHING = "nothing"
+    """Nothing that matters for what comes later."""
+    MEMORY = "memory"
+    """Something, in its `memory`."""
+    COUNT = "count"
+    """How much is still wanted, in its `memory`: it gives what it is given, and ends when it has enough."""
+    MAYBE = "maybe"
+    """A user's code, which is to keep it in `ctx.memory`."""
+    LOST = "lost"
+    """Something, of which no journal knows."""
+
+
+class Seat:
+    """A module's place in the sidecar: its name, its input and output, and what it holds."""
+
+    def __init__(
+        self,
+        progress: "Progress",
+        names: Sequence[str],
+        site: Site | None,
+        upstreams: "list[Seat]",
+        *,
+        node: int,
+        place: int,
+    ) -> None:
+        self._progress = progress
+        self.steered = False
+        """Whether a program may give up, by a handle and at any time, what is held here."""
+        self._held: dict[Hashable, int] = {}
+        self.names = names
+        self.site = site
+        self.node = node
+        self.upstreams = upstreams
+        self.summaries: Sequence[Summary | Sequence[Summary]] = ()
+        """What the module does to the times of each input; nothing, if it does not say."""
+        self.lasting: Lasting | None = None
+        """The last times below at which what comes at a time still matters, where the summaries do not tell."""
+        self.carries = Carries.NOTHING
+        self.later = False
+        self.reorders = False
+        self.counts = False
+        # A graph numbers its ports so: node by node, the inputs before the output.
+        self.ports = [Port(self, place + number) for number in range(len(upstreams))]
+        self.output = place + len(upstreams)
+        self.meter = Meter()
+        self.ending = Ending.RUNNING
+        self.failure: BaseException | None = None
+        self.holders: Callable[[Hashable], Sequence[str]] | None = None
+        """Who it is, inside a source of several parts, that holds a time; `explain` names them."""
+        self.strike: Callable[[BaseException], None] = _nobody
+        """Have the module fail at the next step."""
+        self.trouble: BaseException | None = None
+        """What its function of times has raised when somebody looked."""
+        self._last: Antichain[Any] | None = None
+        self._capability: Hashable = BEGINNING
+        self.mirroring = False
+        """Whether it holds what streams inside may still bring (see `mirror`)."""
+        self._mirrored: set[Hashable] = set()
+        self._most_mirrored = FEW
+
+    def __str__(self) -> str:
+        where = "" if self.site is None else f", composed at {self.site}"
+        return f"{' -> '.join(self.names)}{where}"
+
+    # ---- holds
+
+    def hold(self, time: Hashable) -> None:
+        """Keep the right to speak at `time` and later."""
+        if self._over:
+            return
+        count = self._held.get(time, 0)
+        if count == 0:
+            self._progress.update(self.output, time, 1)
+        self._held[time] = count + 1
+
+    def drop(self, time: Hashable) -> None:
+        """Give one hold of `time` back."""
+        if self._over:
+            return
+        count = self._held.get(time, 0)
+        if count == 0:
+            raise CapabilityError(f"{self}, does not hold {time!r}: it holds {self.held or 'nothing'}")
+        if count == 1:
+            del self._held[time]
+            self._progress.update(self.output, time, -1)
+            self._progress.stir(self)
+        else:
+            self._held[time] = count - 1
+
+    def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
+        """Count what is held anew."""
+        for time in self._held:
+            update(self.output, time, 1)
+
+    @property
+    def _over(self) -> bool:
+        """Whether the stream has ended here: what it held then is frozen, whatever the module still does."""
+        return self._last is not None or self.ending is not Ending.RUNNING
+
+    @property
+    def held(self) -> list[Hashable]:
+        """The times this module holds, oldest hold first."""
+        return list(self._held)
+
+    def holds(self, time: Hashable) -> bool:
+        """Whether a hold gives the right to speak at `time`."""
+        return time in self._held or any(held <= time for held in self._held)  # type: ignore[operator]
+
+    def advance(self, time: Hashable) -> None:
+        """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come."""
+        capability = self._capability
+        if capability is time or capability == time:
+            return
+        if capability is not NOTHING and less_equal(capability, time):
+            self.hold(time)
+            self.drop(capability)
+            self._capability = time
+        elif not self.holds(time):
+            if capability is NOTHING:
+                raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)")
+            raise CapabilityError(
+                f"{self}, went back in time: it answered at {time!r} after it had said that nothing before "
+                f"{capability!r} would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below; a "
+                f"module of one's own can take ctx.hold({time!r}) before going on (R12)",
+            )
+
+    def mirror(self, times: Iterable[Hashable]) -> None:
+        """Hold exactly `times`, of those held this way: what a stream opened while running may still bring.
+
+        A source that mirrors has nothing of its own that it may still produce.
+        """
+        if self._over:
+            return
+        times = set(times)
+        for time in times - self._mirrored:
+            self.hold(time)
+        gone, self._mirrored = self._mirrored - times, times
+        self._most_mirrored = max(FEW, 2 * len(times))
+        for time in gone:
+            self.drop(time)
+        if self._capability is BEGINNING and not self.ports:
+            self.resign()
+
+    def resign(self) -> None:
+        """Give up a source's one capability: from now on it may answer at what it holds, and nothing else."""
+        capability, self._capability = self._capability, NOTHING
+        if capability is not NOTHING:
+            self.drop(capability)
+
+    def keep(self, time: Hashable) -> None:
+        """Hold `time`, at which something went into a stream inside, until there is a look; what is earlier will do."""
+        if self._over or time in self._mirrored or any(less_equal(held, time) for held in self._mirrored):
+            return
+        self.hold(time)
+        self._mirrored.add(time)
+        if len(self._mirrored) > self._most_mirrored:
+            # Where nobody waits, nobody looks; and a time that is over would be held for ever.
+            self._most_mirrored = 2 * len(self._mirrored)
+            self._progress.soon(self._progress.look)
+
+    # ---- what comes of a time
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the module has a memory, or may have one."""
+        return self.carries in (Carries.MEMORY, Carries.COUNT, Carries.MAYBE)
+
+    def done(self, time: Hashable) -> bool:
+        """Whether an earlier run with this journal has completed everything that `time` at this output leads to.
+
+        What is answered at such a time is dropped: a source may save itself the work. False without a journal.
+        """
+        keeper = self._progress.keeper
+        return keeper is not None and keeper.done(self, time)
+
+    def fulfilled(self, time: Hashable) -> bool:
+        """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.
+
+        Every path is followed, and each to the last time at which `time` still matters. Behind a module that gives
+        times of its own (`stamp`) nothing is known of it before the run's end.
+        """
+        return self._progress.fulfilled(self, time)
+
+    async def until_fulfilled(self, time: Hashable) -> None:
+        """Wait until everything that `time` at this output leads to is complete at the outputs of all sinks.
+
+        Raises:
+            Abandoned: the stream was aborted before.
+            BaseException: the stream's failure, if it failed before.
+        """
+        await self._progress.until_fulfilled(self, time)
+
+    # ---- endings
+
+    @property
+    def frontier(self) -> Antichain[Any]:
+        """The times that may still leave this module, as of now; after an abort or a failure, as of then."""
+        if self._last is not None:
+            return self._last
+        if self.ending is Ending.COMPLETE:
+            # A branch of a tee may have ended while what is above it goes on.
+            return Antichain()
+        return self._progress.frontier_of(self)
+
+    def freeze(self) -> None:
+        """Keep what may still leave this module as its own hold, until it is known how the module ends.
+
+        Whatever is upstream is about to be withdrawn, and that must look like completion to nobody.
+        """
+        if self.ending is Ending.RUNNING and self._last is None:
+            frontier = self.frontier
+            self._withdraw()
+            try:
+                for time in frontier:
+                    self.hold(time)
+            except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not leave an ending half done
+                self._progress.confuse(exc)
+            self._last = frontier
+
+    def complete(self) -> None:
+        """The stream came to its end here: nothing more will leave."""
+        self._end(Ending.COMPLETE, None)
+
+    def fail(self, failure: BaseException) -> None:
+        """The module failed: what may still have left it stays frozen."""
+        self.freeze()
+        self._end(Ending.FAILED, failure)
+
+    def thaw(self) -> None:
+        """Withdraw what an ending froze here: the module below has taken it over."""
+        if self.ending in (Ending.FAILED, Ending.ABANDONED):
+            self._withdraw()
+
+    def abandon(self, failure: BaseException | None = None, *, keep: bool = False) -> None:
+        """Nobody below wants more: because of an abort, or of an error that came from there.
+
+        A cancelled ask unwinds from the source down: with `keep`, what was frozen stands until the module below has
+        frozen it as well.
+        """
+        self.freeze()
+        self._end(Ending.ABANDONED if failure is None else Ending.FAILED, failure, keep=keep)
+
+    def _end(self, ending: Ending, failure: BaseException | None, *, keep: bool = False) -> None:
+        if self.ending is not Ending.RUNNING:
+            return
+        self.ending, self.failure = ending, failure
+        self.meter.end()
+        if ending is Ending.COMPLETE:
+            self._last = None
+        if ending is not Ending.FAILED and not keep:
+            self._withdraw()
+        self._progress.stir(self)
+
+    def _withdraw(self) -> None:
+        for time in self._held:
+            self._progress.update(self.output, time, -1)
+        self._held.clear()
+
+
+def _nobody(exc: BaseException) -> None:
+    """No module sits here that could fail."""

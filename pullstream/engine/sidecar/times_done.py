@@ -1,0 +1,66 @@
+"""How many times are done: have come to the sinks, and are complete there."""
+
+from collections.abc import Collection, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pullstream.engine.sidecar.location import FEW, Seat
+from timely import BEGINNING, Antichain, TimelyError
+
+if TYPE_CHECKING:
+    from pullstream.engine.sidecar.progress import Progress
+
+
+class TimesDone:
+    """Remembers the times under way at the sinks, and counts those that are complete when it is asked."""
+
+    def __init__(self, progress: "Progress", sinks: Sequence[Seat]) -> None:
+        self._sinks = sinks
+        ports = {port for sink in sinks for port in sink.ports}
+        self._under_way: set[Hashable] = {
+            stamp.stamped for stamp in progress.in_flight if stamp.port in ports and stamp.live
+        }
+        self._done = 0
+        self._most = FEW
+        self._progress = progress
+        for port in ports:
+            port.note = self._came
+
+    def _came(self, time: Hashable) -> None:
+        self._under_way.add(time)
+        if len(self._under_way) > self._most:
+            # Nobody may ever ask.
+            self._most = 2 * len(self._under_way)
+            self._progress.soon(self.count)
+
+    def count(self) -> int:
+        """How many are done by now."""
+        if self._under_way:
+            done: Collection[Hashable] = self._under_way
+            for sink in self._sinks:
+                done = _complete(done, sink.frontier)
+            self._done += len(done)
+            self._under_way.difference_update(list(done))
+            self._most = max(FEW, 2 * len(self._under_way))
+        return self._done
+
+
+def _complete(times: Collection[Hashable], frontier: Antichain[Any]) -> Collection[Hashable]:
+    """Those of some times that a frontier has left behind."""
+    least = frontier.elements
+    if not least:
+        return times
+    if len(least) == 1 and least[0] is not BEGINNING:
+        # There may be thousands since the last look.
+        try:
+            return [time for time in times if not least[0] <= time]
+        except TypeError:
+            pass
+    return [time for time in times if not _may_come(time, frontier)]
+
+
+def _may_come(time: Hashable, frontier: Antichain[Any]) -> bool:
+    try:
+        return frontier.less_equal(time)
+    except TimelyError:
+        # At this sink times are of another kind.
+        return False

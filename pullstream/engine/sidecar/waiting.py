@@ -1,0 +1,157 @@
+"""Waiting for what the sidecar knows: a completion, or any movement of a frontier."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from functools import reduce
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+from typing_extensions import TypeVar, override
+
+from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
+from pullstream.engine.sidecar.location import FEW, Ending, Seat
+from pullstream.errors import Abandoned
+from timely import Antichain, Tracker, less_equal
+from timely.order import is_total
+
+if TYPE_CHECKING:
+    from pullstream.engine.sidecar.progress import Progress
+
+
+W = TypeVar("W", bound="Waiter")
+
+
+@attrs.define(eq=False)
+class Waiter:
+    """Somebody who waits until a time is complete at all of some places, or never will be."""
+
+    places: Sequence[int]
+    time: Hashable
+    seat: Seat | None
+    """Whose ending settles it as well."""
+    owner: Seat
+    event: Signal
+    failure: BaseException | None = None
+    looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
+    """Whether nobody in the run waits for it."""
+
+    @classmethod
+    def at_input(cls, seat: Seat, time: Hashable, event: Signal) -> Self:
+        """The module at `seat` waits until `time` is complete at all of its inputs."""
+        return cls([port.place for port in seat.ports], time, None, seat, event)
+
+    def check(self) -> None:
+        """Raise what went wrong with the waiting."""
+        if self.failure is not None:
+            raise self.failure
+
+    def wanted(self) -> Iterator[tuple[int, Hashable]]:
+        """Which time has to be complete at which place, for what explains a stall."""
+        if self.time is not None:
+            for place in self.places:
+                yield place, self.time
+
+    def __str__(self) -> str:
+        return f"{self.owner}, waits until {self.time!r} is complete"
+
+    def settled(self, tracker: Tracker) -> bool:
+        """Whether there is nothing to wait for any more."""
+        if self.seat is not None and self.seat.ending is not Ending.RUNNING:
+            return True
+        return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
+
+
+class Requests(dict[Hashable, W]):
+    """Who waits for which time, each for its completion.
+
+    Of many times only those are worth a look of which one is complete before the others: of such as can be compared
+    the least, which is found by a heap.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heap: list[Any] | None = []
+        """The times, and some that are not asked for any more; None once two could not be compared."""
+
+    @override
+    def __setitem__(self, time: Hashable, waiter: W) -> None:
+        super().__setitem__(time, waiter)
+        if self._heap is not None and not is_total(time):
+            self._heap = None
+        if self._heap is not None:
+            try:
+                if len(self._heap) > 2 * len(self) + FEW:
+                    # Most were taken back, and one that stays may keep them from ever coming to the top.
+                    self._heap[:] = self
+                    heapify(self._heap)
+                else:
+                    heappush(self._heap, time)
+            except TypeError:
+                # Of two domains.
+                self._heap = None
+
+    @property
+    def first(self) -> list[Hashable]:
+        """The times of which one is complete before all others: the least, where that is known."""
+        heap = self._heap
+        if heap is None:
+            return list(self)
+        while heap and heap[0] not in self:
+            heappop(heap)
+        return heap[:1]
+
+
+def least(times: Sequence[Hashable]) -> Hashable:
+    """One of the least of some times: of those that are complete, the first to tell."""
+    return reduce(lambda a, b: b if less_equal(b, a) else a, times)
+
+
+class Movement(Waiter):
+    """Somebody who waits until a frontier is another one."""
+
+    def __init__(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
+        super().__init__([seat.output for seat in seats], None, None, seats[0], event)
+        self._known = [(seat, seat.ending, frontier) for seat, frontier in zip(seats, frontiers, strict=True)]
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        # What has ended moves no more, though what is above it may go on for others.
+        return any(
+            seat.ending is not ending or (ending is Ending.RUNNING and tracker.frontier(seat.output) != frontier)
+            for seat, ending, frontier in self._known
+        )
+
+    @override
+    def __str__(self) -> str:
+        return f"the frontier of {self.owner} is watched"
+
+
+class Frontiers:
+    """The iterator behind `Progress.watch`."""
+
+    def __init__(self, progress: "Progress", seats: Sequence[Seat]) -> None:
+        self._progress = progress
+        self._seats = seats
+        self._last: list[Antichain[Any]] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Antichain[Any]:
+        while (now := [seat.frontier for seat in self._seats]) == self._last:
+            self._over()
+            await self._progress.moved(self._seats, now)
+        self._last = now
+        return Antichain(time for frontier in now for time in frontier)
+
+    def _over(self) -> None:
+        """End the loop, or raise what ended the stream, if it has ended."""
+        endings = {seat.ending for seat in self._seats}
+        if Ending.RUNNING in endings:
+            return
+        for seat in self._seats:
+            if seat.failure is not None:
+                raise seat.failure
+        if Ending.ABANDONED in endings:
+            raise Abandoned("the stream was aborted: its frontier will not move any more")
+        raise StopAsyncIteration

@@ -1,0 +1,1 @@
+"""The ready modules, a folder an idea."""

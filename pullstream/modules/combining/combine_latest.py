@@ -1,0 +1,107 @@
+"""`combine_latest`: the latest value of every source, whenever one changes."""
+
+from collections.abc import Hashable
+from functools import reduce
+from typing import Any, ClassVar, Final, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Source
+from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.engine.sidecar.location import Carries
+from pullstream.protocol import DONE, Batch, Done
+from timely import join, less_equal
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+_NONE: Final[Any] = object()
+
+
+class _CombineLatest(FanIn):
+    carries: Carries = Carries.LOST
+    reorders: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, *sources: Source[Any]) -> None:
+        super().__init__(*sources)
+        self._latest = [_NONE] * len(sources)
+        self._times: list[Hashable] = [None] * len(sources)
+        self._joined: Hashable = None
+        self._lacking = len(sources)
+        self._turn = 0
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            rows: list[tuple[Any, ...]] = []
+            time = self._gather(rows, limit)
+            if rows:
+                self.settle()
+                return Batch(time, rows)
+            if self.failure_above is not None:
+                raise self.failure_above
+            if all(each.done for each in self.all) or self._hopeless():
+                return DONE
+            self.ask_inputs(limit)
+            await self.change()
+
+    def _hopeless(self) -> bool:
+        return any(each.done and value is _NONE for each, value in zip(self.all, self._latest, strict=True))
+
+    def _gather(self, rows: list[tuple[Any, ...]], limit: int) -> Hashable:
+        """Take values one from each input in turn, so that it makes no difference how many came at once."""
+        latest, total, time, idle = self._latest, len(self.all), None, 0
+        while len(rows) < limit and idle < total:
+            number = self._turn
+            each = self.all[number]
+            if each.used < len(each.values):
+                joined = self._joined if self._times[number] is each.time else self._join(number, each)
+                if rows and joined != time:
+                    break
+                time = self._joined = joined
+                self._times[number] = each.time
+                self._lacking -= latest[number] is _NONE
+                latest[number] = each.values[each.used]
+                each.used += 1
+                idle = -1
+                if not self._lacking:
+                    rows.append(tuple(latest))
+            idle += 1
+            self._turn = (number + 1) % total
+        return time
+
+    def _join(self, number: int, each: Input) -> Hashable:
+        before = self._times[number]
+        if self._joined is not None and (before is None or less_equal(before, each.time)):
+            # What was joined before is part of it.
+            return join(self._joined, each.time)
+        others = (time for other, time in enumerate(self._times) if other != number and time is not None)
+        return reduce(join, others, each.time)
+
+
+@overload
+def combine_latest(a: Source[A], /) -> Source[tuple[A]]: ...
+@overload
+def combine_latest(a: Source[A], b: Source[B], /) -> Source[tuple[A, B]]: ...
+@overload
+def combine_latest(a: Source[A], b: Source[B], c: Source[C], /) -> Source[tuple[A, B, C]]: ...
+@overload
+def combine_latest(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) -> Source[tuple[A, B, C, D]]: ...
+@overload
+def combine_latest(*sources: Source[A]) -> Source[tuple[A, ...]]: ...
+def combine_latest(*sources: Source[Any]) -> Source[tuple[Any, ...]]:
+    """Give the tuple of every source's latest value, each time one of them has a new one.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.combine_latest(ps.once("a"), ps.once(1)), ps.collect()))
+    [('a', 1)]
+
+    It begins when each has given one, and ends when all have ended, or one without a value. Values count as they come,
+    in turn where several are there. A tuple's time is the least upper bound of its values' times. A source that fails
+    ends the others, after what had come before is delivered (R6, R8).
+    """
+    sources_argument("combine_latest", sources)
+    return Source((Module("combine_latest", _CombineLatest, sources),))

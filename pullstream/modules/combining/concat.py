@@ -1,0 +1,53 @@
+"""`concat`: sources one after another."""
+
+from typing import Any, ClassVar
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.fan_in import Meeting, sources_argument
+from pullstream.protocol import DONE, Batch, Done, State
+
+T = TypeVar("T")
+
+
+class _Concat(Kernel[Any]):
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, *sources: Source[Any]) -> None:
+        self.sources = sources
+        self._turn = 0
+
+    @override
+    async def acquire(self) -> None:
+        self._meeting = Meeting(self)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        # What is not open any more has just ended all inputs: the next one is not asked (R9).
+        while self._turn < len(self.inputs) and self.state is State.OPEN:
+            batch = await self.inputs[self._turn].ask(limit)
+            if batch is not DONE:
+                self._meeting.meet(batch.time)
+                self.inputs[self._turn].settle()
+                return batch
+            self._turn += 1
+            await self.breathe()
+        return DONE
+
+
+def concat(*sources: Source[T]) -> Source[T]:
+    """Give the values of one source after another.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.concat(ps.values("ab"), ps.once("c")), ps.collect()))
+    ['a', 'b', 'c']
+
+    A source is opened when the one before it has ended, and never if that does not happen. Each batch keeps its time;
+    what a later source may still give is not complete while an earlier one runs. An abort or a failure ends all (R6).
+    """
+    sources_argument("concat", sources)
+    return Source((Module("concat", _Concat, sources),))

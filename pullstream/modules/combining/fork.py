@@ -1,0 +1,55 @@
+"""`fork`: several transformers over one stream, merged."""
+
+from typing import Any
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.hub import Copies
+from pullstream.engine.runtime.assembly import Assembly, Wiring, named
+from pullstream.errors import CompositionError
+from pullstream.modules.combining.merge import Merge
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class _Fork(Wiring):
+    def __init__(self, *transformers: Blueprint, lag: int = 0) -> None:
+        self._transformers = transformers
+        self._lag = lag
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
+        assert upstream is not None, "a fork is a transformer"
+        name = named(module)
+        hub = Copies(assembly, module, f"into {name}", upstream, self._lag)
+        branches = [hub.branch(f"{name}[{number}]") for number in range(len(self._transformers))]
+        ways = [
+            assembly.stream(transformer.modules, branch)
+            for transformer, branch in zip(self._transformers, branches, strict=True)
+        ]
+        return assembly.connect(Merge(), [name], module.site, ways)
+
+
+def fork(*transformers: Transformer[A, B], lag: int = 0) -> Transformer[A, B]:
+    """Send every value through each of several transformers, and merge what comes out, as it comes.
+
+    >>> import pullstream as ps
+    >>> ways = ps.fork(ps.map(lambda n: ("half", n / 2)), ps.map(lambda n: ("twice", n * 2)))
+    >>> sorted(ps.run(ps.pipe(ps.values([2, 4]), ways, ps.collect())))
+    [('half', 1.0), ('half', 2.0), ('twice', 4), ('twice', 8)]
+
+    The slowest transformer sets the pace; with `lag`, the others may be ahead of it by so many values. Each way's
+    results keep their order and their times, and a time is complete when it is on every way. A transformer that ends
+    by itself leaves the others running, and when the last has, the stream is aborted; a failure ends all (R6).
+    """
+    for transformer in transformers:
+        if not isinstance(transformer, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = advice("fork", transformer)
+            raise CompositionError(f"fork() at {Site.here()} takes transformers, and got {transformer!r}{hint}")
+    if not transformers:
+        raise CompositionError(f"fork() at {Site.here()} needs at least one transformer")
+    count_argument("fork", "lag", lag)
+    return Transformer((Module("fork", _Fork, transformers, (("lag", lag),) if lag else ()),))

@@ -1,0 +1,373 @@
+"""`join`: pairs of the values of two sources, by key and time."""
+
+import logging
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, ClassVar, Final, Literal, cast, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Source, count_argument, sync_argument
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.engine.parts.outbox import Outbox, Remainder
+from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.errors import CompositionError, Overflow
+from pullstream.modules.combining.kept import Entry, Kept, Near
+from pullstream.modules.windows.grid import duration_argument, refusal
+from pullstream.modules.windows.window import KEYS_AT_ONCE
+from pullstream.protocol import DONE, Batch, Done
+from timely import BEGINNING, Antichain, Tracker
+from timely.order import is_total
+
+A = TypeVar("A")
+B = TypeVar("B")
+K = TypeVar("K", bound=Hashable)
+How = Literal["inner", "left"]
+
+HOW: Final = ("inner", "left")
+_LOG: Final = logging.getLogger("pullstream")
+BOUND: Final = 1_000_000
+"""How many values of each source a join keeps when nothing is said."""
+
+MANY: Final = 256
+"""How many pairs are made before they are answered."""
+
+Chunk = Batch[tuple[Any, Any]]
+
+
+class _Past(Waiter):
+    """Somebody who waits until one of some times is complete."""
+
+    def __init__(self, side: "_Side", join: "_Join") -> None:
+        super().__init__([side.other.place], None, None, join.seat, join.moved)
+        self._times = side.kept.waiting()
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        arriving = tracker.frontier(self.places[0])
+        return any(not arriving.less_equal(time) for time in self._times)
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.owner}, waits until {', '.join(map(repr, self._times))} is complete in one of its sources"
+
+
+class _Side:
+    """One of the sources, and what is kept of it."""
+
+    other: "_Side"
+
+    def __init__(self, each: Input, place: int, key: Callable[[Any], Hashable], kept: Kept) -> None:
+        self.each = each
+        self.place = place
+        self.key = key
+        self.kept = kept
+        self.met: set[Any] = set()
+        """The times of its values; two at most, for more need not be known."""
+
+    def timeless(self) -> bool:
+        """Whether all that has come was at the int 0, as where nothing is said of time."""
+        return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
+
+
+class _Join(FanIn):
+    reorders: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        sources: tuple[Source[Any], Source[Any]],
+        keys: tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]],
+        how: How = "inner",
+        within: Any = None,
+        bound: int = BOUND,
+    ) -> None:
+        super().__init__(*sources)
+        self._keys = keys
+        self._outer = how == "left"
+        self._within = within
+        if within is not None:
+            self.lasting = self._last_match
+            self.later = True
+        self._bound = bound
+        self._sides: list[_Side] = []
+        self._ready = Outbox(self)
+        self._work: Iterator[Chunk] | None = None
+        self._rest = Remainder()
+        self._worked = False
+        """Whether what is to come of the batch at hand has been made."""
+        self._failed: BaseException | None = None
+        self._stale = True
+        self._turn = 0
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self.moved = self._changed
+        new = Kept if self._within is None else Near
+        self._sides = [
+            _Side(each, port.place, key, new())
+            for each, port, key in zip(self.all, self.seat.ports, self._keys, strict=True)
+        ]
+        left, right = self._sides
+        left.other, right.other = right, left
+        for side in self._sides:
+            self.run.progress.tracker.observe(side.place)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            batch = self._answer(limit)
+            if batch is not None:
+                return batch
+            if self._failed is not None:
+                raise self._failed
+            if self._forget() or self._begin():
+                continue
+            if self.failure_above is not None:
+                raise self.failure_above
+            if self._over():
+                return DONE
+            self._ask_sides(limit)
+            await self._wait()
+
+    @override
+    async def release(self) -> None:
+        timeless = [number for number, side in enumerate(self._sides, 1) if side.timeless()]
+        if self._within is not None and timeless:
+            _LOG.warning(
+                "%s with within=, got everything of its source %s at the time 0, which is that of a source that says "
+                "nothing of time: give the values times, with time= in the source or stamp(...) below it",
+                self.seat,
+                " and of its source ".join(map(str, timeless)),
+            )
+        await super().release()
+
+    # ---- answers
+
+    def _answer(self, limit: int) -> Batch[Any] | None:
+        """The next results, all at one time: those that are owed, or what comes of the batch at hand."""
+        if self._ready:
+            return self._ready.take(limit)
+        results: list[tuple[Any, Any]] = []
+        rest, at = self._rest, None
+        while len(results) < limit and self._more(rest):
+            if results and rest.time != at:
+                break
+            at = rest.time
+            results += rest.take(limit - len(results))
+        if not results:
+            return None
+        if self._worked and not rest.left and self._failed is None:
+            self._finish()
+        return Batch(at, results)
+
+    def _more(self, rest: Remainder) -> bool:
+        """Have something left, if anything more comes of the batch at hand."""
+        if not rest.left and self._work is not None:
+            chunk = next(self._work, None)
+            if chunk is not None:
+                rest.put(chunk)
+        return bool(rest.left)
+
+    def _finish(self) -> None:
+        """Everything that comes of the batch at hand is answered."""
+        self._work = None
+        each = self._sides[self._turn].each
+        each.take(each.left)
+        each.lane.settle()
+
+    def _begin(self) -> bool:
+        """Have a batch at hand, if there is one; until its results are answered it is in flight."""
+        if self._work is not None:
+            self._finish()
+        for number in (1 - self._turn, self._turn):
+            if self._sides[number].each.left:
+                self._turn = number
+                self._work = self._pairs(self._sides[number])
+                return True
+        return False
+
+    def _pairs(self, side: _Side) -> Iterator[Chunk]:
+        self._worked = False
+        time, values = side.each.time, side.each.values
+        reach = self._reach(time)
+        if len(side.met) < 2:
+            side.met.add(time)
+        kept, matches, is_left = side.kept, side.other.kept, side is self._sides[0]
+        owing = is_left and self._outer
+        keep = self._arriving(side.other).less_equal(reach)
+        out: list[tuple[Any, Any]] = []
+        try:
+            for value in values:
+                key = side.key(value)
+                entry = Entry(time, reach, value)
+                for at, found in matches.find(key, time, reach):
+                    entry.matched = True
+                    if at is not time and out:
+                        yield Batch(time, out)
+                        out = []
+                    if is_left:
+                        out += [(value, match.value) for match in found]
+                    else:
+                        for match in found:
+                            match.matched = True
+                            out.append((match.value, value))
+                    if at is not time or len(out) > MANY:
+                        yield Batch(at, out)
+                        out = []
+                if keep:
+                    if kept.add(key, entry) and owing:
+                        self.seat.hold(time)
+                elif owing and not entry.matched:
+                    out.append((value, None))
+        except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
+            self._failed = exc
+        self._worked = True
+        if out:
+            yield Batch(time, out)
+
+    def _reach(self, time: Any) -> Any:
+        if self._within is None:
+            return time
+        try:
+            if is_total(time):
+                return time + self._within
+        except (TypeError, OverflowError) as exc:
+            raise refusal(str(self.seat), time, self._within) from exc
+        raise refusal(str(self.seat), time, self._within)
+
+    # ---- what is kept
+
+    def _last_match(self, number: int, time: Any) -> list[Any]:
+        del number
+        return [time if time is BEGINNING else self._reach(time)]
+
+    def _arriving(self, side: _Side) -> Antichain[Any]:
+        if side.each.ending is DONE:
+            return Antichain([side.each.time] if side.each.left else [])
+        return self.run.progress.tracker.frontier(side.place)
+
+    def _forget(self) -> bool:
+        """Drop what nothing can match any more; whether that gave results."""
+        if not self._stale:
+            return False
+        self._stale = False
+        self.run.progress.look()
+        left, right = self._sides
+        for time, entries in left.kept.forget(self._arriving(right)):
+            if self._outer:
+                unmatched = [(entry.value, None) for entry in entries if not entry.matched]
+                if unmatched:
+                    self._ready.put(time, unmatched)
+                self.seat.drop(time)
+        right.kept.forget(self._arriving(left))
+        return bool(self._ready)
+
+    def _over(self) -> bool:
+        left, right = (side.each.done and not side.kept.size for side in self._sides)
+        return left or (right and not self._outer)
+
+    # ---- asking
+
+    def _ask_sides(self, limit: int) -> None:
+        rooms = [self._bound - side.kept.size for side in self._sides]
+        if max(rooms) <= 0:
+            raise Overflow(
+                f"{self.seat} keeps {self._sides[0].kept.size} and {self._sides[1].kept.size} values of its sources, "
+                f"and may keep {self._bound} of each: what is complete in one is not kept of the other, so give the "
+                f"values times that do complete, or raise bound="
+            )
+        for side, room in zip(self._sides, rooms, strict=True):
+            if room > 0 and not side.each.left and side.each.ending is None:
+                self.ask_beside(side.each.lane, min(limit, room))
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        super().arrived(lane, answer)
+        self._stale = True
+
+    async def _wait(self) -> None:
+        """Until an answer is there, or something that is kept can be dropped."""
+        self.moved = self._changed = self.run.signal()
+        waiters = [_Past(side, self) for side in self._sides if side.kept.size]
+        await self.run.progress.until(waiters, self._changed)
+        self._stale = True
+
+
+@overload
+def join(
+    left: Source[A],
+    right: Source[B],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    how: Literal["inner"] = "inner",
+    within: Any = None,
+    bound: int = BOUND,
+) -> Source[tuple[A, B]]: ...
+@overload
+def join(
+    left: Source[A],
+    right: Source[B],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    how: Literal["left"],
+    within: Any = None,
+    bound: int = BOUND,
+) -> Source[tuple[A, B | None]]: ...
+def join(
+    left: Source[Any],
+    right: Source[Any],
+    *,
+    on: Callable[[Any], Hashable] | tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]],
+    how: How = "inner",
+    within: Any = None,
+    bound: int = BOUND,
+) -> Source[tuple[Any, Any]]:
+    """Give pairs of the values of two sources whose keys are equal, and whose times are equal or near.
+
+    >>> import pullstream as ps
+    >>> orders = ps.values([("tea", 2), ("rice", 1)])
+    >>> prices = ps.values([("rice", 5), ("tea", 3)])
+    >>> sorted(ps.run(ps.pipe(ps.join(orders, prices, on=lambda row: row[0]), ps.collect())))
+    [(('rice', 1), ('rice', 5)), (('tea', 2), ('tea', 3))]
+
+    `on` gives the key of a value, or is a pair of functions, one for each source. With `how="left"` a value of the
+    first source that nothing matches is paired with None, at its own time, once that is certain:
+
+    >>> both = ps.join(orders, ps.values(["rice"]), on=(lambda row: row[0], str), how="left")
+    >>> sorted(ps.run(ps.pipe(both, ps.collect())))
+    [(('rice', 1), 'rice'), (('tea', 2), None)]
+
+    Times match when they are equal; with `within` when they are at most so far apart, numbers or dates that a number
+    or a `timedelta` is added to. A pair comes as soon as both its values are there, at the later of their times. In
+    which order pairs come depends on how the sources take turns.
+
+    A value is kept until everything that could match it is complete in the other source. At most about `bound` are
+    kept of each: a source that is so far ahead is not asked until the other one has come after it. The join ends when
+    nothing can come of it any more, and aborts the source that goes on (R7); a source that fails ends the other (R6).
+
+    Raises:
+        Overflow: both sources are ahead of each other: their times do not complete.
+        TimeDomainError: `within` cannot be added to a time, or times are only partially ordered.
+    """
+    sources_argument("join", (left, right))
+    keys: tuple[Any, ...] = cast("Any", on) if isinstance(on, tuple) else (on, on)
+    if len(keys) != 2:
+        raise CompositionError(f"join() at {Site.here()} has two sources, and got on={on!r}: a key, or a pair of keys")
+    for key in keys:
+        sync_argument("join", "on", key, KEYS_AT_ONCE)
+    if how not in HOW:
+        raise CompositionError(f"join() at {Site.here()} has how='inner' and how='left', and got how={how!r}")
+    if within is not None:
+        duration_argument("join", "within", within)
+    count_argument("join", "bound", bound, least=1)
+    options: tuple[tuple[str, object], ...] = (("on", keys if keys[0] is not keys[1] else keys[0]),)
+    given = (("how", how, "inner"), ("within", within, None), ("bound", bound, BOUND))
+    options += tuple((name, value) for name, value, usual in given if value != usual)
+    return Source((Module("join", _joining, (left, right), options),))
+
+
+def _joining(left: Source[Any], right: Source[Any], on: Any, **options: Any) -> _Join:
+    keys = cast("Any", on) if isinstance(on, tuple) else (on, on)
+    return _Join((left, right), keys, **options)

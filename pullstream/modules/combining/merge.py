@@ -1,0 +1,96 @@
+"""`merge`: several sources, values as they come."""
+
+from bisect import bisect_left, insort
+from itertools import count
+from operator import itemgetter
+from typing import Any, ClassVar
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Source
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.protocol import DONE, Batch, Done, State
+
+T = TypeVar("T")
+
+
+class Merge(FanIn):
+    """Gives what is there, from one input after another."""
+
+    reorders: ClassVar[bool] = True
+    prompt: ClassVar[bool] = True
+    _turn = 0
+
+    @override
+    async def acquire(self) -> None:
+        # Of thousands of inputs only those are looked at that have something, or of which nothing is left.
+        self._numbers = count()
+        self._number: dict[Input, int] = {}
+        self._having: list[tuple[int, Input]] = []
+        self._empty: list[Input] = []
+        await super().acquire()
+
+    @override
+    def enter(self, each: Input) -> None:
+        super().enter(each)
+        self._number[each] = next(self._numbers)
+        self._empty.append(each)
+
+    @override
+    def leave(self, each: Input) -> None:
+        super().leave(each)
+        del self._number[each]
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        super().arrived(lane, answer)
+        each = self._inputs[lane]
+        if each.left:
+            insort(self._having, (self._number[each], each), key=itemgetter(0))
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            await self.ask_prompt_inputs(limit, self._empty)
+            self.ask_inputs(limit, self._empty)
+            self._empty.clear()
+            if self._having:
+                return self._part(limit)
+            if self.failure_above is not None:
+                raise self.failure_above
+            if self.finished():
+                return DONE
+            if self.state is not State.OPEN:
+                return DONE
+            await self.change()
+
+    def _part(self, limit: int) -> Batch[Any]:
+        """Values of the input whose turn it is, of those that have any."""
+        at = bisect_left(self._having, self._turn, key=itemgetter(0)) % len(self._having)
+        number, each = self._having[at]
+        self._turn = number + 1
+        part = each.part(limit)
+        if not each.left:
+            del self._having[at]
+            self._empty.append(each)
+        return part
+
+    def finished(self) -> bool:
+        """Whether nothing will come any more."""
+        return all(each.done for each in self.all)
+
+
+def merge(*sources: Source[T]) -> Source[T]:
+    """Give the values of several sources as they come.
+
+    >>> import pullstream as ps
+    >>> sorted(ps.run(ps.pipe(ps.merge(ps.values([1, 4]), ps.values([2, 3])), ps.collect())))
+    [1, 2, 3, 4]
+
+    All are asked at once, and only while there is an ask; those that have something take turns, so that none waits for
+    ever. One batch of each is kept at most. Each batch keeps its time, and a time is complete when it is so in every
+    source. It ends when all have; one that fails ends the others, after what had come before is delivered (R6, R8).
+    """
+    sources_argument("merge", sources)
+    return Source((Module("merge", Merge, sources),))

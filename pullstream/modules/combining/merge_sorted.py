@@ -1,0 +1,125 @@
+"""`merge_sorted`: sources that are in order, merged in order."""
+
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+from time import monotonic
+from typing import Any, ClassVar
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Source, sync_argument
+from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.protocol import DONE, Batch, Done
+
+T = TypeVar("T")
+
+
+class _MergeSorted(FanIn):
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, *sources: Source[Any], key: Callable[[Any], Any] | None = None) -> None:
+        super().__init__(*sources)
+        self._key = key
+        self._heads: list[tuple[Any, int]] = []
+        self._failed: BaseException | None = None
+        self._at: Hashable = None
+        # Inputs whose next value is not among the heads: keys are made one by one, and none before it is needed.
+        self._missing = list(range(len(sources)))
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._failed is not None:
+                raise self._failed
+            values: list[Any] = []
+            began = monotonic()
+            try:
+                self._gather(values, limit)
+            except BaseException as exc:
+                if not values:
+                    raise
+                self._failed = exc
+            finally:
+                self.run.blocked += monotonic() - began
+            if values:
+                if self._failed is None:
+                    self.settle(self._lacking())
+                return Batch(self._at, values)
+            if self.failure_above is not None:
+                raise self.failure_above
+            if not self._heads and not self._missing:
+                return DONE
+            self.ask_inputs(limit, self._lacking())
+            await self.change()
+
+    def _lacking(self) -> list[Input]:
+        """The inputs whose next value is not known: of thousands, often one."""
+        return [self.all[number] for number in self._missing]
+
+    def _gather(self, values: list[Any], limit: int) -> None:
+        """Take values in order, as long as they are at one time and the next one of every input is known."""
+        heads, missing = self._heads, self._missing
+        while len(values) < limit and (not missing or self._look()) and heads:
+            number = heads[0][1]
+            each = self.all[number]
+            if not values:
+                self._at = each.time
+            elif each.time != self._at:
+                break
+            heappop(heads)
+            self._take_run(each, number, values, limit)
+
+    def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
+        """Take the head of an input, and what follows it there and comes before every other head."""
+        key, heads, source, used = self._key, self._heads, each.values, each.used
+        end = min(len(source), used + limit - len(values))
+        other = heads[0] if heads else None
+        try:
+            while True:
+                values.append(source[used])
+                used += 1
+                if used == end:
+                    self._missing.append(number)
+                    break
+                value = source[used]
+                head = (value if key is None else key(value), number)
+                if other is not None and other < head:
+                    heappush(heads, head)
+                    break
+        finally:
+            each.used = used
+
+    def _look(self) -> bool:
+        """Look at the next value of every input that has not ended; False if one is not there yet."""
+        key, missing = self._key, self._missing
+        while missing:
+            each = self.all[missing[0]]
+            if each.left:
+                value = each.values[each.used]
+                heappush(self._heads, (value if key is None else key(value), missing[0]))
+            elif not each.done:
+                return False
+            del missing[0]
+        return True
+
+
+def merge_sorted(*sources: Source[T], key: Callable[[T], Any] | None = None) -> Source[T]:
+    """Merge sources whose values are in order into one that is.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.merge_sorted(ps.values([1, 4, 4]), ps.values([2, 4, 5])), ps.collect()))
+    [1, 2, 4, 4, 4, 5]
+
+    With `key`, they are in order by it; what is equal is all kept, in the order of the sources:
+
+    >>> ps.run(ps.pipe(ps.merge_sorted(ps.values(["b", "D"]), ps.values(["B", "c"]), key=str.lower), ps.collect()))
+    ['b', 'B', 'c', 'D']
+
+    A value waits until the next one of every source is known; one batch of each is kept at most, and each value keeps
+    its time. A source that fails ends the others, when its next value would be needed (R6, R8).
+    """
+    sources_argument("merge_sorted", sources)
+    if key is None:
+        return Source((Module("merge_sorted", _MergeSorted, sources),))
+    sync_argument("merge_sorted", "key", key, "what has to be awaited goes into map_async, above")
+    return Source((Module("merge_sorted", _MergeSorted, sources, (("key", key),)),))

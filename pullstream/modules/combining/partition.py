@@ -1,0 +1,144 @@
+"""`partition`: every value to one of several sinks."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, cast, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument, sync_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.hub import Branch, Dealt, Hub
+from pullstream.engine.runtime.assembly import Assembly, Consuming, Wiring, named
+from pullstream.errors import CompositionError, RoutingError
+from pullstream.modules.combining.tee import Several
+from pullstream.protocol import Batch
+
+A = TypeVar("A")
+K = TypeVar("K")
+R = TypeVar("R")
+R2 = TypeVar("R2")
+
+
+class _Partition(Wiring):
+    def __init__(
+        self,
+        key: Callable[[Any], Hashable],
+        sinks: Mapping[Hashable, Blueprint],
+        other: Blueprint | None = None,
+        lag: int = 0,
+    ) -> None:
+        self._key = key
+        self._sinks = sinks
+        self._other = other
+        self._lag = lag
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+        assert upstream is not None, "a partition is a sink"
+        name = named(module)
+        hub = _Router(assembly, module, upstream, self._key, self._lag)
+        consumers: list[Consuming] = []
+        for key, sink in self._sinks.items():
+            hub.ways[key] = branch = hub.branch(f"{name}[{key!r}]")
+            consumers.append(assembly.sink(sink, branch))
+        if self._other is not None:
+            hub.other = branch = hub.branch(f"{name}[other]")
+            consumers.append(assembly.sink(self._other, branch))
+        return _ByKey(consumers, list(self._sinks), other=self._other is not None)
+
+
+class _Router(Hub):
+    def __init__(
+        self, assembly: Assembly, module: Module, upstream: Kernel[Any], key: Callable[[Any], Hashable], lag: int
+    ) -> None:
+        super().__init__(assembly, module, named(module), upstream)
+        self._key = key
+        self._lag = lag
+        self.ways: dict[Hashable, Branch] = {}
+        self.other: Branch | None = None
+
+    @override
+    def room(self) -> int:
+        # All values may be for one branch. What is more than it asked for is kept for it, a batch at most.
+        most = max(branch.wanted for branch in self.branches)
+        if not self._lag:
+            return most if all(branch.wanted for branch in self.branches) else 0
+        return max(0, min(most, *(branch.wanted + self._lag - branch.kept for branch in self.branches)))
+
+    @override
+    def deal(self, batch: Batch[Any]) -> Dealt:
+        dealt: dict[Branch, list[Any]] = {}
+        failure = self._route(batch.values, dealt)
+        yield from dealt.items()
+        if failure is not None:
+            raise failure
+
+    def _route(self, values: Sequence[Any], dealt: dict[Branch, list[Any]]) -> BaseException | None:
+        try:
+            for value in values:
+                key = self._key(value)
+                branch = self.ways.get(key, self.other)
+                if branch is None:
+                    raise RoutingError(  # noqa: TRY301 - one place for whatever goes wrong with a value
+                        f"{self.seat}: {value!r} has the key {key!r}, and there is no sink for it: give it one, or "
+                        f"give other= a sink for whatever has no other",
+                    )
+                dealt.setdefault(branch, []).append(value)
+        except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
+            return exc
+        return None
+
+
+class _ByKey(Several):
+    def __init__(self, consumers: Sequence[Consuming], keys: Sequence[Hashable], *, other: bool) -> None:
+        super().__init__(consumers)
+        self._keys = keys
+        self._other = other
+
+    @override
+    async def consume(self) -> Any:
+        results = await super().consume()
+        by_key = dict(zip(self._keys, results, strict=False))
+        return (by_key, results[-1]) if self._other else by_key
+
+
+@overload
+def partition(key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, lag: int = 0) -> Sink[A, dict[K, R]]: ...
+@overload
+def partition(
+    key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, other: Sink[A, R2], lag: int = 0
+) -> Sink[A, tuple[dict[K, R], R2]]: ...
+def partition(
+    key: Callable[[Any], Any], sinks: Mapping[Any, Sink[Any, Any]], *, other: Sink[Any, Any] | None = None, lag: int = 0
+) -> Sink[Any, Any]:
+    """Give every value to the sink for its key; the result is a dict of their results.
+
+    >>> import pullstream as ps
+    >>> sinks = {"even": ps.collect(), "odd": ps.reduce(max, 0)}
+    >>> ps.run(ps.pipe(ps.values(range(5)), ps.partition(lambda n: "odd" if n % 2 else "even", sinks)))
+    {'even': [0, 2, 4], 'odd': 3}
+
+    With `other`, a sink for all other keys, it is a pair of that dict and its result; without, such a key is an error:
+
+    >>> ps.run(ps.pipe(ps.values("abcab"), ps.partition(str, {"a": ps.collect()}, other=ps.collect())))
+    ({'a': ['a', 'a']}, ['b', 'c', 'b'])
+
+    The slowest sink sets the pace; with `lag`, the stream may be ahead of it by so many values, which are kept for it.
+    What is for a sink that has ended is dropped; when all have, the stream is aborted; one that fails ends all (R6).
+
+    Raises:
+        RoutingError: a key has no sink.
+    """
+    sync_argument("partition", "key", key, "what has to be awaited goes into map_async, above")
+    if not isinstance(sinks, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"partition() at {Site.here()} needs a dict of a sink for each key, and got {sinks!r}")
+    for sink in (*sinks.values(), *(() if other is None else (other,))):
+        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = advice("partition", sink)
+            raise CompositionError(f"partition() at {Site.here()} takes sinks, and got {sink!r}{hint}")
+    if not sinks and other is None:
+        raise CompositionError(f"partition() at {Site.here()} needs at least one sink")
+    count_argument("partition", "lag", lag)
+    options: list[tuple[str, object]] = [("other", other)] if other is not None else []
+    options += [("lag", lag)] if lag else []
+    return Sink((Module("partition", _Partition, (key, dict(cast("Mapping[Any, Any]", sinks))), tuple(options)),))

@@ -1,0 +1,80 @@
+"""`tee`: several sinks over one stream."""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.hub import Copies
+from pullstream.engine.runtime.assembly import Assembly, Consuming, Wiring, consume_all, named
+from pullstream.errors import CompositionError
+
+A = TypeVar("A")
+R1 = TypeVar("R1")
+R2 = TypeVar("R2")
+R3 = TypeVar("R3")
+R4 = TypeVar("R4")
+
+
+class Tee(Wiring):
+    """What a run makes of a `tee` module."""
+
+    def __init__(self, *sinks: Blueprint, lag: int = 0) -> None:
+        self._sinks = sinks
+        self._lag = lag
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+        assert upstream is not None, "a tee is a sink"
+        name = named(module)
+        hub = Copies(assembly, module, name, upstream, self._lag)
+        branches = [hub.branch(f"{name}[{number}]") for number in range(len(self._sinks))]
+        return Several([assembly.sink(sink, branch) for sink, branch in zip(self._sinks, branches, strict=True)])
+
+
+class Several:
+    """Several sinks, run as one."""
+
+    def __init__(self, consumers: Sequence[Consuming]) -> None:
+        self._consumers = consumers
+
+    async def consume(self) -> tuple[Any, ...]:
+        """Run every sink to its end."""
+        return tuple(await consume_all(self._consumers))
+
+
+@overload
+def tee(a: Sink[A, R1], b: Sink[A, R2], /, *, lag: int = 0) -> Sink[A, tuple[R1, R2]]: ...
+@overload
+def tee(a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], /, *, lag: int = 0) -> Sink[A, tuple[R1, R2, R3]]: ...
+@overload
+def tee(
+    a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], d: Sink[A, R4], /, *, lag: int = 0
+) -> Sink[A, tuple[R1, R2, R3, R4]]: ...
+@overload
+def tee(*sinks: Sink[A, R1], lag: int = 0) -> Sink[A, tuple[R1, ...]]: ...
+def tee(*sinks: Sink[Any, Any], lag: int = 0) -> Sink[Any, tuple[Any, ...]]:
+    """Give every value to each of several sinks; the result is the tuple of their results.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.reduce(max, 0))))
+    ([0, 1, 2, 3], 3)
+
+    The slowest sink sets the pace. With `lag`, the others may be ahead of it by so many values, which are kept for it:
+
+    >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.drain(), lag=1000)))
+    ([0, 1, 2, 3], None)
+
+    A sink that ends early leaves the others running, and the last one's end is the stream's; one that fails ends them
+    all (R6). `completed` waits for every sink.
+    """
+    for sink in sinks:
+        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+            hint = advice("tee", sink)
+            raise CompositionError(f"tee() at {Site.here()} takes sinks, and got {sink!r}{hint}")
+    if not sinks:
+        raise CompositionError(f"tee() at {Site.here()} needs at least one sink")
+    count_argument("tee", "lag", lag)
+    return Sink((Module("tee", Tee, sinks, (("lag", lag),) if lag else ()),))

@@ -1,0 +1,115 @@
+"""`zip`: the values of several sources, side by side."""
+
+import builtins
+from collections.abc import Sequence
+from functools import reduce
+from itertools import repeat
+from typing import Any, ClassVar, Final, Literal, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Source
+from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.errors import CompositionError, JournalError, LengthError
+from pullstream.protocol import DONE, Batch, Done
+from timely import join
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+Mode = Literal["shortest", "strict", "padded"]
+
+MODES: Final = ("shortest", "strict", "padded")
+
+
+class _Zip(FanIn):
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, *sources: Source[Any], mode: Mode = "shortest", fill: Any = None) -> None:
+        super().__init__(*sources)
+        self._mode = mode
+        self._fill = fill
+        self._rows = 0
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            there = [each for each in self.all if each.left]
+            count = min((each.left for each in there), default=0)
+            if there and all(each.left or (self._mode == "padded" and each.done) for each in self.all):
+                return self._batch(there, min(count, limit))
+            if self.failure_above is not None:
+                raise self.failure_above
+            if self._over(there):
+                return DONE
+            self.ask_inputs(limit)
+            await self.change()
+
+    def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
+        joined = reduce(join, (each.time for each in there))
+        if self.run.progress.keeper is not None and any(each.time != joined for each in there):
+            raise JournalError(
+                f"{self.seat} pairs values of different times, {', '.join(repr(each.time) for each in there)}: which "
+                f"ones follows from all that came before, so a run with a journal cannot go on in its middle. Pair "
+                f"values by what they say: join(..., on=...)"
+            )
+        columns = [each.take(count) if each.left else repeat(self._fill, count) for each in self.all]
+        self._rows += count
+        self.settle()
+        return Batch(joined, list(builtins.zip(*columns, strict=True)))
+
+    def _over(self, there: Sequence[Input]) -> bool:
+        if self._mode == "shortest" and self.all:
+            # As with the builtin, the first that has no next value decides; the later ones need not be known.
+            return next(each for each in self.all if not each.left).done
+        ended = [number for number, each in enumerate(self.all) if each.done]
+        if self._mode == "strict" and ended and there:
+            more = next(number for number, each in enumerate(self.all) if each.left)
+            raise LengthError(
+                f"{self.seat}: source {ended[0] + 1} has ended after {self._rows} values, and source {more + 1} has "
+                f"more; mode='shortest' ends with the first, and mode='padded' fills up with fill=",
+            )
+        return len(ended) == len(self.all)
+
+
+@overload
+def zip(a: Source[A], /, *, mode: Mode = "shortest", fill: Any = None) -> Source[tuple[A]]: ...
+@overload
+def zip(a: Source[A], b: Source[B], /, *, mode: Mode = "shortest", fill: Any = None) -> Source[tuple[A, B]]: ...
+@overload
+def zip(
+    a: Source[A], b: Source[B], c: Source[C], /, *, mode: Mode = "shortest", fill: Any = None
+) -> Source[tuple[A, B, C]]: ...
+@overload
+def zip(
+    a: Source[A], b: Source[B], c: Source[C], d: Source[D], /, *, mode: Mode = "shortest", fill: Any = None
+) -> Source[tuple[A, B, C, D]]: ...
+@overload
+def zip(*sources: Source[A], mode: Mode = "shortest", fill: Any = None) -> Source[tuple[A, ...]]: ...
+def zip(*sources: Source[Any], mode: Mode = "shortest", fill: Any = None) -> Source[tuple[Any, ...]]:
+    """Give tuples: the first value of every source, then the second of every source, and so on.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.zip(ps.values("ab"), ps.count(1)), ps.collect()))
+    [('a', 1), ('b', 2)]
+
+    The `mode` says what happens when one source has ended. "shortest": so has the result, and the others are aborted
+    (R7). "strict": they must all have, or it fails. "padded": `fill` stands for what is missing, until all have ended:
+
+    >>> ps.run(ps.pipe(ps.zip(ps.values("ab"), ps.once(1), mode="padded", fill=0), ps.collect()))
+    [('a', 1), ('b', 0)]
+
+    A tuple's time is the least upper bound of its values' times. All sources are asked at once, and one batch of each
+    is kept at most. One that fails ends the others, when its next value would be needed (R6, R8).
+
+    Raises:
+        LengthError: in "strict" mode, when one source has ended and another has more.
+    """
+    sources_argument("zip", sources)
+    if mode not in MODES:
+        raise CompositionError(f"zip() at {Site.here()} has the modes {', '.join(MODES)}, and got mode={mode!r}")
+    if fill is not None and mode != "padded":
+        raise CompositionError(f"zip() at {Site.here()} fills up with fill= in mode='padded' only, not {mode!r}")
+    options = (("mode", mode),) if fill is None else (("mode", mode), ("fill", fill))
+    return Source((Module("zip", _Zip, sources, () if mode == "shortest" else options),))

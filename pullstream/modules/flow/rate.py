@@ -1,0 +1,78 @@
+"""`rate`: so many values in a period, and no more."""
+
+from collections import deque
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, count_argument, seconds_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done
+
+A = TypeVar("A")
+
+
+class _Rate(Kernel[Any]):
+    """Remembers when it answered how many; a batch that comes too early waits here, in flight."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, count: int, per: float) -> None:
+        self._left = count
+        self._per = per
+        self._answered: deque[tuple[float, int]] = deque()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        self._forget()
+        batch = await self.upstream.ask(max(1, min(limit, self._left)))
+        if batch is DONE:
+            return DONE
+        self._forget()
+        if not self._left:
+            await trio.sleep_until(self._answered[0][0] + self._per)
+            self._forget()
+        number = len(batch.values)
+        self._left -= number
+        self._answered.append((trio.current_time(), number))
+        self.upstream.settle()
+        return batch
+
+    def _forget(self) -> None:
+        now = trio.current_time()
+        while self._answered and self._answered[0][0] + self._per <= now:
+            self._left += self._answered.popleft()[1]
+
+
+def rate(count: int, per: float = 1.0) -> Transformer[A, A]:
+    """Let at most `count` values pass in any `per` seconds; what comes sooner is delayed, and nothing is left out.
+
+    >>> import time, pullstream as ps
+    >>> began = time.monotonic()
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.rate(2, per=0.01), ps.collect()))
+    ['a', 'b', 'c', 'd', 'e']
+    >>> time.monotonic() - began >= 0.02
+    True
+
+    The first `count` may come at once. Upstream is asked for no more than may pass, so it is slowed down as well; one
+    value at most waits here, in flight, at its time.
+
+    Calls that are tried again count as well if they pass here again, in a loop:
+
+    >>> tries = []
+    >>> async def fetch(name):
+    ...     tries.append(name)
+    ...     if tries.count(name) < 2:
+    ...         raise OSError("busy")
+    ...     return name.upper()
+    >>> def again(result):
+    ...     return ps.Again(result.value) if isinstance(result, ps.Failed) else result
+    >>> calls = ps.pipe(ps.rate(2, per=0.01), ps.map_async(fetch, 2, on_error="result"), ps.map(again))
+    >>> sorted(ps.run(ps.pipe(ps.values(["a", "b"]), ps.loop(calls), ps.collect()))), len(tries)
+    (['A', 'B'], 4)
+    """
+    count_argument("rate", "count", count, least=1)
+    seconds_argument("rate", "per", per)
+    return Transformer((Module("rate", _Rate, (count,), (("per", per),)),))

@@ -1,0 +1,50 @@
+"""`timeout`: no ask is outstanding for longer."""
+
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, seconds_argument
+from pullstream.engine.parts.passing import Passing
+from pullstream.errors import AskTimeout
+from pullstream.protocol import Batch, Done
+
+A = TypeVar("A")
+
+
+class _Timeout(Passing):
+    outside: ClassVar[bool] = True
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    @override
+    async def taken(self, limit: int) -> Batch[Any] | Done:
+        with trio.move_on_after(self._seconds):
+            return await super().taken(limit)
+        if self.slot is not None:
+            # It came in the very step of the deadline.
+            return await super().taken(limit)
+        raise AskTimeout(
+            f"{self.seat}: upstream did not answer within {self._seconds} s. Ask for less at a time, give it longer, "
+            f"or look with progress.explain() at what it waits for",
+        )
+
+
+def timeout(seconds: float) -> Transformer[A, A]:
+    """Fail with `AskTimeout`, which is a `TimeoutError`, when upstream leaves an ask without an answer for so long.
+
+    >>> import trio, pullstream as ps
+    >>> async def stuck(n):
+    ...     await trio.sleep_forever()
+    >>> ps.run(ps.pipe(ps.once(1), ps.map_async(stuck, 1), ps.timeout(0.01), ps.collect()))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    pullstream.errors.AskTimeout: timeout, composed at ...: upstream did not answer within 0.01 s...
+
+    The clock, trio's, runs while an ask is outstanding, from the ask to its first value; it does not run while nobody
+    asks. What is upstream is told (R8), and let go.
+    """
+    seconds_argument("timeout", "seconds", seconds)
+    return Transformer((Module("timeout", _Timeout, (seconds,)),))

@@ -1,0 +1,1 @@
+"""Folds, per time, per key, and running."""

@@ -1,0 +1,1 @@
+"""Values put together, and streams taken apart, by count, by content or by key."""

@@ -1,0 +1,71 @@
+"""`batch`: lists of values, by count and by time."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, ClassVar, Final
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, count_argument, seconds_argument
+from pullstream.engine.parts.gather import Gather, Part
+
+A = TypeVar("A")
+
+MOST: Final = 10_000
+"""How many values a list holds at most when nothing is said."""
+
+
+class _Row(Part):
+    delivers: ClassVar[bool] = True
+
+    def __init__(self, count: int, seconds: float | None) -> None:
+        self._count = count
+        self._seconds = seconds
+        self._kept: list[Any] = []
+
+    @override
+    def feed(self, values: Sequence[Any], out: list[Any]) -> None:
+        kept, count = self._kept, self._count
+        kept.extend(values)
+        full = len(kept) - len(kept) % count
+        if full:
+            out.extend(kept[start : start + count] for start in range(0, full, count))
+            self._kept = kept[full:]
+        # The first value kept may have come with this batch, or before it.
+        if self._seconds is not None and (full or self.deadline == inf):
+            self.deadline = trio.current_time() + self._seconds
+
+    @override
+    def finish(self, out: list[Any]) -> None:
+        out.append(self._kept)
+        self._kept = []
+
+    elapse = finish
+
+    @override
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def batch(count: int | None = None, *, seconds: float | None = None) -> Transformer[A, list[A]]:
+    """Put values together in lists of `count`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.batch(2), ps.collect()))
+    [['a', 'b'], ['c', 'd'], ['e']]
+
+    A list is shorter when its time is complete, because all its values are at one time, or when the stream ends or
+    fails; it is never empty. With `seconds`, it comes at the latest so many seconds after its first value arrived, on
+    trio's clock, also when nothing else arrives. Without `count`, it holds at most 10,000.
+    """
+    if count is not None:
+        count_argument("batch", "count", count, least=1)
+    if seconds is not None:
+        seconds_argument("batch", "seconds", seconds)
+    args: tuple[object, ...] = () if count is None else (count,)
+    return Transformer((Module("batch", _batch, args, () if seconds is None else (("seconds", seconds),)),))
+
+
+def _batch(count: int = MOST, seconds: float | None = None) -> Gather:
+    return Gather(lambda: _Row(count, seconds), timed=seconds is not None)

@@ -1,0 +1,222 @@
+"""`group_by`: every key's values through a stream of their own."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, ClassVar, cast, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.feed import Portion
+from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_below
+from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.outbox import Remainder
+from pullstream.engine.parts.pace import Pace
+from pullstream.errors import CompositionError, blame
+from pullstream.protocol import DONE, Batch, Done, State
+from timely import Antichain
+
+A = TypeVar("A")
+B = TypeVar("B")
+K = TypeVar("K", bound=Hashable)
+
+
+class _Group(Remainder):
+    """A key's stream: what goes in, what comes out, and what of that waits."""
+
+    closing = False
+    """Whether it was ended to make room; its key begins anew."""
+
+    def __init__(self, key: Hashable, feed: Portion, lane: Lane[Any]) -> None:
+        super().__init__()
+        self.key = key
+        self.feed = feed
+        self.lane = lane
+
+
+class GroupBy(Beside[Any]):
+    """Deals values out to a stream for each key, and answers as these do.
+
+    Upstream is asked again when every value before has been taken by its group, so no more waits than was asked for.
+    Times are the same inside and outside: what may come to the input may come to every group.
+    """
+
+    asks_apart: ClassVar[bool] = True
+    reorders: ClassVar[bool] = True
+
+    def __init__(self, key: Callable[[Any], Hashable], transformer: Any, width: int | None) -> None:
+        self._key = key
+        self._transformer = transformer
+        self._width = width
+        self._groups: dict[Hashable, _Group] = {}
+        self._by_lane: dict[Lane[Any], _Group] = {}
+        self._to_ask: list[_Group] = []
+        self._ready: deque[_Group] = deque()
+        self._dealt: list[Portion] = []
+        self._time: Hashable = None
+        self._pending: deque[Any] = deque()
+        self._pace = Pace()
+        self._outer_end: Done | BaseException | None = None
+        self._failed: BaseException | None = None
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while not self._ready:
+            if self._failed is not None:
+                raise self._failed
+            if self._pending:
+                self._deal()
+            if self._outer_end is not None and not self._by_lane:
+                if isinstance(self._outer_end, BaseException):
+                    raise self._outer_end
+                return DONE
+            self._ask_all(limit)
+            await self.change()
+        group = self._ready[0]
+        values = group.take(limit)
+        if not group.left:
+            group.lane.settle()
+            self._ready.popleft()
+            self._to_ask.append(group)
+        return Batch(group.time, [(group.key, value) for value in values])
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """What may still come out of any group."""
+        return Antichain(time for lane in self._by_lane for time in inner_frontier(lane))
+
+    def _ask_all(self, limit: int) -> None:
+        for group in self._to_ask:
+            self.ask_beside(group.lane, limit)
+        self._to_ask.clear()
+        if self._outer_end is None and not self._pending and not any(len(feed) for feed in self._dealt):
+            self._dealt.clear()
+            self.ask_beside(self.upstream, min(limit, self._pace.next()))
+
+    def _deal(self) -> None:
+        """Give values to their groups, until one has to wait for an older group to end."""
+        try:
+            while self._pending:
+                group = self._group(self._key(self._pending[0]))
+                if group is None:
+                    return
+                value = self._pending.popleft()
+                if group.feed.state is State.OPEN:
+                    group.feed.give(self._time, value)
+                    self._dealt.append(group.feed)
+        except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
+            blame(exc, self.culprit())
+            self._pending.clear()
+            self._end(exc)
+        self.upstream.ack()
+
+    def _group(self, key: Hashable) -> _Group | None:
+        """The key's group; None while there is no room for it."""
+        group = self._groups.pop(key, None)
+        if group is None:
+            if self._width is not None and len(self._groups) >= self._width and not self._make_room():
+                return None
+            group = self._open(key)
+        # Those that have waited longest for a value come first.
+        self._groups[key] = group
+        return None if group.closing else group
+
+    def _open(self, key: Hashable) -> _Group:
+        given = self._transformer
+        made = cast("object", given if isinstance(given, Transformer) else given(key))
+        if not isinstance(made, Transformer):
+            raise TypeError(f"group_by needs a transformer for each key, and was given {made!r} for {key!r}")
+        feed = Portion(cast("Lane[Any]", self.upstream), self.changed)
+        lane = open_below(self, cast("Transformer[Any, Any]", made), feed)
+        group = _Group(key, feed, lane)
+        self._by_lane[lane] = group
+        self._to_ask.append(group)
+        follow_inner(self, lane)
+        return group
+
+    def _make_room(self) -> bool:
+        """Forget the group that has waited longest for a value; False if it has to end first."""
+        oldest = next(iter(self._groups.values()))
+        if oldest.lane not in self._by_lane:
+            del self._groups[oldest.key]
+            return True
+        oldest.closing = True
+        oldest.feed.end()
+        return False
+
+    def _end(self, ending: Done | BaseException) -> None:
+        self._outer_end = ending
+        for group in self._groups.values():
+            group.feed.end(ending)
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        group = self._by_lane.get(lane)
+        if group is None:
+            if isinstance(answer, Batch):
+                self._time = answer.time
+                self._pace.took(len(answer.values))
+                self._pending.extend(answer.values)
+            else:
+                self._end(answer)
+        elif isinstance(answer, Batch):
+            group.put(answer)
+            self._ready.append(group)
+        elif not isinstance(answer, BaseException) or answer is self._outer_end:
+            # One that has ended by itself keeps its place, so that the values of its key are known to be left out.
+            del self._by_lane[lane]
+            forget_inner(self, [lane])
+            if group.closing:
+                del self._groups[group.key]
+        else:
+            self._failed = self._failed or answer
+
+
+@overload
+def group_by(
+    key: Callable[[A], K], transformer: Transformer[A, B], *, width: int | None = None
+) -> Transformer[A, tuple[K, B]]: ...
+@overload
+def group_by(
+    key: Callable[[A], K], transformer: Callable[[K], Transformer[A, B]], *, width: int | None = None
+) -> Transformer[A, tuple[K, B]]: ...
+def group_by(
+    key: Callable[[Any], Any], transformer: Any, *, width: int | None = None
+) -> Transformer[Any, tuple[Any, Any]]:
+    """Send every key's values through a transformer of their own; results come as they are ready, as (key, result).
+
+    >>> import pullstream as ps
+    >>> first_two = ps.group_by(lambda word: word[0], ps.take(2))
+    >>> sorted(ps.run(ps.pipe(ps.values(["apple", "bread", "ale", "avocado", "beer"]), first_two, ps.collect())))
+    [('a', 'ale'), ('a', 'apple'), ('b', 'beer'), ('b', 'bread')]
+
+    A group is opened at the first value of its key; a function in place of the transformer makes one for each key.
+    Groups end when the stream does. One whose transformer ends sooner takes no more values: those of its key are left
+    out. With `width` at most so many keys are known: for another one, the group that has waited longest for a value
+    is ended, gives what it still has, and is forgotten; it begins anew if its key comes again.
+
+    Times are the same inside: a module that waits until a time is complete, such as `reduce_by_key`, is told in every
+    group. Upstream is asked again when each group has taken its values, so one that is slow holds up the others; for
+    one value at first, and for more as long as groups take them in a moment.
+
+    Raises:
+        BaseException: the failure of any group, or of a function (R8).
+    """
+    sync_argument("group_by", "key", key, "await the key first, and group the pairs")
+    if not isinstance(transformer, Transformer):
+        if not callable(transformer):
+            raise CompositionError(
+                f"group_by() at {Site.here()} needs a transformer, or a function from a key to one, and got "
+                f"{transformer!r}",
+            )
+        sync_argument(
+            "group_by", "transformer", transformer, "it makes a transformer, which may wait for what it likes"
+        )
+    if width is not None:
+        count_argument("group_by", "width", width, least=1)
+    options = () if width is None else (("width", width),)
+    return Transformer((Module("group_by", _group_by, (key, cast("object", transformer)), options),))
+
+
+def _group_by(key: Callable[[Any], Hashable], transformer: Any, width: int | None = None) -> GroupBy:
+    return GroupBy(key, transformer, width)

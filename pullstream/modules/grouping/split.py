@@ -1,0 +1,237 @@
+"""`split`, `decode`: text and bytes that come in pieces, cut where they belong."""
+
+import codecs
+from collections.abc import Sequence
+from typing import Any, Final, Literal, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Transformer, count_argument
+from pullstream.engine.parts.gather import Gather, Part
+from pullstream.errors import CompositionError
+
+A = TypeVar("A")
+
+LONGEST: Final = 2**24
+"""How long a piece may be, in characters or bytes, when nothing is said."""
+
+
+class _Pieces(Part):
+    """What has come of the piece that is not whole yet, unjoined: a long one costs what it is long, and no more."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._rest: list[Any] = []
+        self._size = 0
+
+    @override
+    def feed(self, values: Sequence[Any], out: list[Any]) -> None:
+        for chunk in values:
+            if not isinstance(chunk, (str, bytes, bytearray)):
+                raise TypeError(f"split takes text or bytes, in pieces, and got {chunk!r}")
+            if chunk:
+                self.cut(chunk, out)
+
+    def cut(self, chunk: Any, out: list[Any]) -> None:
+        """Give the pieces that become whole with a chunk, and keep what is left of it."""
+        raise NotImplementedError
+
+    def keep(self, chunk: Any) -> None:
+        """Add to the piece that is not whole."""
+        self._size += len(chunk)
+        if self._size > self._longest:
+            raise ValueError(
+                f"a piece is longer than {self._longest}, and has no end yet: give split(longest=...) if it may be so"
+            )
+        if chunk:
+            self._rest.append(chunk)
+
+    def taken(self, chunk: Any) -> Any:
+        """The piece that is not whole, with what is added to it; nothing is kept then."""
+        rest, self._rest, self._size = self._rest, [], 0
+        return chunk[:0].join((*rest, chunk)) if rest else chunk
+
+    @override
+    def finish(self, out: list[Any]) -> None:
+        if self._rest:
+            out.append(self.taken(self._rest[0][:0]))
+
+    @override
+    def __len__(self) -> int:
+        return self._size
+
+
+class _Lines(_Pieces):
+    """Lines as `splitlines` sees them; a carriage return that ends a chunk may be half of the end of a line."""
+
+    _half: Any = None
+
+    @override
+    def cut(self, chunk: Any, out: list[Any]) -> None:
+        if self._half is not None:
+            # The line before ended with "\r": a "\n" now belongs to that end.
+            half, self._half = self._half, None
+            if (half + chunk[:1]).splitlines() == [half[:0]]:
+                chunk = chunk[1:]
+        lines = chunk.splitlines()
+        if not lines:
+            return
+        last = chunk[-1:]
+        if last.splitlines() != [last]:
+            self._half = last if last in ("\r", b"\r") else None
+            rest = None
+        else:
+            rest = lines.pop()
+        if lines:
+            lines[0] = self.taken(lines[0])
+            out.extend(lines)
+        if rest is not None:
+            self.keep(rest)
+
+    @override
+    def __len__(self) -> int:
+        return super().__len__() + (self._half is not None)
+
+
+class _Separated(_Pieces):
+    def __init__(self, longest: int, separator: Any) -> None:
+        super().__init__(longest)
+        self._separator = separator
+        self._tail = separator[:0]
+
+    @override
+    def cut(self, chunk: Any, out: list[Any]) -> None:
+        separator = self._separator
+        if separator not in self._tail + chunk:
+            self.keep(chunk)
+            rest = self._tail + chunk
+        else:
+            *pieces, rest = self.taken(chunk).split(separator)
+            out.extend(pieces)
+            self.keep(rest)
+        # As much as may be the beginning of a separator.
+        self._tail = rest[max(0, len(rest) - len(separator) + 1) :]
+
+
+class _Blocks(_Pieces):
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+
+    @override
+    def cut(self, chunk: Any, out: list[Any]) -> None:
+        size = self._longest
+        if self._size + len(chunk) < size:
+            self.keep(chunk)
+            return
+        whole = self.taken(chunk)
+        full = len(whole) - len(whole) % size
+        out.extend(whole[start : start + size] for start in range(0, full, size))
+        self.keep(whole[full:])
+
+
+@overload
+def split(*, longest: int = LONGEST) -> Transformer[A, A]: ...
+@overload
+def split(separator: str, *, longest: int = LONGEST) -> Transformer[str, str]: ...
+@overload
+def split(separator: bytes, *, longest: int = LONGEST) -> Transformer[bytes, bytes]: ...
+@overload
+def split(*, size: int) -> Transformer[A, A]: ...
+def split(separator: Any = None, *, size: int | None = None, longest: int = LONGEST) -> Transformer[Any, Any]:
+    r"""Cut text, or bytes, that come in pieces of any length: into lines, at a separator, or into blocks.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["tea\nri", "ce\r", "\nsalt"]), ps.split(), ps.collect()))
+    ['tea', 'rice', 'salt']
+    >>> ps.run(ps.pipe(ps.values([b"a;b", b"b;"]), ps.split(b";"), ps.collect()))
+    [b'a', b'bb']
+    >>> ps.run(ps.pipe(ps.values(["abc", "de"]), ps.split(size=2), ps.collect()))
+    ['ab', 'cd', 'e']
+
+    Lines end as they do for `str.splitlines` (and `bytes.splitlines`). What ends a piece is not part of it, and what
+    follows the last end comes, unless it is empty, when its time is complete: a piece is of one time, and never of
+    a stream that failed. Of one that has no end yet, `longest` characters or bytes are kept, 16 Mi if nothing is
+    said; more are a ValueError.
+    """
+    if separator is not None and size is not None:
+        raise CompositionError(f"split() at {Site.here()} got both a separator and a size: it goes by one of them")
+    if size is not None:
+        count_argument("split", "size", size, least=1)
+        return Transformer((Module("split", _blocks, (), (("size", size),)),))
+    if separator is not None and not (isinstance(separator, (str, bytes)) and separator):
+        raise CompositionError(
+            f"split() at {Site.here()} needs text or bytes as its separator, and got {separator!r}; "
+            f"without one it gives lines"
+        )
+    count_argument("split", "longest", longest, least=1)
+    options = () if longest == LONGEST else (("longest", longest),)
+    if separator is None:
+        return Transformer((Module("split", _lines, (), options),))
+    return Transformer((Module("split", _separated, (separator,), options),))
+
+
+def _lines(longest: int = LONGEST) -> Gather:
+    return Gather(lambda: _Lines(longest))
+
+
+def _separated(separator: Any, longest: int = LONGEST) -> Gather:
+    return Gather(lambda: _Separated(longest, separator))
+
+
+def _blocks(size: int) -> Gather:
+    return Gather(lambda: _Blocks(size))
+
+
+class _Decoded(Part):
+    def __init__(self, decoder: codecs.IncrementalDecoder) -> None:
+        self._decoder = decoder
+        self._clean = decoder.getstate()
+
+    @override
+    def feed(self, values: Sequence[Any], out: list[Any]) -> None:
+        for chunk in values:
+            if isinstance(chunk, str):
+                raise TypeError(f"decode takes bytes, and {chunk!r} is text already")
+            text = self._decoder.decode(chunk)
+            if text:
+                out.append(text)
+
+    @override
+    def finish(self, out: list[Any]) -> None:
+        text = self._decoder.decode(b"", final=True)
+        if text:
+            out.append(text)
+
+    @override
+    def __len__(self) -> int:
+        # Half a character, or what was said about all that follows (a byte order mark).
+        return int(self._decoder.getstate() != self._clean)
+
+
+def decode(
+    encoding: str = "utf-8", errors: Literal["strict", "replace", "ignore"] = "strict"
+) -> Transformer[bytes, str]:
+    r"""Decode bytes that come in pieces, which may end in the middle of a character.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([b"caf\xc3", b"\xa9"]), ps.decode(), ps.collect()))
+    ['caf', 'é']
+
+    Each time is a text of its own. A character that is not whole when its time is complete, or a byte that means
+    nothing, is a UnicodeDecodeError, after what came before it; `errors` is that of `bytes.decode`.
+    """
+    try:
+        codecs.getincrementaldecoder(encoding)
+    except (LookupError, TypeError) as exc:
+        raise CompositionError(f"decode() at {Site.here()} knows no encoding {encoding!r}: {exc}") from None
+    try:
+        codecs.lookup_error(errors)
+    except (LookupError, TypeError) as exc:
+        raise CompositionError(f"decode() at {Site.here()} got errors={errors!r}: {exc}") from None
+    options = () if errors == "strict" else (("errors", errors),)
+    return Transformer((Module("decode", _decode, (encoding,), options),))
+
+
+def _decode(encoding: str, errors: str = "strict") -> Gather:
+    made = codecs.getincrementaldecoder(encoding)
+    return Gather(lambda: _Decoded(made(errors)))

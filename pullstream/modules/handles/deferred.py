@@ -1,0 +1,202 @@
+"""`deferred`: a place in a pipeline for a module that is known later."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Generic, Literal, cast, overload
+
+import attrs
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Sink, Site, Source, Transformer
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.feed import Through
+from pullstream.engine.nested.inner import consume_below, follow_inner, inner_frontier, open_below
+from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.handle import Grip
+from pullstream.engine.runtime.assembly import Assembly, Consumer, Consuming, Wiring
+from pullstream.errors import CompositionError, PullstreamError
+from pullstream.protocol import DONE, Batch, Done, Reader, State
+
+A = TypeVar("A")
+B = TypeVar("B")
+R = TypeVar("R")
+
+
+class Later(Grip):
+    """What a handle and its kernel share: the module, once it is known."""
+
+    def __init__(self, kind: type[Blueprint], site: Site) -> None:
+        super().__init__(f"deferred {kind.kind}", site)
+        self._kind = kind
+        self._known: Blueprint | BaseException | None = None
+        self._waiting: list[trio.Event] = []
+
+    def settle(self, known: object) -> None:
+        """This is what was waited for; the first counts."""
+        if not isinstance(known, (self._kind, BaseException)):
+            raise CompositionError(
+                f"{self.name}, made at {self.site}, is resolved with a {self._kind.kind}, and got {known!r}",
+            )
+        if self._known is not None:
+            raise PullstreamError(f"{self.name}, made at {self.site}, is settled already: {self._known!r}")
+        self._known = known
+        self.steer(self._tell)
+
+    def _tell(self) -> None:
+        for event in self._waiting:
+            event.set()
+
+    async def wait(self) -> Blueprint:
+        """Wait until it is known; raises what it was failed with."""
+        if self._known is None:
+            event = trio.Event()
+            self._waiting.append(event)
+            try:
+                await event.wait()
+            finally:
+                self._waiting.remove(event)
+        if isinstance(self._known, BaseException):
+            raise self._known
+        assert self._known is not None
+        return self._known
+
+
+class Deferred(Kernel[Any]):
+    """A source or transformer that opens inside itself what it is resolved with."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, later: Later) -> None:
+        self._later = later
+        self._lane: Lane[Any] | None = None
+        self._source = False
+        later.attach(self)
+
+    @override
+    async def acquire(self) -> None:
+        self._source, self.origin = self.origin, False
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._lane is None:
+            blueprint = await self._later.wait()
+            if self.state is not State.OPEN:
+                return DONE
+            feed = None if self._source else Through(cast("Lane[Any]", self.upstream))
+            self._lane = open_below(self, blueprint, feed)
+            follow_inner(self, self._lane)
+        batch = await self._lane.ask(limit)
+        self._lane.settle()
+        return batch
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        if self._lane is None:
+            await super().dismiss(reason)
+        else:
+            # What was opened passes it on to what is above in this very step: an ask that goes through both is
+            # cancelled in the next, and would be taken for an abort there.
+            await self._lane.terminate(reason)
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """What the module that was opened may still bring."""
+        return () if self._lane is None else inner_frontier(self._lane)
+
+
+class _LaterSink(Wiring):
+    """A sink that runs inside itself what it is resolved with."""
+
+    def __init__(self, later: Later) -> None:
+        self._later = later
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+        assert upstream is not None, "a sink has something above it"
+        later = self._later
+        later.attach(upstream)
+
+        async def body(reader: Reader[Any], _: Context) -> Any:
+            return await consume_below(assembly.run, consumer.seat, cast("Lane[Any]", reader), await later.wait())
+
+        consumer = Consumer(assembly.run, module, body, upstream)
+        return consumer
+
+
+class _Handle(Blueprint):
+    @property
+    def _later(self) -> Later:
+        return cast("Later", self.modules[-1].args[0])
+
+    def fail(self, failure: BaseException) -> None:
+        """Fail the stream: there will be no module."""
+        self._later.settle(failure)
+
+
+@attrs.frozen(repr=False)
+class DeferredSource(_Handle, Source[B], Generic[B]):
+    """A source that is known later; made by `deferred`."""
+
+    def resolve(self, source: Source[B]) -> None:
+        """This is the source."""
+        self._later.settle(source)
+
+
+@attrs.frozen(repr=False)
+class DeferredTransformer(_Handle, Transformer[A, B], Generic[A, B]):
+    """A transformer that is known later; made by `deferred`."""
+
+    def resolve(self, transformer: Transformer[A, B]) -> None:
+        """This is the transformer."""
+        self._later.settle(transformer)
+
+
+@attrs.frozen(repr=False)
+class DeferredSink(_Handle, Sink[A, R], Generic[A, R]):
+    """A sink that is known later; made by `deferred`."""
+
+    def resolve(self, sink: Sink[A, R]) -> None:
+        """This is the sink."""
+        self._later.settle(sink)
+
+
+@overload
+def deferred(kind: Literal["source"]) -> DeferredSource[Any]: ...
+@overload
+def deferred(kind: Literal["transformer"]) -> DeferredTransformer[Any, Any]: ...
+@overload
+def deferred(kind: Literal["sink"]) -> DeferredSink[Any, Any]: ...
+def deferred(kind: str) -> Any:
+    """Hold a place for a module that is known later: a handle, with `resolve(module)` and `fail(exception)`.
+
+    >>> import trio, pullstream as ps
+    >>> async def main():
+    ...     answer = ps.deferred("source")
+    ...     async with ps.pipe(answer, ps.collect()).open() as running:
+    ...         await trio.sleep(0.01)  # look it up, log in, ask the user
+    ...         answer.resolve(ps.values("abc"))
+    ...         return await running.result()
+    >>> trio.run(main)
+    ['a', 'b', 'c']
+
+    `kind` is "source", "transformer" or "sink". An ask waits until the module is known, which is opened then; nothing
+    is asked of what is upstream before. An abort is confirmed without waiting, and a `resolve` after it opens nothing.
+    It can be resolved before the run is opened as well, and from whatever thread.
+
+    It belongs to one run at a time: another is refused with `ReuseError`, and so is pickling.
+
+    Raises:
+        CompositionError: the kind is none of these; or, by `resolve`, the module is not of the kind.
+        PullstreamError: by `resolve` and `fail`, if one of them was called before.
+    """
+    site = Site.here()
+    match kind:
+        case "source":
+            return DeferredSource[Any]((Module("deferred", Deferred, (Later(Source, site),)),))
+        case "transformer":
+            return DeferredTransformer[Any, Any]((Module("deferred", Deferred, (Later(Transformer, site),)),))
+        case "sink":
+            return DeferredSink[Any, Any]((Module("deferred", _LaterSink, (Later(Sink, site),)),))
+        case _:
+            raise CompositionError(f"deferred() at {site} takes 'source', 'transformer' or 'sink', and got {kind!r}")

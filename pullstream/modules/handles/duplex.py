@@ -1,0 +1,343 @@
+"""Duplexes: both directions of a conversation. `pair`, `duplex_pair`, `connect`."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Generic, NoReturn, cast
+
+import attrs
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Pipeline, Sink, Site, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.context import Context
+from pullstream.engine.runtime.assembly import Assembly, Consumer, Consuming, Wiring
+from pullstream.engine.runtime.deadlock import Signal, Standstill
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.progress import Progress
+from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
+from pullstream.protocol import DONE, Batch, Done, Reader
+from timely import BEGINNING
+
+A = TypeVar("A")
+B = TypeVar("B")
+T_co = TypeVar("T_co", covariant=True)
+A_contra = TypeVar("A_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+@attrs.frozen
+class Duplex(Generic[T_co, A_contra, R_co]):
+    """One side of a conversation: the source of what the other side says, and the sink for what is said to it.
+
+    The two are streams of their own: each ends when it does (half-open), unless whoever made them ties them together.
+    """
+
+    source: Source[T_co]
+    sink: Sink[A_contra, R_co]
+
+    def __attrs_post_init__(self) -> None:
+        given: tuple[Any, Any] = (self.source, self.sink)
+        if not isinstance(given[0], Source) or not isinstance(given[1], Sink):
+            raise CompositionError(f"Duplex at {Site.here()} is made of a source and a sink, not of {given!r}")
+
+
+# ---- pair
+
+
+class Joint:
+    """What the two ends of a pair share."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.wanted = 0
+        """How many values the reading end waits for."""
+        self.ending: Done | BaseException | None = None
+        """How what is written has ended."""
+        self.left = False
+        """Whether the reading end has gone."""
+        self.reason: BaseException | None = None
+        self.kernel: PairSource | None = None
+        self.upstream: Kernel[Any] | None = None
+        self.writes: Run | None = None
+        """The run that the writing end is open in."""
+        self.reader: Lane[Any] | None = None
+        self.seat: Seat | None = None
+        self.progress: Progress | None = None
+        self._batch: Batch[Any] | None = None
+        self._asked: Signal | None = None
+        self._answered: Signal | None = None
+
+    def __repr__(self) -> str:
+        return ""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"pair, made at {self.site}, cannot be pickled: it is a handle, and belongs to one run")
+
+    def reused(self, end: str) -> ReuseError:
+        """The refusal of a second opening."""
+        return ReuseError(f"the {end} of pair, made at {self.site}, was opened a second time: make another pair")
+
+    @property
+    def reads(self) -> Run | None:
+        """The run that the reading end is open in."""
+        return None if self.kernel is None else getattr(self.kernel, "run", None)
+
+    def stir(self, *signals: Signal | None) -> None:
+        """Have an end look again."""
+        for signal in signals:
+            if signal is not None:
+                signal.set()
+
+    def opened(self) -> None:
+        """Whose end is open now is known: who waits for that, waits for its run from now on."""
+        self.stir(self._asked, self._answered)
+
+    def link(self) -> None:
+        """Once both ends are open: what may come to the writing end may come out of the reading one."""
+        if self.kernel is not None and self.progress is not None and self.kernel.acquired:
+            self.kernel.seat.steered = False
+            self.kernel.run.progress.fed(self.kernel, self.progress)
+
+    # ---- the reading end
+
+    async def ask(self, limit: int) -> Batch[Any] | Done:
+        """Wait for what is written, at most `limit` values of it."""
+        self.wanted = limit
+        try:
+            while self._batch is None and self.ending is None:
+                self._answered = signal_of(self.writes)
+                self.stir(self._asked)
+                await self._answered.wait(outside=self.writes is None)
+        finally:
+            self.wanted = 0
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            if self.reader is not None:
+                # It is handed over: in flight where it is read, in this very step.
+                self.reader.settle()
+            return batch
+        if isinstance(self.ending, BaseException):
+            raise self.ending
+        return DONE
+
+    async def leave(self, reason: BaseException | None) -> None:
+        """Nobody reads any more: the writing end is ended as well, and lets go first (R6)."""
+        self.left, self.reason = True, reason
+        self.stir(self._asked)
+        if self.reader is not None and self.ending is None:
+            await self.reader.terminate(reason)
+
+    # ---- the writing end
+
+    async def pump(self, reader: Lane[Any]) -> None:
+        """Ask for what the reading end asks for, and hand it over."""
+        try:
+            while not self.left:
+                if not self.wanted:
+                    reads = self.reads
+                    self._asked = signal_of(reads)
+                    await self._asked.wait(outside=reads is None)
+                    continue
+                batch = await reader.ask(self.wanted)
+                if batch is DONE:
+                    break
+                self._batch, self.wanted = batch, 0
+                self.stir(self._answered)
+            if self.reason is not None:
+                raise self.reason  # noqa: TRY301 - one way to tell the other end
+        except BaseException as exc:
+            rest = without_cancelled(exc)
+            self._end(rest or Abandoned(f"what writes into the pair made at {self.site} was aborted"))
+            raise
+        self._end(DONE)
+
+    def _end(self, ending: Done | BaseException) -> None:
+        self.ending = ending
+        self.stir(self._answered)
+
+
+def signal_of(run: Run | None) -> Signal:
+    """An event that a task of a run sets; or whoever it may be."""
+    return Signal(Standstill()) if run is None else run.signal()
+
+
+class PairSource(Kernel[Any]):
+    """The reading end of a pair."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    acquired = False
+
+    def __init__(self, joint: Joint) -> None:
+        if joint.kernel is not None:
+            raise joint.reused("source")
+        joint.kernel = self
+        self._joint = joint
+        joint.opened()
+
+    @override
+    async def acquire(self) -> None:
+        # Its times follow from those that come to the writing end.
+        self.origin = False
+        self.acquired = True
+        # Until the writing end is open, its times may come to their end by its being opened.
+        self.seat.steered = self._joint.writes is None
+        self._joint.link()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        return await self._joint.ask(limit)
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """What may still be written."""
+        seat = self._joint.seat
+        return (BEGINNING,) if seat is None else seat.frontier
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        await self._joint.leave(reason)
+
+    @override
+    def relayed(self, exc: BaseException) -> bool:
+        return exc is self._joint.ending
+
+
+class PairSink(Wiring):
+    """The writing end of a pair."""
+
+    def __init__(self, joint: Joint) -> None:
+        self._joint = joint
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+        assert upstream is not None, "a sink has something above it"
+        joint = self._joint
+        if joint.upstream is not None:
+            raise joint.reused("sink")
+        joint.upstream, joint.writes = upstream, assembly.run
+        joint.opened()
+
+        async def body(reader: Reader[Any], _: Context) -> None:
+            joint.reader, joint.seat, joint.progress = cast("Lane[Any]", reader), consumer.seat, assembly.run.progress
+            joint.link()
+            await joint.pump(joint.reader)
+
+        consumer = Consumer(assembly.run, module, body, upstream)
+        return consumer
+
+
+def pair() -> tuple[Source[Any], Sink[Any, None]]:
+    """A source and a sink that are connected: what is written into the sink comes out of the source.
+
+    >>> import pullstream as ps
+    >>> source, sink = ps.pair()
+    >>> ps.run(ps.connect(ps.Duplex(ps.values("abc"), ps.collect()), ps.Duplex(source, sink)))
+    (None, ['a', 'b', 'c'])
+
+    The two ends may be in one run, or in two that are open at the same time in one trio program. The sink asks for as
+    much as the source is asked for, when it is asked, and nothing waits between them; times pass with the values.
+    The end and the failure of what is written come out of the source; an abort of the source ends the sink (with None),
+    and an error fails it. If the sink's run is aborted, the source fails with `Abandoned`.
+
+    Each end belongs to one run: a second is refused with `ReuseError`, and so is pickling.
+    """
+    joint = Joint(Site.here())
+    return Source((Module("pair", PairSource, (joint,)),)), Sink((Module("pair", PairSink, (joint,)),))
+
+
+def duplex_pair() -> tuple[Duplex[Any, Any, None], Duplex[Any, Any, None]]:
+    """Two duplexes that are connected: what is written into one comes out of the other; see `pair`.
+
+    >>> import trio, pullstream as ps
+    >>> async def main():
+    ...     client, server = ps.duplex_pair()
+    ...     echo = ps.pipe(server.source, ps.map(str), server.sink)
+    ...     talk = ps.connect(client, ps.Duplex(ps.values([1, 2]), ps.collect()))
+    ...     async with echo.open(), talk.open() as running:
+    ...         return await running.result()
+    >>> trio.run(main)
+    (['1', '2'], None)
+    """
+    (from_a, to_b), (from_b, to_a) = pair(), pair()
+    return Duplex(from_a, to_a), Duplex(from_b, to_b)
+
+
+# ---- connect
+
+
+class Connection(Wiring):
+    """Two directions, in one run."""
+
+    def __init__(self, *ways: Blueprint) -> None:
+        self._ways = ways
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+        both = Both()
+        for source, sink in zip(self._ways[::2], self._ways[1::2], strict=True):
+            kernel = assembly.stream(source.modules, None)
+            both.ways.append((kernel, assembly.sink(sink, kernel)))
+        return both
+
+
+class Both:
+    """A connection at run time: each direction runs to its end; one that fails ends the other."""
+
+    def __init__(self) -> None:
+        self.ways: list[tuple[Kernel[Any], Consuming]] = []
+
+    async def consume(self) -> tuple[Any, ...]:
+        """Run both directions; the results of their sinks."""
+        results: list[Any] = [None] * len(self.ways)
+        failures: list[BaseException] = []
+
+        async def consume(number: int) -> None:
+            try:
+                results[number] = await self.ways[number][1].consume()
+            except BaseException as exc:
+                rest = without_cancelled(exc)
+                if rest is None:
+                    raise
+                if not failures:
+                    failures.append(rest)
+                    await self._end_others(number, rest)
+                    nursery.cancel_scope.cancel()
+                elif rest is not failures[0]:
+                    failures.append(rest)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(len(self.ways)):
+                nursery.start_soon(consume, number)
+        if len(failures) > 1:
+            raise BaseExceptionGroup("both directions failed, each in its own way", failures)
+        if failures:
+            raise failures[0]
+        return tuple(results)
+
+    async def _end_others(self, failed: int, reason: BaseException) -> None:
+        for number, (kernel, _) in enumerate(self.ways):
+            if number != failed:
+                await kernel.terminate(reason)
+
+
+def connect(a: Duplex[A, B, R], b: Duplex[B, A, S]) -> Pipeline[tuple[S, R]]:
+    """Connect two duplexes: what either says goes to the other, in one run; the results are b's sink's and a's.
+
+    >>> import pullstream as ps
+    >>> a = ps.Duplex(ps.values([1, 2]), ps.collect())
+    >>> b = ps.Duplex(ps.values("xy"), ps.reduce(max, 0))
+    >>> ps.run(ps.connect(a, b))
+    (2, ['x', 'y'])
+
+    Each direction goes at its own pace and ends when it does: the connection may be half-open for a while, and the run
+    ends with the second. One that fails ends the other, whose source is told why, and the run fails with it.
+    """
+    for side in (a, b):
+        if not isinstance(side, Duplex):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+            raise CompositionError(f"connect() at {Site.here()} connects two duplexes, and got {side!r}")
+    return Pipeline((Module("connect", Connection, (a.source, b.sink, b.source, a.sink)),))

@@ -1,0 +1,172 @@
+"""`many`: values as they come, of sources that are added while it runs."""
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, cast
+
+import attrs
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.engine.parts.fan_in import Input, sources_argument
+from pullstream.engine.parts.handle import Grip
+from pullstream.errors import Ended, ReuseError
+from pullstream.modules.combining.merge import Merge
+from timely import BEGINNING
+
+T = TypeVar("T")
+
+
+@attrs.frozen(repr=False)
+class Many(Source[T]):
+    """A source and the handle to add sources to it; made by `many`. It may be used from whatever thread."""
+
+    def add(self, *sources: Source[T]) -> None:
+        """Merge these as well; they are opened with the next ask. Also before the run opens.
+
+        Raises:
+            Ended: `cap` was called before, or the stream has ended.
+        """
+        sources_argument("add", sources)
+        self._added.add(sources)
+
+    def cap(self) -> None:
+        """Say that no other source will be added: the stream ends when all have ended."""
+        self._added.cap()
+
+    @property
+    def _added(self) -> "Added":
+        return cast("Added", self.modules[-1].args[0])
+
+
+class Added(Grip):
+    """What was added and is not open yet."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__("many", site)
+        self.waiting: deque[Source[Any]] = deque()
+        self.capped = False
+        self.over = False
+
+    def add(self, sources: tuple[Source[Any], ...]) -> None:
+        """Open these with the next ask."""
+        if self.capped or self.over:
+            why = "cap() was called before" if self.capped else "its stream has ended"
+            raise Ended(f"many, made at {self.site}, takes no other source: {why}")
+        self.waiting.extend(sources)
+        self._stir()
+
+    def cap(self) -> None:
+        """Nothing else will be added."""
+        self.capped = True
+        self._stir()
+
+    @override
+    def attach(self, kernel: Kernel[Any]) -> None:
+        if self.used:
+            raise ReuseError(
+                f"many, made at {self.site}, was opened a second time: it belongs to one run, make another one",
+            )
+        super().attach(kernel)
+
+    def _stir(self) -> None:
+        self.steer(self._grow)
+
+    def _grow(self) -> None:
+        kernel = self.alive()
+        if isinstance(kernel, _Many):
+            kernel.grew()
+
+    @override
+    def __repr__(self) -> str:
+        return ""
+
+
+class _Many(Merge):
+    prompt: ClassVar[bool] = False
+    trusted: ClassVar[bool] = True
+    steered: bool = True
+
+    def __init__(self, added: Added) -> None:
+        super().__init__()
+        self._added = added
+        self._ready = False
+        added.attach(self)
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        # Several sources are not in order, though each be; what may still come is mirrored.
+        self.origin = False
+        self._ready = True
+        self.seat.steered = not self._added.capped
+        self.run.progress.mirror(self)
+
+    def grew(self) -> None:
+        """Something was added, or nothing will be any more."""
+        if self._ready:
+            self.seat.steered = not self._added.capped
+            self.changed()
+            self.run.progress.stir()
+
+    @override
+    def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
+        for each in [each for each in self.all if each.done]:
+            self.leave(each)
+            forget_inner(self, [each.lane])
+        while self._added.waiting and self.failure_above is None:
+            lane = open_inner(self, self._added.waiting.popleft())
+            follow_inner(self, lane)
+            self.enter(Input(lane))
+        super().ask_inputs(limit, among)
+
+    @override
+    async def change(self, *, outside: bool = False) -> None:
+        # Until it is capped, whoever has the handle may add a source at any time.
+        await super().change(outside=outside or not self._added.capped)
+
+    @override
+    def finished(self) -> bool:
+        return self._added.capped and not self._added.waiting and super().finished()
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """Until it is capped, a source of any time may be added; then, whatever those that are there may give."""
+        if self._added.waiting or not self._added.capped:
+            return [BEGINNING]
+        return [time for each in self.all for time in inner_frontier(each.lane)]
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        self._added.over = True
+        self._added.waiting.clear()
+        await super().dismiss(reason)
+
+    @override
+    async def release(self) -> None:
+        await super().release()
+        self.run.progress.mirrors.pop(self, None)
+        forget_inner(self, list(self.inputs))
+
+
+def many() -> Many[Any]:
+    """A source that merges, as they come, the values of sources that are added to it, before and while it runs.
+
+    >>> import trio, pullstream as ps
+    >>> async def main():
+    ...     shops: ps.Many[str] = ps.many()
+    ...     shops.add(ps.values(["tea"]))
+    ...     async with ps.pipe(shops, ps.collect()).open() as running:
+    ...         shops.add(ps.values(["rice", "salt"]))
+    ...         shops.cap()
+    ...         return sorted(await running.result())
+    >>> trio.run(main)
+    ['rice', 'salt', 'tea']
+
+    It goes on until `cap`, and then until all sources have ended; otherwise it is as `merge`. Each batch keeps its
+    time. Before `cap`, no time is complete, for a source of any time may be added.
+
+    It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
+    """
+    return Many((Module("many", _Many, (Added(Site.here()),)),))

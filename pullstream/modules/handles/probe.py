@@ -1,0 +1,127 @@
+"""`probe`: seeing what passes at one place of a pipeline."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import attrs
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.checker.diagram import shown
+from pullstream.checker.events import What, seen
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import without_cancelled
+from pullstream.protocol import DONE, Batch, Done
+
+A = TypeVar("A")
+
+_LOG: Final = logging.getLogger("pullstream.probe")
+
+
+@attrs.frozen
+class Probed:
+    """A request that passed a probe, or its answer; as text, in the specification's notation (001).
+
+    Requests are numbered from 1, and an answer has the number of its request. `what` is `ask`, `abort` or `error` of a
+    request; `value`, `done`, `error` or `cancelled` of an answer. `about` is an ask's limit, a batch, or an exception.
+
+    >>> print(Probed("ask", 1, 16), Probed("value", 1, Batch(0, ["a"]), answer=True))
+    D: ask1(Ans1 16) U: Ans1=value('a')
+    """
+
+    what: str
+    number: int
+    about: object = None
+    answer: bool = attrs.field(default=False, kw_only=True)
+
+    def __str__(self) -> str:
+        return shown(seen((0, _WHAT[self.what, self.answer], self.number, 0, self.about)))
+
+
+_WHAT: Final = {
+    ("ask", False): What.ASK,
+    ("abort", False): What.ABORT,
+    ("error", False): What.ERROR,
+    ("value", True): What.VALUE,
+    ("done", True): What.DONE,
+    ("error", True): What.FAILURE,
+    ("cancelled", True): What.CANCELLED,
+}
+
+
+def probe(show: str | Callable[[Probed], object]) -> Transformer[A, A]:
+    """Show every request and every answer that passes; change nothing.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("ab"), ps.probe(print), ps.take(1), ps.collect()))
+    D: ask1(Ans1)
+    U: Ans1=value('a')
+    D: abort2(Ans2)
+    U: Ans2=done
+    ['a']
+
+    `show` is called with each: `print` prints it, a list's `append` keeps it for a test. Text is a label: the requests
+    and answers are then logged with it, for debugging, by the logger `pullstream.probe`. What `show` raises is
+    treated as what any function raises (R8).
+    """
+    if not isinstance(show, str):
+        sync_argument("probe", "show", show, "it is called in passing, and cannot wait")
+    return Transformer((Module("probe", _probe, (show,)),))
+
+
+def _probe(show: str | Callable[[Probed], object]) -> "_Probe":
+    return _Probe(partial(_LOG.debug, "%s  %s", show) if isinstance(show, str) else show)
+
+
+class _Probe(Kernel[Any]):
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, show: Callable[[Probed], object]) -> None:
+        self._show = show
+        self._requests = 0
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        self._requests += 1
+        number = self._requests
+        self._show(Probed("ask", number, limit))
+        try:
+            answer = await self.upstream.ask(limit)
+        except BaseException as exc:
+            self._show(_raised(number, exc))
+            raise
+        if answer is DONE:
+            self._show(Probed("done", number, answer=True))
+        else:
+            self._show(Probed("value", number, answer, answer=True))
+            self.upstream.settle()
+        return answer
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        if self.upstream.over:
+            # It has ended by itself: nothing is sent up (R9).
+            await super().dismiss(reason)
+            return
+        self._requests += 1
+        number = self._requests
+        try:
+            self._show(Probed("abort" if reason is None else "error", number, reason))
+        finally:
+            # What `show` raises must not keep upstream open.
+            try:
+                await super().dismiss(reason)
+            except BaseException as exc:
+                self._show(_raised(number, exc))
+                raise
+        self._show(Probed("done", number, answer=True))
+
+
+def _raised(number: int, exc: BaseException) -> Probed:
+    if without_cancelled(exc) is None:
+        return Probed("cancelled", number, answer=True)
+    return Probed("error", number, exc, answer=True)

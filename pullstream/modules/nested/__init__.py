@@ -1,0 +1,1 @@
+"""Streams inside streams, and streams that go round."""

@@ -1,0 +1,264 @@
+"""`lend`, `lending`: values are lent to a pool of transformers, and lent again when one of them fails."""
+
+from collections import deque
+from collections.abc import Hashable
+from typing import Any, ClassVar, Generic, cast
+
+import attrs
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Transformer, count_argument
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.feed import Queue
+from pullstream.engine.nested.inner import forget_inner, open_below
+from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.handle import Grip
+from pullstream.errors import CompositionError, ProtocolError, PullstreamError
+from pullstream.protocol import DONE, Batch, Done
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@attrs.define(eq=False)
+class _Loan:
+    """A value, from its arrival until its result is answered."""
+
+    number: int
+    time: Hashable
+    value: Any
+    done: bool = False
+
+
+@attrs.define(eq=False)
+class _Borrower:
+    """A transformer of the pool: what it reads, and what it was lent and has not given back, in order."""
+
+    feed: Queue
+    lane: Lane[Any]
+    loans: deque[_Loan] = attrs.field(factory=deque[_Loan])
+
+
+class Lend(Beside[Any]):
+    """Lends values to the borrowers that ask, oldest first; each gives one result for each value, in its order.
+
+    A value is held, in the sidecar, from its arrival until its result is answered; no more of them are here than were
+    asked for. Inside, the borrowers know of no times.
+    """
+
+    asks_apart: ClassVar[bool] = True
+    reorders: ClassVar[bool] = True
+
+    def __init__(self, workers: tuple[Any, ...], width: int, *, ordered: bool, pool: "Pool | None" = None) -> None:
+        self._workers = list(workers)
+        self._width = width
+        self._ordered = ordered
+        self._pool = pool
+        self._borrowers: dict[Lane[Any], _Borrower] = {}
+        self._row: deque[_Loan] = deque()
+        self._ready: deque[_Loan] = deque()
+        self._free: list[_Loan] = []
+        self._arrived = 0
+        self._outer_end: Done | BaseException | None = None
+        self._last_failure: BaseException | None = None
+        self._failed: BaseException | None = None
+        if pool is not None:
+            pool.attach(self)
+            self._workers += pool.workers
+
+    def join(self, worker: Any) -> None:
+        """Have another borrower, while running."""
+        self._workers.append(worker)
+        if hasattr(self, "_changed"):
+            self.changed()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            self._open_all()
+            results = self._results(limit)
+            if results:
+                return Batch(results[0].time, [loan.value for loan in results])
+            if self._failed is not None:
+                raise self._failed
+            if not self._row and self._outer_end is not None:
+                if isinstance(self._outer_end, BaseException):
+                    raise self._outer_end
+                return DONE
+            self._check_borrowers()
+            self._lend(limit)
+            await self.change(outside=self._pool is not None)
+
+    def _open_all(self) -> None:
+        while self._workers and self._failed is None:
+            feed = Queue(self.changed)
+            lane = open_below(self, self._workers.pop(0), feed)
+            self._borrowers[lane] = _Borrower(feed, lane)
+
+    def _check_borrowers(self) -> None:
+        if self._borrowers or (self._pool is not None and self._last_failure is None):
+            return
+        if self._last_failure is not None:
+            raise self._last_failure
+        raise PullstreamError(f"{self.seat}: every borrower has ended, and {len(self._row)} values have no result")
+
+    def _lend(self, limit: int) -> None:
+        """Give those that ask what waits to be lent, and ask upstream for what they still want."""
+        wanted = 0
+        for lane, borrower in self._borrowers.items():
+            self.ask_beside(lane, self._width)
+            room = min(borrower.feed.wanted, self._width - len(borrower.loans)) if len(borrower.feed) == 0 else 0
+            while room > 0 and self._free:
+                loan = self._free.pop(0)
+                borrower.loans.append(loan)
+                borrower.feed.give(0, loan.value)
+                room -= 1
+            wanted += max(room, 0)
+        room = min(wanted, limit - len(self._row))
+        if room > 0 and not self._free and self._outer_end is None:
+            self.ask_beside(self.upstream, room)
+
+    def _results(self, limit: int) -> list[_Loan]:
+        """What can be answered now: the first in the row or, out of order, whatever is there; all at one time."""
+        results: list[_Loan] = []
+        source = self._row if self._ordered else self._ready
+        while source and source[0].done and len(results) < limit and source[0].time == (results or source)[0].time:
+            loan = source.popleft()
+            results.append(loan)
+            self.seat.drop(loan.time)
+            if not self._ordered:
+                self._row.remove(loan)
+        return results
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        borrower = self._borrowers.get(lane)
+        if borrower is not None:
+            if isinstance(answer, Batch):
+                self._returned(borrower, answer)
+            else:
+                self._left(borrower, answer)
+        elif isinstance(answer, Batch):
+            for value in answer.values:
+                self.seat.hold(answer.time)
+                loan = _Loan(self._arrived, answer.time, value)
+                self._arrived += 1
+                self._row.append(loan)
+                self._free.append(loan)
+            self.upstream.ack()
+        else:
+            self._outer_end = answer
+
+    def _returned(self, borrower: _Borrower, answer: Batch[Any]) -> None:
+        for value in answer.values:
+            if not borrower.loans:
+                self._failed = ProtocolError(
+                    f"{self.seat}: {borrower.lane.kernel.seat} gave {value!r}, and was lent nothing that this would be "
+                    f"the result of: a borrower gives one result for each value, in order",
+                )
+                return
+            loan = borrower.loans.popleft()
+            loan.value, loan.done = value, True
+            if not self._ordered:
+                self._ready.append(loan)
+
+    def _left(self, borrower: _Borrower, answer: Done | BaseException) -> None:
+        """What a borrower had not given back is lent again, first of all."""
+        del self._borrowers[borrower.lane]
+        self._free = sorted([*borrower.loans, *self._free], key=lambda loan: loan.number)
+        if isinstance(answer, BaseException):
+            self._last_failure = answer
+        if answer is DONE or self._borrowers:
+            forget_inner(self, [borrower.lane])
+
+
+class Pool(Grip):
+    """What a `lending` handle and its kernel share."""
+
+    def __init__(self, workers: tuple[Any, ...], site: Site) -> None:
+        super().__init__("lending", site)
+        self.workers = list(workers)
+
+    def add(self, worker: object) -> None:
+        """Another borrower, in this run and in later ones."""
+        _borrowers("lending", (worker,))
+        self.workers.append(worker)
+        kernel = self.alive()
+        if isinstance(kernel, Lend):
+            kernel.join(worker)
+
+
+@attrs.frozen(repr=False)
+class Lending(Transformer[A, B], Generic[A, B]):
+    """A transformer that lends, and the handle of its pool; made by `lending`."""
+
+    def add(self, worker: Transformer[A, B]) -> None:
+        """Have another borrower, before or while the run goes on.
+
+        Raises:
+            CompositionError: it is no transformer.
+        """
+        cast("Pool", self.modules[-1].args[0]).add(worker)
+
+
+def lend(*workers: Transformer[A, B], width: int = 1, ordered: bool = True) -> Transformer[A, B]:
+    """Lend values to several transformers, each to the one that asks; when one fails, its values are lent again.
+
+    >>> import pullstream as ps
+    >>> async def reliable(n):
+    ...     return n * 10
+    >>> async def flaky(n):
+    ...     raise OSError("out of reach")
+    >>> pool = ps.lend(ps.map_async(reliable, width=1), ps.map_async(flaky, width=1))
+    >>> ps.run(ps.pipe(ps.values(range(4)), pool, ps.collect()))
+    [0, 10, 20, 30]
+
+    Every borrower is a stream of its own, and gives one result for each value it reads, in its order. It is lent at
+    most `width` values at a time. Results come in the order of the values or, with `ordered=False`, as they are ready;
+    no more values are here than were asked for.
+
+    A borrower that fails, or ends, leaves the pool, and the others are lent what it had not given back: a value may be
+    worked on twice, and has one result. When all have failed, the stream fails with the last failure.
+
+    Raises:
+        BaseException: the failure of the last borrower, or of what is upstream, after the results before it.
+        ProtocolError: a borrower gave more results than it was lent values.
+    """
+    if not workers:
+        raise CompositionError(f"lend() at {Site.here()} needs at least one transformer to lend to")
+    _borrowers("lend", workers)
+    count_argument("lend", "width", width, least=1)
+    return Transformer((Module("lend", _lend, workers, (("width", width), ("ordered", ordered))),))
+
+
+def _lend(*workers: Any, width: int, ordered: bool) -> Lend:
+    return Lend(workers, width, ordered=ordered)
+
+
+def lending(*workers: Transformer[A, B], width: int = 1, ordered: bool = True) -> Lending[A, B]:
+    """Lend as `lend` does, to a pool that others may join while it runs: a handle, with `add(transformer)`.
+
+    >>> import pullstream as ps
+    >>> pool = ps.lending()
+    >>> pool.add(ps.map(str.upper))
+    >>> ps.run(ps.pipe(ps.values("abc"), pool, ps.collect()))
+    ['A', 'B', 'C']
+
+    An empty pool waits for its first borrower. Once one has failed, an empty pool fails.
+
+    It belongs to one run at a time: another is refused with `ReuseError`, and so is pickling.
+    """
+    _borrowers("lending", workers)
+    count_argument("lending", "width", width, least=1)
+    pool = Pool(workers, Site.here())
+    return Lending[A, B]((Module("lending", _lending, (pool,), (("width", width), ("ordered", ordered))),))
+
+
+def _lending(pool: Pool, width: int, *, ordered: bool) -> Lend:
+    return Lend((), width, ordered=ordered, pool=pool)
+
+
+def _borrowers(module: str, workers: tuple[object, ...]) -> None:
+    for worker in workers:
+        if not isinstance(worker, Transformer):
+            raise CompositionError(f"{module}() at {Site.here()} lends to transformers, and got {worker!r}")

@@ -1,0 +1,266 @@
+"""`loop`: values that go round again, and leave when they are done (000's loops; DESIGN 5).
+
+Three places stand for a loop in the sidecar's graph, besides its body: the *ingress*, where what comes from outside
+enters at round 0 and what goes round comes in again; the *egress*, which sorts what the body answers; and the
+*feedback* between the two, which adds a round. So a time is complete behind the loop exactly when nothing at it can go
+round any more: convergence is a completion. And a round is complete inside when nothing at it, or before it, can still
+come in, while later ones go round: so what is outside is acknowledged when it enters, and asked for meanwhile.
+"""
+
+from collections.abc import Hashable, Sequence
+from math import inf
+from typing import Any, ClassVar, Generic, cast
+
+import attrs
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.outbox import Outbox, Remainder
+from pullstream.engine.runtime.assembly import Assembly, Wiring, named
+from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.errors import CompositionError, Overflow
+from pullstream.protocol import DONE, Batch, Done
+from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, Tracker, less_equal
+
+A = TypeVar("A")
+B = TypeVar("B")
+V_co = TypeVar("V_co", covariant=True)
+
+
+@attrs.frozen
+class Again(Generic[V_co]):
+    """A value that a loop's body sends round once more, to itself; see `loop`."""
+
+    value: V_co
+
+
+class _Feedback:
+    """What goes round: values on their way from the egress back to the ingress, held at the round they come in at."""
+
+    def __init__(self, seat: Seat, bound: int, ingress: "_Ingress") -> None:
+        self.seat = seat
+        self._bound = bound
+        self._ingress = ingress
+        self.row = Outbox(self)
+
+    def put(self, time: Hashable, values: Sequence[Any]) -> None:
+        """Send values round, to come in at `time`."""
+        length = self.row.values + len(values)
+        if length > self._bound:
+            raise Overflow(
+                f"{self._ingress.seat} has {length} values on their way round, at {time!r}, and may have "
+                f"{self._bound}: let the body send fewer of them round (does it converge?), or raise bound=",
+            )
+        self.row.put(time, values)
+        self._ingress.changed()
+
+
+class _Drained(Waiter):
+    """Somebody who waits until nothing can come any more."""
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        return not any(tracker.frontier(place).elements for place in self.places)
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.owner}, waits until nothing can come round any more"
+
+
+class _Ingress(Beside[Any]):
+    """Answers what goes round first, and what is outside after it.
+
+    So a loop is drained before it is fed. Outside batches at one time may all enter; the first at another time waits
+    until the loop is done with the earlier ones, as far as they can be done without it.
+
+    An ask outside is outstanding all the while, one batch ahead: who is never asked cannot say that nothing more comes
+    at a time, and with it the first rounds would stay open.
+    """
+
+    def __init__(self) -> None:
+        self._outside: Remainder | Done | BaseException | None = None
+        self._inside: dict[Hashable, Waiter] = {}
+        self.feedback: _Feedback
+        self.leaving: Seat
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        for place in (self.leaving.output, *(port.place for port in self.seat.ports)):
+            self.run.progress.tracker.observe(place)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._outside is None and not self.asking(self.upstream):
+                await self._ask_outside(limit)
+            if self.feedback.row:
+                return self.feedback.row.take(limit)
+            outside = self._outside
+            if isinstance(outside, Remainder):
+                if self._may_enter(outside.time):
+                    return self._enter(outside, limit)
+            elif isinstance(outside, BaseException):
+                raise outside
+            elif outside is DONE and self._drained().settled(self.run.progress.tracker):
+                return DONE
+            await self._wait()
+
+    async def _ask_outside(self, limit: int) -> None:
+        if self.upstream.kernel.answers_promptly():
+            await self.ask_promptly(self.upstream, limit)
+            return
+        self.ask_beside(self.upstream, limit)
+        for _ in range(2):
+            # Time for the task to run once: an answer that is there tells whether the round at hand is the last.
+            if self._outside is None and self.feedback.row:
+                await trio.lowlevel.checkpoint()
+
+    def _enter(self, outside: Remainder, limit: int) -> Batch[Any]:
+        values = outside.take(limit)
+        # What is left outside is in flight there; what enters is so below, in this very step.
+        if not outside.left:
+            self._outside = None
+            self.upstream.ack()
+        if outside.time not in self._inside:
+            self._inside[outside.time] = Waiter([self.leaving.output], outside.time, None, self.seat, self._changed)
+        return Batch(ENTER.results_in(outside.time), values)
+
+    def _may_enter(self, time: Hashable) -> bool:
+        progress = self.run.progress
+        progress.look()
+        for earlier, waiter in list(self._inside.items()):
+            if waiter.settled(progress.tracker):
+                del self._inside[earlier]
+        if time in self._inside:
+            return True
+        # What may still come from outside cannot be waited for while this batch is in the way.
+        outer = progress.tracker.frontier(self.seat.ports[0].place)
+        return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in self._inside)
+
+    def _drained(self) -> Waiter:
+        return _Drained([self.seat.ports[1].place], None, None, self.seat, self._changed)
+
+    async def _wait(self) -> None:
+        """Until something comes, from outside or round, or the loop is done with a time."""
+        self._changed = self.run.signal()
+        await self.run.progress.until(self._waiters(), self._changed)
+
+    def _waiters(self) -> list[Waiter]:
+        if self._outside is DONE:
+            return [self._drained()]
+        return list(self._inside.values()) if isinstance(self._outside, Remainder) else []
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        self._outside = Remainder(answer) if isinstance(answer, Batch) else answer
+
+
+class _Egress(Kernel[Any]):
+    """Sorts what the body answers: what goes round, and what leaves."""
+
+    reorders: ClassVar[bool] = True
+    waits: ClassVar[bool] = False
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, feedback: _Feedback) -> None:
+        self._feedback = feedback
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            batch = await self.upstream.ask(limit)
+            if batch is DONE:
+                return DONE
+            again = [cast("Again[Any]", value).value for value in batch.values if type(value) is Again]
+            if again:
+                self._feedback.put(FEEDBACK.results_in(batch.time), again)
+            values = [value for value in batch.values if type(value) is not Again] if again else batch.values
+            # What goes round is held, and what leaves is in flight below in this very step.
+            self.upstream.settle()
+            if values:
+                return Batch(LEAVE.results_in(batch.time), values)
+            await self.breathe()
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        try:
+            await super().dismiss(reason)
+        finally:
+            self._feedback.row.withdraw()
+
+
+class _Loop(Wiring):
+    def __init__(self, body: Blueprint, bound: int) -> None:
+        self._body = body
+        self._bound = bound
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
+        assert upstream is not None, "a loop is a transformer"
+        run, name, site = assembly.run, named(module), module.site
+        ingress = _Ingress()
+        # The second input is the feedback's, whose seat is below the body: it takes this one's place in a moment.
+        seat = run.progress.seat([f"{name} ingress"], site, [upstream.seat] * 2, summaries=[ENTER, IDENTITY])
+        ingress.connect(run, seat, [upstream])
+        ingress.depth = upstream.depth + 1
+        body = assembly.stream(self._body.modules, ingress)
+        fork = run.progress.seat([f"{name} egress"], site, [body.seat], summaries=[IDENTITY])
+        back = run.progress.seat([f"{name} feedback"], site, [fork], summaries=[FEEDBACK])
+        out = run.progress.seat([name], site, [fork], summaries=[LEAVE])
+        seat.upstreams[1] = back
+        seat.lasting = _last_round_of
+        back.lasting = _last_round
+        ingress.feedback = _Feedback(back, self._bound, ingress)
+        ingress.leaving = out
+        egress = _Egress(ingress.feedback)
+        egress.connect(run, out, [body])
+        egress.depth = body.depth + 1
+        return egress
+
+
+def _last_round_of(number: int, time: Any) -> Sequence[Hashable]:
+    """What enters a loop may go round any number of times."""
+    return [time] if number else _last_round(0, ENTER.results_in(time))
+
+
+def _last_round(number: int, time: Any) -> Sequence[Hashable]:
+    del number
+    if not isinstance(time, LoopTime):
+        return [time]
+    endless: Any = inf
+    return [LoopTime(time.outer, (*time.counters[:-1], endless))]
+
+
+def loop(body: Transformer[A, B | Again[A]], *, bound: int = 1_000_000) -> Transformer[A, B]:
+    """Let values go round in `body`: an `Again(value)` that it answers comes in again, everything else leaves.
+
+    >>> import pullstream as ps
+    >>> def halve(n):
+    ...     return ps.Again(n // 2) if n % 2 == 0 else n
+    >>> sorted(ps.run(ps.pipe(ps.values([6, 8, 5]), ps.loop(ps.map(halve)), ps.collect())))
+    [1, 3, 5]
+
+    Inside, the time t of a value is `LoopTime(t, (round,))`, from round 0 on; in a loop within a loop
+    `LoopTime(t, (outer round, round))`. So a body may keep state per time and round, and be told (`ctx.notify_at`) when
+    a round is complete: when nothing at it, or before it, can come in any more, though later rounds go on. Behind the
+    loop a time is complete when nothing at it can go round any more.
+
+    What goes round is drained before anything else enters, and values at a later time enter when the loop is done with
+    the earlier ones. One batch is asked for ahead, and waits outside, for only then it is known whether more will enter
+    at a time, and which rounds are over. In which order the values of one time leave depends on how they travelled, in
+    batches.
+
+    Raises:
+        Overflow: more than `bound` values are on their way round.
+    """
+    if not isinstance(body, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+        hint = advice("loop", body)
+        raise CompositionError(f"loop() at {Site.here()} needs a transformer as its body, and got {body!r}{hint}")
+    count_argument("loop", "bound", bound, least=1)
+    return Transformer((Module("loop", _Loop, (body, bound)),))

@@ -1,0 +1,332 @@
+"""`catch` and `retry`: what is done about a failure of what is upstream (DESIGN 4.2, Endings)."""
+
+from collections.abc import Callable, Hashable, Iterable
+from math import inf
+from typing import Any, ClassVar, cast
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import (
+    Blueprint,
+    Module,
+    Site,
+    Source,
+    Transformer,
+    count_argument,
+    seconds_argument,
+    sync_argument,
+)
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.errors import CapabilityError, CompositionError
+from pullstream.modules.sources.values import Values
+from pullstream.protocol import DONE, Batch, Done, State
+from timely import BEGINNING, Antichain, TimeDomainError, less_equal
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+Failures = type[BaseException] | tuple[type[BaseException], ...]
+
+
+class Recovering(Kernel[Any]):
+    """Reads a stream in place of one that failed, and keeps what that one froze until the new one passes it."""
+
+    trusted: ClassVar[bool] = True
+
+    frozen: Antichain[Any] | None = None
+    """What might still have come when a stream failed; nothing, as long as none has."""
+    current: Lane[Any] | None = None
+
+    def begin(self, source: Source[Any]) -> None:
+        """Open the stream that is read from now on."""
+        self.current = open_inner(self, source)
+        follow_inner(self, self.current)
+
+    def mirrored(self) -> Iterable[Hashable]:
+        """What may still leave this module: never anything earlier than what was frozen."""
+        if self.current is None:
+            return () if self.frozen is None else self.frozen
+        front = inner_frontier(self.current)
+        return front if self.frozen is None else after(self.frozen, front)
+
+
+def _cancelled() -> bool:
+    """Whether the ask is being cancelled: then a release has failed, and nobody wants anything in place of it."""
+    return trio.current_effective_deadline() == -inf
+
+
+def after(frozen: Antichain[Any], front: Antichain[Any]) -> Antichain[Any]:
+    """The part of `front` at or after `frozen`, and what of `frozen` it has not passed."""
+    try:
+        left = [time for time in frozen if any(not less_equal(time, other) for other in front)]
+        return Antichain([*left, *(time for time in front if frozen.less_equal(time))])
+    except TimeDomainError:
+        # The stream fails with this as soon as a batch comes; whoever only looks must not.
+        return frozen
+
+
+class Catch(Recovering):
+    """Passes everything until what is upstream fails."""
+
+    waits: ClassVar[bool] = False
+
+    def __init__(self, handler: Callable[[Any], Any] | None, on: Failures) -> None:
+        self._handler = handler
+        self._on = on
+        self._over = False
+        self._at: Hashable = None
+        self._last: Hashable = BEGINNING
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self.frozen is None:
+            try:
+                batch = await self.upstream.ask(limit)
+            except self._on as failure:
+                if self.state is not State.OPEN or failure is not self.upstream.kernel.failure or _cancelled():
+                    raise
+                self._handle(failure)
+            else:
+                if batch is not DONE:
+                    self._last = batch.time
+                    self.upstream.settle()
+                return batch
+        if self.current is None:
+            return DONE
+        batch = await self.current.ask(limit)
+        if batch is DONE:
+            return DONE
+        if self._at is not None:
+            self.current.settle()
+            return Batch(self._at, batch.values)
+        if self.frozen is not None and not self.frozen.less_equal(batch.time):
+            raise CapabilityError(
+                f"{self.seat}, goes on with a source that answered at {batch.time!r}, which is complete: what failed "
+                f"could still give {list(self.frozen)!r}. Begin there, or give a collection, whose values come there",
+            )
+        self.current.settle()
+        return batch
+
+    def _handle(self, failure: BaseException) -> None:
+        seat = self.upstream.kernel.seat
+        self.frozen = seat.frontier
+        self.seat.mirror(self.frozen)
+        seat.thaw()
+        instead = None if self._handler is None else self._handler(failure)
+        if isinstance(instead, Source):
+            self.begin(cast("Source[Any]", instead))
+        elif instead is not None:
+            if not isinstance(instead, Iterable) or isinstance(instead, (str, bytes, Blueprint)):
+                raise TypeError(
+                    f"the handler of catch gives None (to end), a source or a collection of values to go on with, or "
+                    f"raises; it gave {instead!r}",
+                )
+            self._at = self._time_of_failure()
+            self.begin(Source((Module("instead", _reading, (cast("Iterable[Any]", instead),)),)))
+
+    def _time_of_failure(self) -> Hashable:
+        frozen = self.frozen
+        assert frozen is not None
+        if not frozen.elements:
+            raise CapabilityError(f"{self.seat}, cannot give values instead: every time was complete at the failure")
+        if frozen.less_equal(self._last) and self._last is not BEGINNING:
+            return self._last
+        first = frozen.elements[0]
+        return 0 if first is BEGINNING else first
+
+    @override
+    def mirrored(self) -> Iterable[Hashable]:
+        return super().mirrored() if self._at is None else (self._at,)
+
+
+def _reading(iterable: Iterable[Any]) -> Values:
+    return Values(iterable, None)
+
+
+def catch(
+    handler: Callable[[Any], Source[B] | Iterable[B] | None] | None = None, *, on: Failures = Exception
+) -> Transformer[A, A | B]:
+    """Deal with a failure of what is upstream: end there, go on with something else, or pass it on.
+
+    >>> import pullstream as ps
+    >>> broken = ps.concat(ps.values([1, 2]), ps.fail(OSError("line is dead")))
+    >>> ps.run(ps.pipe(broken, ps.catch(), ps.collect()))
+    [1, 2]
+    >>> ps.run(ps.pipe(broken, ps.catch(lambda failure: [str(failure)]), ps.collect()))
+    [1, 2, 'line is dead']
+
+    The handler is called with the failure. It gives None, and the stream ends; a collection, whose values come at the
+    time at which it failed; or a source, which is opened and read on, at times of its own: none earlier than what
+    could still come. Or it raises, the failure itself or another, and that goes down. Failures that are not `on` (a
+    type, or a tuple of types) pass; so does what fails afterwards.
+
+    A time that was open at the failure stays open until what comes instead has passed it or ended.
+
+    Raises:
+        CapabilityError: the source that was given answered at a time that was complete (as the stream's failure).
+    """
+    if handler is not None:
+        sync_argument("catch", "handler", handler, "give a source, which may wait for whatever it likes")
+    _failures_argument("catch", on)
+    options = () if on is Exception else (("on", on),)
+    return Transformer((Module("catch", _catch, () if handler is None else (handler,), options),))
+
+
+def _catch(handler: Callable[[Any], Any] | None = None, on: Failures = Exception) -> Catch:
+    return Catch(handler, on)
+
+
+class Retry(Recovering):
+    """Opens a source, and opens it anew when it fails."""
+
+    waits: ClassVar[bool] = True
+
+    def __init__(self, source: Source[Any], times: int | None, options: dict[str, Any]) -> None:
+        self._source = source
+        self._left = times
+        self._on: Failures = options["on"]
+        self._delay: float = options["delay"]
+        self._backoff: float = options["backoff"]
+        self._resume: Callable[[Any], Source[Any]] | None = options["resume"]
+        self._skips: bool = options["skip_delivered"]
+        self._skip = 0
+        self._given = 0
+        self._last: Any = None
+
+    @override
+    async def acquire(self) -> None:
+        # Its times follow from those of what it opens, and not from what it answers.
+        self.origin = False
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self.current is None:
+                self.begin(self._next())
+            lane = self.current
+            assert lane is not None
+            try:
+                batch = await lane.ask(limit)
+            except self._on:
+                if self.state is not State.OPEN or self._left == 0 or _cancelled():
+                    raise
+                await self._again(lane)
+                continue
+            if batch is DONE or self.state is not State.OPEN:
+                return DONE
+            values = self._new(batch)
+            if values:
+                self._given += len(values)
+                self._last = values[-1]
+                lane.settle()
+                return Batch(batch.time, values)
+            await self.breathe()
+
+    async def _again(self, lane: Lane[Any]) -> None:
+        """Keep what the failed stream froze, and wait for a while."""
+        if self._left is not None:
+            self._left -= 1
+        self.frozen = Antichain(self.mirrored())
+        self.seat.mirror(self.frozen)
+        self.current = None
+        forget_inner(self, [lane])
+        await trio.sleep(self._delay)
+        self._delay *= self._backoff
+
+    def _next(self) -> Source[Any]:
+        if self._resume is None or self.frozen is None or not self._given:
+            self._skip = self._given if self._skips else 0
+            return self._source
+        source = self._resume(self._last)
+        if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's function
+            raise TypeError(f"resume, given to retry, gives a source to go on with, and gave {source!r}")
+        return source
+
+    def _new(self, batch: Batch[Any]) -> list[Any]:
+        """The values that are to be given: neither those to skip, nor any at a time that is complete."""
+        skipped = min(self._skip, len(batch.values))
+        self._skip -= skipped
+        if self.frozen is not None and not self.frozen.less_equal(batch.time):
+            return []
+        return list(batch.values[skipped:])
+
+
+def retry(
+    source: Source[A],
+    times: int | None = 3,
+    *,
+    delay: float = 0.0,
+    backoff: float = 2.0,
+    on: Failures = Exception,
+    resume: Callable[[A], Source[A]] | None = None,
+    skip_delivered: bool = False,
+) -> Source[A]:
+    """Read a source, and open it anew when it fails: at most `times` times (None: for ever), then its failure passes.
+
+    >>> import pullstream as ps
+    >>> calls = []
+    >>> @ps.source
+    ... async def flaky(ctx):
+    ...     calls.append("open")
+    ...     yield 1
+    ...     if len(calls) < 3:
+    ...         raise OSError("line is dead")
+    ...     yield 2
+    >>> ps.run(ps.pipe(ps.retry(flaky()), ps.collect()))
+    [1, 1, 1, 2]
+    >>> calls.clear()
+    >>> ps.run(ps.pipe(ps.retry(flaky(), skip_delivered=True), ps.collect()))
+    [1, 2]
+
+    Between two attempts it waits for `delay` seconds, and `backoff` times as long each time after. Only failures `on`
+    (a type, or a tuple of types) are retried.
+
+    A new attempt begins from the start. What was delivered before comes again, except at times that were complete:
+    there nothing comes twice. With `skip_delivered` it leaves out as many values as were delivered, so the source has
+    to give the same values again. Or `resume(last)`, called with the last value that was delivered, makes a source
+    that goes on from there (an offset, a cursor); if none was, the source itself is opened.
+
+    A time that was open at the failure stays open until the new attempt has passed it or ended.
+    """
+    if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+        raise CompositionError(
+            f"retry() at {Site.here()} opens a source, and got {source!r}: retry(pipe(source, transformer, ...)) opens "
+            "all of it anew; a single call is tried again by its own function"
+        )
+    if times is not None:
+        count_argument("retry", "times", times)
+    if delay != 0:
+        seconds_argument("retry", "delay", delay)
+    if not (isinstance(backoff, (int, float)) and backoff > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"retry() at {Site.here()} needs a positive number as its backoff, and got {backoff!r}")
+    _failures_argument("retry", on)
+    if resume is not None:
+        sync_argument("retry", "resume", resume, "it makes a source, which may wait for whatever it likes")
+        if skip_delivered:
+            raise CompositionError(f"retry() at {Site.here()} skips what was delivered, or resumes after it: not both")
+    options = {
+        "delay": delay,
+        "backoff": backoff,
+        "on": on,
+        "resume": resume,
+        "skip_delivered": skip_delivered,
+    }
+    return Source((Module("retry", _retry, (source, times), tuple(options.items())),))
+
+
+def _retry(source: Source[Any], times: int | None, **options: Any) -> Retry:
+    return Retry(source, times, options)
+
+
+def _failures_argument(module: str, on: object) -> None:
+    for kind in cast("tuple[object, ...]", on) if isinstance(on, tuple) else (on,):
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise CompositionError(f"{module}() at {Site.here()} needs exception types as its on, and got {kind!r}")
+        if issubclass(trio.Cancelled, kind):
+            raise CompositionError(
+                f"{module}() at {Site.here()} cannot take {kind.__name__}, which covers trio's cancellations: name the "
+                f"failures that are meant, or Exception",
+            )

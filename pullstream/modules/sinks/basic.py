@@ -1,0 +1,246 @@
+"""Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`, `tally`."""
+
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import chain
+from time import monotonic
+from typing import Any, Literal, TextIO, get_origin, overload
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Sink, Site, sync_argument
+from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.fused import Kind, Stage, tried
+from pullstream.engine.parts.on_error import OnError, catches, skip_option, with_policy
+from pullstream.errors import CompositionError
+from pullstream.protocol import DONE, Reader
+from timely.order import is_total
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+@overload
+def collect() -> Sink[A, list[A]]: ...
+@overload
+def collect(*, timed: Literal[False]) -> Sink[A, list[A]]: ...
+@overload
+def collect(*, timed: Literal[True]) -> Sink[A, list[tuple[Any, A]]]: ...
+def collect(*, timed: bool = False) -> Sink[Any, list[Any]]:
+    """Keep every value in a list; with `timed`, every (time, value) pair. In a run with a journal, time by time.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abc"), ps.collect()))
+    ['a', 'b', 'c']
+    >>> ps.run(ps.pipe(ps.values("abc", time=ord), ps.collect(timed=True)))
+    [(97, 'a'), (98, 'b'), (99, 'c')]
+    """
+    return Sink((Module("collect", _collect, (), (("timed", True),) if timed else ()),))
+
+
+def _collect(*, timed: bool = False) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
+        if ctx.memory.saves:
+            return [value for kept in await _kept_by_time(upstream, ctx, timed=timed) for value in kept]
+        values: list[Any] = []
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            values.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
+            await ctx.breathe()
+        return values
+
+    return body
+
+
+async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> Iterable[list[Any]]:
+    """With a journal: everything that came, in earlier runs as well, time by time."""
+    memory = ctx.memory
+    while (batch := await upstream.ask(ctx.limit)) is not DONE:
+        kept = memory.at(batch.time, ordered=False).get(batch.time, [])
+        kept.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
+        memory[batch.time] = kept
+        await ctx.breathe()
+    if all(map(is_total, memory)):
+        # In which order times out of order came is not known any more, if some of them came in an earlier run.
+        return [memory[time] for time in sorted(memory)]
+    return memory.values()
+
+
+def drain(function: Callable[[A], object] | None = None, *, on_error: OnError[A] = "fail") -> Sink[A, None]:
+    """Take every value and do nothing with it, or call a function for its effect.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("ab"), ps.drain(print)))
+    a
+    b
+
+    With an `on_error`, see `map`: a value whose call raises is left out, and counted.
+    """
+    if function is None:
+        return Sink((Module("drain", _drain),))
+    sync_argument("drain", "function", function, "map_async the values first, and drain the results")
+    if on_error != "fail":
+        module = Module("drain", _drain_guarded, (function,))
+        return Sink((*with_policy(module, on_error, among=("fail", "skip")), Module("drain", _drain)))
+    return Sink((Module("drain", _drain, (function,)),))
+
+
+def _drain_guarded(function: Callable[[Any], object], on_error: object) -> Stage:
+    return Stage(Kind.TAP, function, catches(on_error))
+
+
+def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> None:
+        call = function and tried(function)
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            if call is not None:
+                began = monotonic()
+                for value in batch.values:
+                    call(value)
+                call = function
+                ctx.worked(monotonic() - began)
+            await ctx.breathe()
+
+    return body
+
+
+def reduce(function: Callable[[R, A], R], initial: R, *, on_error: Literal["fail", "skip"] = "fail") -> Sink[A, R]:
+    """Fold all values into one, from `initial` on.
+
+    >>> import operator, pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.reduce(operator.add, 0)))
+    6
+
+    `initial` is used by every run of the blueprint, so it must not be changed in place. With `on_error="skip"` a value
+    whose call raises is left out, and counted.
+    """
+    sync_argument("reduce", "function", function, "a fold answers at once; map_async the values first")
+    return Sink((Module("reduce", _reduce, (function, initial), skip_option("reduce", on_error)),))
+
+
+def _reduce(
+    function: Callable[[Any, Any], Any], initial: Any, on_error: str = "fail"
+) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> Any:
+        memory = ctx.memory
+        result = memory.get("result", initial)
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            memory.at(batch.time)
+            began = monotonic()
+            if on_error == "fail":
+                result = functools.reduce(function, batch.values, result)
+            else:
+                result = _reduced(function, batch.values, result, ctx)
+            ctx.worked(monotonic() - began)
+            if memory.saves:
+                memory["result"] = result
+            # Freed before the next batch is made, whose values then take its place in the processor's cache.
+            del batch
+            await ctx.breathe()
+        return result
+
+    return body
+
+
+def _reduced(function: Callable[[Any, Any], Any], values: Sequence[Any], result: Any, ctx: Context) -> Any:
+    for value in values:
+        try:
+            result = function(result, value)
+        except Exception:  # noqa: BLE001 - the policy's business
+            ctx.skipped()
+    return result
+
+
+def tally() -> Sink[Any, int]:
+    """Count the values.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abc"), ps.tally()))
+    3
+    """
+    return Sink((Module("tally", _tally),))
+
+
+def _tally() -> Callable[[Reader[Any], Context], Awaitable[int]]:
+    async def body(upstream: Reader[Any], ctx: Context) -> int:
+        memory = ctx.memory
+        count = sum(memory.values())
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            count += len(batch.values)
+            if memory.saves:
+                memory.at(batch.time, ordered=False)[batch.time] = memory.get(batch.time, 0) + len(batch.values)
+            del batch
+            await ctx.breathe()
+        return count
+
+    return body
+
+
+@overload
+def concat_values() -> Sink[str, str]: ...
+@overload
+def concat_values(kind: type[str], /) -> Sink[str, str]: ...
+@overload
+def concat_values(kind: type[bytes], /) -> Sink[bytes | bytearray | memoryview, bytes]: ...
+@overload
+def concat_values(kind: type[list[A]], /) -> Sink[Iterable[A], list[A]]: ...
+def concat_values(kind: type[Any] = str, /) -> Sink[Any, Any]:
+    """Join all values into one: strings, bytes or, with `list`, the elements of lists and other iterables.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["pull", "stream"]), ps.concat_values()))
+    'pullstream'
+    >>> ps.run(ps.pipe(ps.values([b"ab", b"c"]), ps.concat_values(bytes)))
+    b'abc'
+    >>> ps.run(ps.pipe(ps.values([[1, 2], [], [3]]), ps.concat_values(list)))
+    [1, 2, 3]
+
+    The cost grows with the length of the result, and no faster. The result of an empty stream is an empty `kind`.
+
+    Raises:
+        TypeError: a value is not of that kind.
+    """
+    kind = get_origin(kind) or kind
+    if kind not in _JOIN:
+        raise CompositionError(f"concat_values() at {Site.here()} joins str, bytes or list, and got {kind!r}")
+    return Sink((Module("concat_values", _concat_values, () if kind is str else (kind,)),))
+
+
+def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    return list(chain.from_iterable(parts))
+
+
+_JOIN: dict[type[Any], Callable[[Iterable[Any]], Any]] = {str: "".join, bytes: b"".join, list: _joined}
+
+
+def _concat_values(kind: type[Any] = str) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
+    join = _JOIN[kind]
+
+    async def body(upstream: Reader[Any], ctx: Context) -> Any:
+        if ctx.memory.saves:
+            return join(join(kept) for kept in await _kept_by_time(upstream, ctx))
+        parts: list[Any] = []
+        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+            parts.append(join(batch.values))
+            await ctx.breathe()
+        return join(parts)
+
+    return body
+
+
+def log(prefix: str = "", *, file: TextIO | None = None) -> Sink[Any, None]:
+    """Print every value on a line of its own, after `prefix`; to standard output, or to `file`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([1, 2]), ps.log("got ")))
+    got 1
+    got 2
+    """
+    options: tuple[tuple[str, object], ...] = () if file is None else (("file", file),)
+    return Sink((Module("log", _log, (prefix,) if prefix else (), options),))
+
+
+def _log(prefix: str = "", file: TextIO | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
+    def write(value: object) -> None:
+        print(f"{prefix}{value}", file=file)
+
+    return _drain(write)

@@ -1,0 +1,249 @@
+"""`iterate`: the values of a source in a plain `for`; the stream runs in a trio program in a thread beside it."""
+
+import asyncio
+import atexit
+import contextvars
+import signal
+import sys
+import threading
+import time
+import weakref
+from _thread import interrupt_main
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from types import FrameType
+from typing import Generic, Self
+
+import attrs
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Site, Source
+from pullstream.engine.runtime.blocked import own_scope, running_program
+from pullstream.engine.runtime.interrupts import Interrupts, current_task
+from pullstream.errors import PullstreamError
+from pullstream.frames import cut
+from pullstream.modules.sinks.aiterate import Reading, reading, source_argument
+from pullstream.protocol import DONE, Done
+
+T = TypeVar("T")
+
+
+def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.0) -> Generator[T, None, None]:
+    """Read a source in a plain `for`, with no async in sight.
+
+    >>> import pullstream as ps
+    >>> for word in ps.iterate(ps.pipe(ps.values(["a", "b"]), ps.map(str.upper))):
+    ...     print(word)
+    A
+    B
+
+    The stream begins with the loop, in a thread of its own, and is asked for values as the loop goes on: nothing is
+    produced that was not asked for, one value at a time, and more as long as the loop deals with them in a few
+    milliseconds. However the loop is left, by its end, `break`, an exception or Ctrl-C, the stream is aborted and the
+    loop waits until everything has been released; a second Ctrl-C does not wait. The stream's failure is raised in the
+    loop, as itself.
+
+    Several may go on at once, in any thread, also where asyncio runs (the loop then waits, as any `for` does); inside a
+    trio program use `aiterate`. What is kept in a variable and left in its middle goes on waiting until its `close()`,
+    or the end of the program. `limit` and `release_timeout` are those of `Pipeline.open`.
+    """
+    source_argument("iterate", source)
+    if running_program() is not None:
+        raise PullstreamError("iterate() would keep this trio program waiting: use `async with aiterate(source)`")
+    producer = _Producer(source, Site.here(), limit, release_timeout)
+    loop = _iterate(producer)
+    producer.interrupts.loop = weakref.ref(loop)
+    return loop
+
+
+def _iterate(producer: "_Producer[T]") -> Generator[T, None, None]:
+    with producer.interrupts as interrupts:
+        try:
+            producer.start()
+            while (values := producer.next()) is not DONE:
+                try:
+                    interrupts.elsewhere = True
+                    yield from values
+                finally:
+                    interrupts.elsewhere = False
+        finally:
+            # Once more: one that struck on the line before this has left it as it was.
+            interrupts.elsewhere = False
+            producer.close()
+
+
+class _Interrupts(Interrupts):
+    """Ctrl-C while a loop waits for the stream, or for its release; in the loop's body it is raised as ever.
+
+    In an asyncio task it is raised while that task runs; while others do, asyncio's own handler is called. That one
+    cancels the main task, which hears of it when it next awaits: in a plain `for`, never.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elsewhere = False
+        """Whether the loop's body runs, and not what it loops over."""
+        self.loop: Callable[[], object] = lambda: None
+        """The loop, unless it is being collected."""
+        self._task: asyncio.Task[object] | None = None
+
+    @override
+    def __enter__(self) -> Self:
+        self._task = current_task()
+        self._asks = self._task is None
+        return super().__enter__()
+
+    @override
+    def struck(self, signum: int, frame: FrameType | None) -> None:
+        if not self.elsewhere:
+            super().struck(signum, frame)
+        elif signum == signal.SIGINT and self._task is not None and current_task() is self._task:
+            raise KeyboardInterrupt
+        else:
+            self.ask_theirs(signum, frame)
+
+    @override
+    def check(self, exc: BaseException | None = None) -> None:
+        if self.kept and isinstance(exc, GeneratorExit) and self.loop() is None:
+            # The loop was left, and is let go of by Python itself, which would print what is raised here, and go on, as
+            # it does with what strikes after the handler was given back, in the last instructions of the loop.
+            left = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the loop's; documented
+            threading.Thread(target=_strike_after, args=(left,), name="pullstream interrupt").start()
+        else:
+            super().check(exc)
+
+
+def _strike_after(left: FrameType) -> None:
+    """Have Ctrl-C strike again when the main thread has left a frame."""
+    main = threading.main_thread().ident
+    assert main is not None, "it has begun"
+    while left in _frames(main):
+        time.sleep(0.001)
+    if sys.platform == "win32":
+        interrupt_main()
+    else:
+        # What the main thread waits for is interrupted, too.
+        signal.pthread_kill(main, signal.SIGINT)
+
+
+def _frames(thread: int) -> Iterator[FrameType]:
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - documented
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+@attrs.frozen
+class _Raised:
+    exc: BaseException
+
+
+class _Producer(Generic[T]):
+    """A trio program in a thread, which hands over a batch whenever it is asked to."""
+
+    def __init__(self, source: Source[T], site: Site, limit: int, release_timeout: float) -> None:
+        self._given = (source, site, limit, release_timeout)
+        self._answers: SimpleQueue[Sequence[T] | Done | _Raised | None] = SimpleQueue()
+        """None is no answer: who waits is to look whether it is interrupted."""
+        self.interrupts = _Interrupts()
+        self.interrupts.listen(self._interrupted)
+        self._closing = False
+        self._started = threading.Event()
+        self._finished = threading.Event()
+        self._token: trio.lowlevel.TrioToken | None = None
+        # A daemon: a loop that was left in its middle and kept does not keep the program from ending; `atexit` ends it.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._work,), name="pullstream iterate", daemon=True)
+
+    # ---- in the caller's thread
+
+    def start(self) -> None:
+        """Begin the program."""
+        atexit.register(self.close)
+        self._thread.start()
+
+    def next(self) -> Sequence[T] | Done:
+        """Ask for a batch and wait for it; the stream's failure is raised."""
+        self._call(self._want)
+        while (answer := self._answers.get()) is None:
+            self.interrupts.check()
+        if isinstance(answer, _Raised):
+            raise answer.exc
+        return answer
+
+    def close(self) -> None:
+        """Abort the stream, unless it has ended, and wait until it has let go; what a release raised is raised."""
+        self._closing = True
+        try:
+            self._call(self._stop)
+            if threading.current_thread() is self._thread:
+                # The garbage collector came by in this very thread, which cannot wait for itself.
+                return
+            # Not `join`, which takes a thread for ended when it is interrupted.
+            self._finished.wait()
+        except KeyboardInterrupt:
+            self._call(self._hurry)
+            self._finished.wait()
+            raise
+        finally:
+            atexit.unregister(self.close)
+        self._thread.join()
+        while not self._answers.empty():
+            answer = self._answers.get()
+            if isinstance(answer, _Raised):
+                raise answer.exc
+
+    def _interrupted(self) -> None:
+        # In the midst of whatever this thread does: with the lock of an event, say, which must not be asked for again.
+        self._answers.put(None)
+        if self._closing and self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._hurry)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        self._started.wait()
+        with suppress(trio.RunFinishedError):
+            if self._token is not None:
+                self._token.run_sync_soon(function)
+
+    # ---- in the program's thread
+
+    def _work(self) -> None:
+        try:
+            trio.run(self._produce)
+        except BaseException as exc:  # noqa: BLE001 - raised in the caller's thread
+            cut(exc)
+            self._answers.put(_Raised(exc))
+        else:
+            self._answers.put(DONE)
+        finally:
+            self._started.set()
+            self._finished.set()
+
+    async def _produce(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._wanted = trio.Event()
+        self._scope = own_scope()
+        self._reading: Reading[T] | None = None
+        self._started.set()
+        async with reading("iterate", *self._given) as self._reading:
+            with self._scope:
+                while True:
+                    await self._wanted.wait()
+                    self._wanted = trio.Event()
+                    batch = await self._reading.batch()
+                    if batch is DONE:
+                        return
+                    self._answers.put(batch.values)
+
+    def _want(self) -> None:
+        self._wanted.set()
+
+    def _stop(self) -> None:
+        self._scope.cancel()
+
+    def _hurry(self) -> None:
+        if self._reading is not None:
+            self._reading.running.hurry()

@@ -1,0 +1,154 @@
+"""`from_awaitable`, `from_async_iterable`: what trio code gives when it is awaited."""
+
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Hashable
+from typing import Any, ClassVar, cast
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, OneShot, Site, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.generator import GeneratorKernel
+from pullstream.errors import CompositionError, without_cancelled
+from pullstream.modules.sources.cut import stamped, time_option
+from pullstream.modules.sources.unread import close_unread
+from pullstream.protocol import DONE, Batch, Done
+
+T = TypeVar("T")
+
+
+class _Awaited(Kernel[Any]):
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(
+        self, given: Callable[[], Awaitable[Any]] | Awaitable[Any], time: Callable[[Any], Hashable] | None = None
+    ) -> None:
+        self._given = given
+        self._time = time
+        self._begun = False
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._begun:
+            return DONE
+        self._begun = True
+        awaitable: Any = self._given() if callable(self._given) else self._given
+        if not hasattr(awaitable, "__await__"):
+            raise TypeError(f"from_awaitable awaits what its function returns, and got {awaitable!r}")
+        value = await awaitable
+        return Batch(stamped(value, self._time), [value])
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        # A coroutine that nobody asked for would complain, when it is collected, that it was never awaited.
+        if not self._begun and isinstance(self._given, Coroutine):
+            cast("Coroutine[Any, Any, Any]", self._given).close()
+
+
+def from_awaitable(
+    awaitable: Callable[[], Awaitable[T]] | Awaitable[T], *, time: Callable[[T], Hashable] | None = None
+) -> Source[T]:
+    """Give one value: what an async function returns, which is called at the first ask of every run.
+
+    >>> import trio, pullstream as ps
+    >>> async def answer():
+    ...     await trio.sleep(0.001)
+    ...     return 42
+    >>> ps.run(ps.pipe(ps.from_awaitable(answer), ps.collect()))
+    [42]
+
+    A coroutine, or another awaitable, will do as well, but can be awaited by one run: a second is refused with
+    `ReuseError`. The value is at time 0, or at the time that `time` gives it. An abort cancels what is awaited.
+    asyncio's coroutines go into `from_asyncio`.
+    """
+    if not (callable(awaitable) or inspect.isawaitable(awaitable)) or _is_future(awaitable):
+        hint = "; asyncio's go into from_asyncio()" if _is_future(awaitable) else ""
+        raise CompositionError(
+            f"from_awaitable() at {Site.here()} needs an async function or an awaitable, and got {awaitable!r}{hint}"
+        )
+    given: object = awaitable if callable(awaitable) else OneShot(awaitable)
+    return Source((Module("from_awaitable", _Awaited, (given,), time_option("from_awaitable", time)),))
+
+
+def _is_future(value: object) -> bool:
+    # asyncio's own mark of its futures and tasks; to ask asyncio itself, it would have to be imported.
+    return hasattr(value, "_asyncio_future_blocking")
+
+
+class _Iterated(GeneratorKernel):
+    """Reads an async iterable in a task of its own, where a generator's cancel scopes are safe."""
+
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, iterable: AsyncIterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
+        super().__init__(self._read, (time,), {})
+        self._iterable = iterable
+        self._iterator: AsyncIterator[Any] | None = iterable if isinstance(iterable, AsyncIterator) else None
+        self._driven = False
+
+    @override
+    async def acquire(self) -> None:
+        self._driven = True
+        await super().acquire()
+
+    async def _read(self, _: Context, time: Callable[[Any], Hashable] | None) -> AsyncGenerator[Batch[Any], None]:
+        self._iterator = aiter(self._iterable)
+        try:
+            async for value in self._iterator:
+                yield Batch(stamped(value, time), [value])
+        except GeneratorExit:
+            # Inside the scopes that it may have opened; after a cancellation there are none, and `closed` does it.
+            await self._let_go()
+            raise
+
+    @override
+    async def closed(self) -> None:
+        try:
+            await self._let_go()
+        except BaseException as exc:
+            self._trouble = self._trouble or without_cancelled(exc)
+            if self._trouble is None:
+                raise
+
+    async def _let_go(self) -> None:
+        iterator, self._iterator = self._iterator, None
+        aclose: Any = getattr(iterator, "aclose", None)
+        if aclose is not None:
+            await aclose()
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        if not self._driven:
+            await close_unread(self, self._iterator)
+
+
+def from_async_iterable(iterable: AsyncIterable[T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+    """Give the values of an async iterable, in order, as they are asked for.
+
+    >>> import trio, pullstream as ps
+    >>> async def ticks():
+    ...     for n in range(3):
+    ...         await trio.sleep(0.001)
+    ...         yield n
+    >>> ps.run(ps.pipe(ps.from_async_iterable(ticks()), ps.collect()))
+    [0, 1, 2]
+
+    Something that gives a new iterator every time can be read by any number of runs. An async iterator or generator
+    can be read by one, which closes it (its `aclose`) when the stream ends, however it ends; a second is refused with
+    `ReuseError`. A generator function of your own is better decorated with `@ps.source`: then it is called by
+    every run. Values are at time 0, or at the time that `time` gives each, which must not go back.
+
+    It is advanced in a task of its own, so it may open cancel scopes around its `yield`s. It is trio's to run:
+    asyncio's iterators go into `from_asyncio`.
+    """
+    if not isinstance(iterable, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        hint = "; values() reads what is iterated without await" if hasattr(iterable, "__iter__") else ""
+        if inspect.isasyncgenfunction(iterable):
+            hint = "; call it, or decorate it with @ps.source"
+        raise CompositionError(
+            f"from_async_iterable() at {Site.here()} needs an async iterable, and got {iterable!r}{hint}"
+        )
+    given: object = OneShot(iterable) if isinstance(iterable, AsyncIterator) else iterable
+    return Source((Module("from_async_iterable", _Iterated, (given,), time_option("from_async_iterable", time)),))

@@ -1,0 +1,193 @@
+"""`from_callback`: a source of what somebody calls back with, who cannot wait."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
+from threading import RLock
+from typing import Any, ClassVar, Generic, Literal
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Source, count_argument, sync_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import CompositionError, Overflow
+from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.protocol import DONE, Batch, Done
+
+T = TypeVar("T")
+
+Policy = Literal["fail", "drop_oldest", "drop_newest"]
+_POLICIES = ("fail", "drop_oldest", "drop_newest")
+
+
+class Emit(Generic[T]):
+    """What a callback-style producer is given: call it with each value. All of it may be called from any thread."""
+
+    def __init__(self, capacity: int, overflow: Policy, wake: Callable[[], None]) -> None:
+        self._capacity = capacity
+        self._overflow = overflow
+        self._wake = wake
+        self._values: deque[T] = deque()
+        self._lock = RLock()
+        self.ending: Done | BaseException | None = None
+        self.dropped = 0
+        """How many values were dropped for want of room."""
+
+    def __call__(self, value: T) -> bool:
+        """Give a value; whether it was taken. After the end nothing is, and nothing is raised."""
+        with self._lock:
+            if self.ending is not None:
+                return False
+            if len(self._values) >= self._capacity:
+                if self._overflow == "drop_oldest":
+                    self._values.popleft()
+                    self.dropped += 1
+                else:
+                    if self._overflow == "drop_newest":
+                        self.dropped += 1
+                    else:
+                        self.fail(
+                            Overflow(
+                                f"from_callback: {self._capacity} values wait already to be asked for, and a callback "
+                                f"cannot wait: read faster, give it a larger capacity=, or say with "
+                                f"overflow='drop_oldest' or 'drop_newest' what may be lost",
+                            ),
+                        )
+                    return False
+            self._values.append(value)
+        self._wake()
+        return True
+
+    def end(self) -> None:
+        """End the stream, after everything given so far; the first ending counts."""
+        self._end(DONE)
+
+    def fail(self, failure: BaseException) -> None:
+        """Fail the stream, after everything given so far; the first ending counts."""
+        self._end(failure)
+
+    def _end(self, ending: Done | BaseException) -> None:
+        with self._lock:
+            if self.ending is not None:
+                return
+            self.ending = ending
+        self._wake()
+
+    def close(self) -> None:
+        """Nobody reads any more: take nothing, keep nothing."""
+        with self._lock:
+            if self.ending is None:
+                self.ending = DONE
+            self._values.clear()
+
+    def take(self) -> Iterator[T]:
+        """Whatever waits, one after another."""
+        while True:
+            with self._lock:
+                if not self._values:
+                    return
+                value = self._values.popleft()
+            yield value
+
+
+class _Called(Kernel[Any]):
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        register: Callable[[Emit[Any]], object],
+        capacity: int,
+        overflow: Policy,
+        time: Callable[[Any], Hashable] | None = None,
+    ) -> None:
+        self._register = register
+        self._cut = Cut(time)
+        self._emit: Emit[Any] = Emit(capacity, overflow, self._wake)
+        self._changed = trio.Event()
+
+    @override
+    async def acquire(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        try:
+            self._unregister: Any = self._register(self._emit)
+        except BaseException:
+            self._emit.close()
+            raise
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._unregister is not None and not callable(self._unregister):
+            unregister, self._unregister = self._unregister, None
+            raise TypeError(f"from_callback: register returned {unregister!r}, which cannot be called to unregister")
+        while True:
+            # Looked at first: what is there now is all that came before it.
+            ending = self._emit.ending
+            self._changed = trio.Event()
+            batch = self._cut.batch(self._emit.take(), limit)
+            if batch is not None:
+                return batch
+            if isinstance(ending, BaseException):
+                raise ending
+            if ending is DONE:
+                return DONE
+            await self._changed.wait()
+
+    def _wake(self) -> None:
+        # When the trio program is over, nobody is there to be woken.
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._set, idempotent=True)
+
+    def _set(self) -> None:
+        self._changed.set()
+
+    @override
+    async def release(self) -> None:
+        self._emit.close()
+        if self._unregister is not None:
+            self._unregister()
+
+
+def from_callback(
+    register: Callable[[Emit[T]], Callable[[], object] | None],
+    *,
+    capacity: int = 1024,
+    overflow: Policy = "fail",
+    time: Callable[[T], Hashable] | None = None,
+) -> Source[T]:
+    """Give what a callback-style producer calls back with.
+
+    `register(emit)` is called at the first ask; what it returns, a function or None, is called once to unregister.
+    In between, `emit(value)` gives a value, `emit.end()` ends the stream and `emit.fail(exc)` fails it, from whatever
+    thread: a driver's, an observer's, a signal's.
+
+    >>> import threading, pullstream as ps
+    >>> def register(emit):
+    ...     def work():
+    ...         emit("a")
+    ...         emit("b")
+    ...         emit.end()
+    ...     thread = threading.Thread(target=work)
+    ...     thread.start()
+    ...     return thread.join
+    >>> ps.run(ps.pipe(ps.from_callback(register), ps.collect()))
+    ['a', 'b']
+
+    A callback cannot be made to wait, so at most `capacity` values wait to be asked for. When one more comes, the
+    stream fails with `Overflow`, after those that wait; with `overflow="drop_oldest"` the one that has waited longest
+    is dropped for it, with `"drop_newest"` the new one is, and `emit.dropped` counts them. A producer that can wait
+    belongs to a `pushable`, a channel or an async generator.
+
+    Values are at time 0, or at the time that `time` gives each. `register` and what it returns are called in the
+    run's own thread, which they should not keep waiting.
+    """
+    sync_argument("from_callback", "register", register, "a producer that can wait is an async generator: @ps.source")
+    count_argument("from_callback", "capacity", capacity, least=1)
+    if overflow not in _POLICIES:
+        raise CompositionError(
+            f"from_callback() at {Site.here()} knows the policies {', '.join(_POLICIES)} for overflow=, "
+            f"and not {overflow!r}",
+        )
+    options = (("capacity", capacity), ("overflow", overflow), *time_option("from_callback", time))
+    return Source((Module("from_callback", _Called, (register,), options),))

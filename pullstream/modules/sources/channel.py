@@ -1,0 +1,83 @@
+"""`from_channel`: what a trio channel receives."""
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, OneShot, Site, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import CompositionError
+from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.modules.sources.unread import close_unread
+from pullstream.protocol import DONE, Batch, Done
+
+T = TypeVar("T")
+
+
+class _Received(Kernel[Any]):
+    """Receives in the asker's task; what a memory channel has waiting comes along."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, channel: trio.abc.ReceiveChannel[Any], time: Callable[[Any], Hashable] | None = None) -> None:
+        self._channel = channel
+        self._cut = Cut(time)
+        self._begun = False
+
+    @override
+    async def acquire(self) -> None:
+        self._begun = True
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._cut.pending:
+            return self._cut.batch(self._waiting(), limit) or DONE
+        try:
+            value = await self._channel.receive()
+        except trio.EndOfChannel:
+            return DONE
+        return self._cut.batch(self._waiting(value), limit) or DONE
+
+    def _waiting(self, *values: Any) -> Iterator[Any]:
+        yield from values
+        if isinstance(self._channel, trio.MemoryReceiveChannel):
+            try:
+                while True:
+                    yield self._channel.receive_nowait()
+            except (trio.WouldBlock, trio.EndOfChannel):
+                return
+
+    @override
+    async def release(self) -> None:
+        await self._channel.aclose()
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        if not self._begun:
+            await close_unread(self, self._channel)
+
+
+def from_channel(channel: trio.abc.ReceiveChannel[T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+    """Give what a trio channel receives, until its senders are closed; then, or at any other end, close it.
+
+    >>> import trio, pullstream as ps
+    >>> async def main():
+    ...     send, receive = trio.open_memory_channel(0)
+    ...     async with ps.pipe(ps.from_channel(receive), ps.collect()).open() as running:
+    ...         async with send:
+    ...             await send.send("a")
+    ...             await send.send("b")
+    ...         return await running.result()
+    >>> trio.run(main)
+    ['a', 'b']
+
+    It receives only what is asked for, so senders wait for the reader. Values are at time 0, or at the time that
+    `time` gives each, which must not go back. The channel can be read by one run: a second is refused with
+    `ReuseError` (`channel.clone()` gives another one).
+    """
+    if not isinstance(channel, trio.abc.ReceiveChannel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"from_channel() at {Site.here()} needs a trio ReceiveChannel, and got {channel!r}")
+    return Source((Module("from_channel", _Received, (OneShot(channel),), time_option("from_channel", time)),))

@@ -1,0 +1,221 @@
+"""`from_asyncio`: what asyncio code gives when it is awaited."""
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from contextlib import suppress
+from typing import Any, ClassVar, cast, overload
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.asyncio_bridge import Job, bridge_to, loop_argument
+from pullstream.blueprint import Module, OneShot, Site, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import CompositionError
+from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.protocol import DONE, Batch, Done
+
+T = TypeVar("T")
+
+
+class _Bridged(Kernel[Any]):
+    """An asyncio task makes the values, no more than were asked for; trio takes whatever is there."""
+
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        given: Any,
+        time: Callable[[Any], Hashable] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self._given = given
+        self._loop = loop
+        self._cut = Cut(time)
+        self._made: deque[Any] = deque()
+        self._taken = 0
+        self._ending: Done | BaseException | None = None
+        self._trouble: BaseException | None = None
+        self._running = False
+        self._stopping = False
+        self._wanted = 0
+
+    # ---- in trio's thread
+
+    @override
+    async def acquire(self) -> None:
+        bridge = await bridge_to(self._loop)
+        self._token = trio.lowlevel.current_trio_token()
+        self._changed = trio.Event()
+        self._call = bridge.loop.call_soon_threadsafe
+        self._demand = asyncio.Event()
+        self._job = Job(bridge.loop, self._drive)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        self._call(self._want, self._taken - self._cut.pending + limit)
+        while True:
+            # Looked at first: what is there now is all that came before it.
+            ending = self._ending
+            self._changed = trio.Event()
+            batch = self._cut.batch(self._available(), limit)
+            if batch is not None:
+                return batch
+            if isinstance(ending, BaseException):
+                raise ending
+            if ending is DONE:
+                return DONE
+            await self._changed.wait()
+
+    def _available(self) -> Iterator[Any]:
+        while self._made:
+            self._taken += 1
+            yield self._made.popleft()
+
+    @override
+    def halt(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and the task has ended with it
+            self._call(self._halt)
+
+    @override
+    async def release(self) -> None:
+        await self._job.ended.wait()
+        if self._trouble is not None:
+            raise self._trouble
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        # A coroutine that nobody asked for would complain, when it is collected, that it was never awaited.
+        if inspect.iscoroutine(self._given) and inspect.getcoroutinestate(self._given) == inspect.CORO_CREATED:
+            self._given.close()
+
+    def _set(self) -> None:
+        self._changed.set()
+
+    # ---- in asyncio's thread
+
+    def _want(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._demand.set()
+
+    def _halt(self) -> None:
+        if self._stopping:
+            return
+        self._stopping = True
+        self._demand.set()
+        if self._running:
+            self._job.cancel_here()
+
+    async def _drive(self) -> None:
+        values = _values(self._given)
+        made = 0
+        try:
+            while True:
+                while made >= self._wanted and not self._stopping:
+                    self._demand.clear()
+                    await self._demand.wait()
+                if self._stopping:
+                    break
+                self._running = True
+                value = await anext(values)
+                self._running = False
+                made += 1
+                self._made.append(value)
+                self._wake()
+        except StopAsyncIteration:
+            self._ending = DONE
+        except BaseException as exc:  # noqa: BLE001 - raised in the asker's task or, when nobody asks any more, by release
+            if not self._stopping:
+                self._ending = exc
+            elif not isinstance(exc, asyncio.CancelledError):
+                self._trouble = exc
+        self._running = False
+        self._wake()
+        try:
+            await values.aclose()
+        except BaseException as exc:  # noqa: BLE001 - as above
+            self._trouble = self._trouble or exc
+
+    def _wake(self) -> None:
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._set, idempotent=True)
+
+
+async def _values(given: Any) -> AsyncGenerator[Any, None]:
+    made: Any = given() if callable(given) else given
+    if isinstance(made, AsyncIterable):
+        iterator = aiter(cast("AsyncIterable[Any]", made))
+        try:
+            async for value in iterator:
+                yield value
+        finally:
+            aclose = getattr(iterator, "aclose", None)
+            if aclose is not None:
+                await aclose()
+    elif inspect.isawaitable(made):
+        yield await made
+    else:
+        raise TypeError(f"from_asyncio needs an awaitable or an async iterable of its function, and got {made!r}")
+
+
+@overload
+def from_asyncio(
+    source: Callable[[], AsyncIterable[T]] | AsyncIterable[T],
+    *,
+    time: Callable[[T], Hashable] | None = None,
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> Source[T]: ...
+@overload
+def from_asyncio(
+    source: Callable[[], Awaitable[T]] | Awaitable[T],
+    *,
+    time: Callable[[T], Hashable] | None = None,
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> Source[T]: ...
+def from_asyncio(
+    source: Any, *, time: Callable[[Any], Hashable] | None = None, loop: asyncio.AbstractEventLoop | None = None
+) -> Source[Any]:
+    """Give the values of an async iterable of asyncio's, or the one value of an awaitable of asyncio's.
+
+    >>> import asyncio, pullstream as ps
+    >>> async def lines():
+    ...     for line in ["a", "b"]:
+    ...         await asyncio.sleep(0.001)
+    ...         yield line
+    >>> ps.run(ps.pipe(ps.from_asyncio(lines), ps.collect()))
+    ['a', 'b']
+
+    Best given as a function, async or not, which is called in asyncio's thread by every run: what it makes (a queue,
+    a connection) then belongs to the right loop. A coroutine or an async iterator can be read by one run. It is all
+    done in one task of asyncio's, which makes no more than was asked for and is cancelled by an abort; an async
+    iterator is closed (its `aclose`) at the end, whatever the end. See `asyncio_call` for the loop, for `loop=`, and
+    for how exceptions and cancellations travel.
+
+    Values are at time 0, or at the time that `time` gives each, which must not go back.
+    """
+    loop_argument("from_asyncio", loop)
+    given = _given(source, bound=loop is not None)
+    options = (*time_option("from_asyncio", time), *((("loop", loop),) if loop is not None else ()))
+    return Source((Module("from_asyncio", _Bridged, (given,), options),))
+
+
+def _given(source: object, *, bound: bool) -> object:
+    """What the run is given, refused when composing if it is nothing of asyncio's."""
+    if callable(source):
+        return source
+    if hasattr(source, "_asyncio_future_blocking") and not bound:
+        raise CompositionError(
+            f"from_asyncio() at {Site.here()} got {source!r}, which belongs to an asyncio loop already: say which "
+            f"with loop=, or give it an async function",
+        )
+    if isinstance(source, AsyncIterable) and not isinstance(source, AsyncIterator):
+        return cast("object", source)
+    if isinstance(source, AsyncIterator) or inspect.isawaitable(source):
+        return OneShot(cast("object", source))
+    raise CompositionError(
+        f"from_asyncio() at {Site.here()} needs an async function, an awaitable or an async iterable, and got "
+        f"{source!r}",
+    )

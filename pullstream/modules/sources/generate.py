@@ -1,0 +1,120 @@
+"""Sources that make their values: `count`, `infinite`, `repeat`, `unfold`."""
+
+import random
+from collections.abc import Callable, Hashable, Iterator
+from itertools import count as counting
+from itertools import repeat as repeating
+from typing import Any, overload
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Source, count_argument, sync_argument
+from pullstream.modules.sources.cut import time_option
+from pullstream.modules.sources.values import Values
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def count(start: int = 0, step: int = 1, *, time: Callable[[int], Hashable] | None = None) -> Source[int]:
+    """Count from `start`, for ever; `time` is that of `values`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.count(1), ps.take(3), ps.collect()))
+    [1, 2, 3]
+    """
+    return Source((Module("count", _count, (start, step), time_option("count", time)),))
+
+
+def _count(start: int, step: int, time: Callable[[Any], Hashable] | None = None) -> Values:
+    return Values(counting(start, step), time)
+
+
+@overload
+def infinite() -> Source[float]: ...
+@overload
+def infinite(function: Callable[[], T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]: ...
+def infinite(
+    function: Callable[[], Any] = random.random, *, time: Callable[[Any], Hashable] | None = None
+) -> Source[Any]:
+    """Call a function for each value, for ever; `time` is that of `values`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.infinite(lambda: "tick"), ps.take(2), ps.collect()))
+    ['tick', 'tick']
+    """
+    sync_argument("infinite", "function", function, "pipe(repeat(None), map_async(...)) awaits a function's results")
+    return Source((Module("infinite", _infinite, (function,), time_option("infinite", time)),))
+
+
+def _infinite(function: Callable[[], Any], time: Callable[[Any], Hashable] | None = None) -> Values:
+    return Values(_Calls(function), time)
+
+
+class _Calls:
+    """The results of calling a function, one at a time; unlike `iter(f, sentinel)` it compares nothing."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield self._function()
+
+
+def repeat(value: T, times: int | None = None) -> Source[T]:
+    """Give one value again and again: `times` times, or for ever.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.repeat("ab", 2), ps.collect()))
+    ['ab', 'ab']
+
+    A collection is repeated value by value when it is flattened:
+
+    >>> ps.run(ps.pipe(ps.repeat("ab"), ps.flat_map(list), ps.take(5), ps.collect()))
+    ['a', 'b', 'a', 'b', 'a']
+    """
+    if times is None:
+        return Source((Module("repeat", _repeat, (value,)),))
+    count_argument("repeat", "times", times)
+    return Source((Module("repeat", _repeat, (value, times)),))
+
+
+def _repeat(value: object, times: int | None = None) -> Values:
+    return Values(repeating(value) if times is None else repeating(value, times))
+
+
+def unfold(
+    state: S, function: Callable[[S], tuple[T, S] | None], *, time: Callable[[T], Hashable] | None = None
+) -> Source[T]:
+    """Make each value of a state: `function(state)` gives `(value, next_state)`, or None to end.
+
+    >>> import pullstream as ps
+    >>> digits = ps.unfold(1234, lambda n: (n % 10, n // 10) if n else None)
+    >>> ps.run(ps.pipe(digits, ps.collect()))
+    [4, 3, 2, 1]
+
+    `state` is where every run begins, so the function gives a new one instead of changing it. Values are at time 0,
+    or at the time that `time` gives each, which must not go back. If the function raises, the values before are
+    delivered first (R8).
+    """
+    sync_argument("unfold", "function", function, "an async generator decorated with @ps.source may await")
+    return Source((Module("unfold", _unfold, (state, function), time_option("unfold", time)),))
+
+
+def _unfold(
+    state: Any, function: Callable[[Any], tuple[Any, Any] | None], time: Callable[[Any], Hashable] | None = None
+) -> Values:
+    return Values(_Unfolded(state, function), time)
+
+
+class _Unfolded:
+    def __init__(self, state: Any, function: Callable[[Any], tuple[Any, Any] | None]) -> None:
+        self._state = state
+        self._function = function
+
+    def __iter__(self) -> Iterator[Any]:
+        state = self._state
+        while (made := self._function(state)) is not None:
+            value, state = made
+            yield value

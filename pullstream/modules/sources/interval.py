@@ -1,0 +1,55 @@
+"""`interval`: ticks of trio's clock."""
+
+import math
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar
+
+import trio
+from typing_extensions import override
+
+from pullstream.blueprint import Module, Site, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import CompositionError
+from pullstream.modules.sources.cut import stamped, time_option
+from pullstream.protocol import Batch, Done
+
+
+class _Interval(Kernel[int]):
+    waits: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, seconds: float, time: Callable[[Any], Hashable] | None = None) -> None:
+        self._seconds = seconds
+        self._time = time
+        self._ticks = 0
+        self._multiple = 0
+
+    @override
+    async def acquire(self) -> None:
+        self._began = trio.current_time()
+
+    @override
+    async def produce(self, limit: int) -> Batch[int] | Done:
+        # The next multiple, or a later one if that has gone by while nobody asked.
+        passed = (trio.current_time() - self._began) / self._seconds
+        self._multiple = max(self._multiple + 1, math.ceil(passed))
+        await trio.sleep_until(self._began + self._multiple * self._seconds)
+        tick = self._ticks
+        self._ticks += 1
+        return Batch(stamped(tick, self._time), [tick])
+
+
+def interval(seconds: float, *, time: Callable[[int], Hashable] | None = None) -> Source[int]:
+    """Tick 0, 1, 2, ... every so many seconds of trio's clock, from the first ask on, for ever.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.interval(0.001), ps.take(3), ps.collect()))
+    [0, 1, 2]
+
+    The first tick comes after `seconds`, and all at multiples of it, so they do not drift. A slow consumer gets no
+    burst: while nobody asks there is no tick, and the next one comes at the next multiple, with the next number.
+    Ticks are at time 0, or at the time that `time` gives each.
+    """
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 < seconds < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"interval() at {Site.here()} needs a number of seconds above 0, and got {seconds!r}")
+    return Source((Module("interval", _Interval, (seconds,), time_option("interval", time)),))

@@ -1,0 +1,106 @@
+"""`live`: what was, and then what comes."""
+
+from collections.abc import Iterable
+from typing import Any, overload
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Source, count_argument
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.fan_in import Input
+from pullstream.errors import CompositionError
+from pullstream.modules.flow.prefetch import Prefetch
+from pullstream.modules.sources.values import values
+from pullstream.protocol import Batch, Done
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class _Live(Prefetch):
+    """Asks ahead for the new values from the first ask on, and gives them after the old ones."""
+
+    def __init__(self, new: Source[Any], old: Source[Any], capacity: int, sync: Batch[Any] | None = None) -> None:
+        super().__init__(capacity)
+        self.sources = (new, old)
+        self._sync = sync
+        self._given_of_sync = 0
+        self._listening = False
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._old = Input(self.inputs[1])
+        if self._sync is not None:
+            self.seat.hold(self._sync.time)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if not self._listening:
+            self._listening = True
+            self.ask_ahead()
+            # Two turns of the scheduler, so that the new values are subscribed to before an old one is looked for.
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
+        old = self._old
+        while not old.done:
+            if old.left:
+                return old.part(limit)
+            if isinstance(old.ending, BaseException):
+                raise old.ending
+            self.ask_beside(old.lane, limit)
+            await self.change()
+        if self._sync is not None:
+            return self._part(self._sync, limit)
+        return await super().produce(limit)
+
+    def _part(self, sync: Batch[Any], limit: int) -> Batch[Any]:
+        part = sync.values[self._given_of_sync : self._given_of_sync + limit]
+        self._given_of_sync += len(part)
+        if self._given_of_sync == len(sync.values):
+            self._sync = None
+            self.seat.drop(sync.time)
+        return Batch(sync.time, part)
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        old = self._old
+        if lane is not old.lane:
+            super().arrived(lane, answer)
+        elif isinstance(answer, Batch):
+            old.time, old.values, old.used = answer.time, answer.values, 0
+        else:
+            old.ending = answer
+
+
+@overload
+def live(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: None = None) -> Source[T]: ...
+@overload
+def live(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: Batch[S]) -> Source[T | S]: ...
+def live(
+    old: Source[Any] | Iterable[Any], new: Source[Any], *, capacity: int = 1024, sync: Batch[Any] | None = None
+) -> Source[Any]:
+    """Give the values of `old`, a source or a collection, and then those of `new`, without a gap between them.
+
+    >>> import pullstream as ps
+    >>> messages = ps.live(["hello", "anybody?"], ps.values(["yes"]), sync=ps.Batch(0, ["-- new --"]))
+    >>> ps.run(ps.pipe(messages, ps.collect()))
+    ['hello', 'anybody?', '-- new --', 'yes']
+
+    `new` is asked first, and while `old` is being read: a subscription that is made without waiting, as that of
+    `from_callback`, misses nothing that came after `old` was looked at. Up to `capacity` of its values are kept. When
+    so many are, it is not asked for more, so a `pushable` or a channel waits, and a callback's `overflow=` says what
+    happens. With `sync`, that batch comes between the old values and the new ones.
+
+    Each batch keeps its time. `sync`'s is held from the first ask on; a time is complete when neither `old` nor `new`
+    can give anything at it. If `new` fails, what came before of both is delivered first (R8).
+    """
+    count_argument("live", "capacity", capacity, least=1)
+    if not isinstance(new, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"live() at {Site.here()} needs a source of what is new, and got {new!r}")
+    if sync is not None and not (isinstance(sync, Batch) and sync.values):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"live() at {Site.here()} needs a Batch(time, [value]) as its sync, and got {sync!r}")
+    first: Source[Any] = old if isinstance(old, Source) else values(old)  # pyright: ignore[reportUnknownVariableType]
+    args: tuple[object, ...] = (new, first, capacity)
+    return Source((Module("live", _Live, args, () if sync is None else (("sync", sync),)),))

@@ -1,0 +1,17 @@
+"""Closing what a source was given, when nobody ever asked for it."""
+
+from typing import Any
+
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import ReleaseTimeout
+
+
+async def close_unread(kernel: Kernel[Any], given: object) -> None:
+    """Close a channel or iterator that was given and never read: whoever feeds it would wait for ever."""
+    aclose: Any = getattr(given, "aclose", None)
+    if aclose is None:
+        return
+    with kernel.run.grace() as grace:
+        await aclose()
+    if grace.cancelled_caught:
+        raise ReleaseTimeout(f"{kernel.seat} did not close {given!r} within {kernel.run.release_timeout} s")

@@ -1,0 +1,171 @@
+"""Sources of what there is: `values`, `keys`, `once`, `empty`, `fail`."""
+
+import inspect
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from time import monotonic
+from typing import Any, ClassVar, cast
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, OneShot, Site, Source, table_advice
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import CompositionError
+from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.protocol import DONE, Batch, Done
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Values(Kernel[Any]):
+    """Reads an iterable, as much of it as is asked for."""
+
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
+        self._iterable = iterable
+        self._cut = Cut(time)
+        # A slice costs a tenth of an iterator's steps.
+        self._sequence = iterable if time is None and isinstance(iterable, (list, tuple, range)) else None
+        self._next = 0
+        self._begun = False
+
+    @override
+    async def acquire(self) -> None:
+        self._begun = True
+        self._iterator: Iterator[Any] = iter(self._iterable)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._sequence is not None:
+            return self._slice(self._sequence, limit)
+        began = monotonic()
+        try:
+            return self._cut.batch(self._iterator, limit) or DONE
+        finally:
+            self.run.blocked += monotonic() - began
+
+    def _slice(self, sequence: Sequence[Any], limit: int) -> Batch[Any] | Done:
+        values = sequence[self._next : self._next + limit]
+        self._next += len(values)
+        return Batch(0, values) if values else DONE
+
+    @override
+    async def release(self) -> None:
+        # Generators hold resources, those that a collection's own `__iter__` makes, too.
+        if isinstance(self._iterable, Iterator) or isinstance(cast("object", self._iterator), Generator):
+            _close(self._iterator)
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        # What was given to be read once is closed, even if nobody has asked for it.
+        if not self._begun and isinstance(self._iterable, Iterator):
+            _close(self._iterable)
+
+
+def _close(iterator: object) -> None:
+    close = getattr(iterator, "close", None)
+    if close is not None:
+        close()
+
+
+def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+    """Give the values of an iterable, in order; of a mapping, its values.
+
+    All are at time 0, unless `time` gives each its own, which must not go back.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values({"a": 1, "b": 2}), ps.collect()))
+    [1, 2]
+
+    A collection can be read by any number of runs. An iterator can be read by one: a second run is refused with
+    `ReuseError`. A generator is closed when the stream ends, however it ends.
+    """
+    if table := table_advice(iterable):  # most can be iterated, though not by rows
+        kind = type(iterable).__name__
+        raise CompositionError(f"values() at {Site.here()} takes a {kind} apart by columns, if at all: {table}")
+    if not isinstance(iterable, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        hint = ""
+        if inspect.isgeneratorfunction(iterable):
+            hint = f": call it, values({iterable.__name__}())"
+        elif hasattr(iterable, "__aiter__"):
+            hint = "; from_async_iterable() awaits its values, and so does a function decorated with @ps.source"
+        raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}{hint}")
+    given: object = OneShot(iterable) if isinstance(iterable, Iterator) else iterable
+    return Source((Module("values", _values, (given,), time_option("values", time)),))
+
+
+def _values(iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> Values:
+    if isinstance(iterable, Mapping):
+        return Values(cast("Mapping[Any, Any]", iterable).values(), time)
+    return Values(iterable, time)
+
+
+def keys(mapping: Mapping[K, object], *, time: Callable[[K], Hashable] | None = None) -> Source[K]:
+    """Give the keys of a mapping, in order; `time` is that of `values`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.keys({"a": 1, "b": 2}), ps.collect()))
+    ['a', 'b']
+    """
+    if not isinstance(mapping, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"keys() at {Site.here()} needs a mapping, and got {mapping!r}")
+    return Source((Module("keys", _keys, (mapping,), time_option("keys", time)),))
+
+
+def _keys(mapping: Mapping[Any, object], time: Callable[[Any], Hashable] | None = None) -> Values:
+    return Values(mapping.keys(), time)
+
+
+def once(value: T, *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+    """Give one value, then end; `time` is that of `values`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.once(None), ps.collect()))
+    [None]
+    """
+    return Source((Module("once", _once, (value,), time_option("once", time)),))
+
+
+def _once(value: object, time: Callable[[Any], Hashable] | None = None) -> Values:
+    return Values((value,), time)
+
+
+def empty() -> Source[Any]:
+    """End at once.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.empty(), ps.collect()))
+    []
+    """
+    return Source((Module("empty", _empty),))
+
+
+def _empty() -> Values:
+    return Values(())
+
+
+class _Fail(Kernel[Any]):
+    def __init__(self, failure: BaseException) -> None:
+        self._given = failure
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        raise self._given
+
+
+def fail(failure: BaseException) -> Source[Any]:
+    """Fail at the first ask.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.fail(ValueError("no data today")), ps.collect()))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: no data today
+    raised in fail, composed at ...
+    """
+    if not isinstance(failure, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError(f"fail() at {Site.here()} needs an exception, and got {failure!r}")
+    return Source((Module("fail", _Fail, (failure,)),))

@@ -1,0 +1,204 @@
+"""`epochs`: times 0, 1, 2, ..., by count, by what the values say, or by the clock."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, Final, overload
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Transformer, count_argument, seconds_argument, sync_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.beside import Beside
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.sidecar.location import Carries, Seat
+from pullstream.errors import CompositionError
+from pullstream.modules.times.stamp import Clock, Stamping, several_times
+from pullstream.protocol import DONE, Batch, Done
+from timely import BEGINNING
+
+A = TypeVar("A")
+
+_AT_ONCE = "what begins an epoch is known at once, from the value"
+_NOTHING: Final = object()
+
+
+class _Counted(Clock):
+    def __init__(self, count: int, seat: Seat) -> None:
+        del seat
+        super().__init__()
+        self._count = count
+        self._left = count
+        self.hold: Any = 0
+
+    @override
+    def read(self, value: Any) -> tuple[Hashable, Any]:
+        raise NotImplementedError
+
+    @override
+    def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
+        taken = values[start : start + min(limit, self._left)]
+        self.time = self.hold
+        self._left -= len(taken)
+        if not self._left:
+            self.hold += 1
+            self._left = self._count
+        return taken, start + len(taken)
+
+
+class _Begun(Clock):
+    """A new epoch with every value that passes a test, but the first."""
+
+    def __init__(self, test: Callable[[Any], object], seat: Seat) -> None:
+        del seat
+        super().__init__()
+        self._test = test
+        self._begun = False
+        self.hold: Any = 0
+
+    @override
+    def read(self, value: Any) -> tuple[Hashable, Any]:
+        if self._begins(value) and self._begun:
+            self.hold += 1
+        self._begun = True
+        return self.hold, (value,)
+
+    def _begins(self, value: Any) -> object:
+        return self._test(value)
+
+
+class _Changed(_Begun):
+    """A new epoch with every value whose key is not that of the value before."""
+
+    def __init__(self, key: Callable[[Any], object], seat: Seat) -> None:
+        super().__init__(key, seat)
+        self._key: object = _NOTHING
+
+    @override
+    def _begins(self, value: Any) -> object:
+        key, before = self._test(value), self._key
+        self._key = key
+        return key != before
+
+
+class _Ticking(Beside[Any]):
+    """Values at the number of the period in which they arrive; a period ends whether any arrive or not."""
+
+    carries: Carries = Carries.LOST
+
+    summaries = ((),)
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._first: Hashable = BEGINNING
+        self._epoch: Any = BEGINNING
+
+    @override
+    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, seat, upstreams)
+        seat.hold(BEGINNING)
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._start = trio.current_time()
+        self._go_on(0)
+        self.start(self._tick)
+
+    async def _tick(self) -> None:
+        while True:
+            await trio.sleep_until(self._start + (self._epoch + 1) * self._seconds)
+            passed = int((trio.current_time() - self._start) // self._seconds)
+            # The clock's rounding must not make it tick without end.
+            self._go_on(max(passed, self._epoch + 1))
+
+    def _go_on(self, epoch: int) -> None:
+        self.seat.hold(epoch)
+        self.seat.drop(self._epoch)
+        self._epoch = epoch
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self.upstream.ask(limit)
+        if batch is DONE:
+            return DONE
+        if batch.time != self._first:
+            if self._first is not BEGINNING:
+                raise several_times(self.seat, self._first, batch.time)
+            self._first = batch.time
+        self.upstream.settle()
+        return Batch(self._epoch, batch.values)
+
+
+@overload
+def epochs(count: int, *, nest: bool = False) -> Transformer[A, A]: ...
+@overload
+def epochs(*, begin: Callable[[A], object], nest: bool = False) -> Transformer[A, A]: ...
+@overload
+def epochs(*, key: Callable[[A], object], nest: bool = False) -> Transformer[A, A]: ...
+@overload
+def epochs(*, seconds: float) -> Transformer[A, A]: ...
+def epochs(
+    count: int | None = None,
+    *,
+    begin: Callable[[Any], object] | None = None,
+    key: Callable[[Any], object] | None = None,
+    seconds: float | None = None,
+    nest: bool = False,
+) -> Transformer[Any, Any]:
+    """Give the values times 0, 1, 2, ...: epochs of `count` values, or whatever else begins a new one.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.epochs(2), ps.collect(timed=True)))
+    [(0, 'a'), (0, 'b'), (1, 'c'), (1, 'd'), (2, 'e')]
+
+    With `begin` it is a value that passes a test; with `key`, one whose key is not that of the value before:
+
+    >>> lines = ps.values(["# tea", "3", "4", "# rice", "5"])
+    >>> by_title = ps.epochs(begin=lambda line: line.startswith("#"))
+    >>> ps.run(ps.pipe(lines, by_title, ps.count_by_key(lambda _: "lines"), ps.collect(timed=True)))
+    [(0, ('lines', 3)), (1, ('lines', 2))]
+
+    With `seconds` an epoch is what arrives in so many seconds, on trio's clock, from the first ask on; it is complete
+    when they are over, whether anything arrives or not. An epoch of `count` values is complete with its last one, any
+    other with the first value of the next.
+
+    The input's own times are given up, and it may have one only; or see `nest` of `stamp`.
+
+    Raises:
+        CapabilityError: the input has a second time.
+    """
+    given = {"count": count, "begin": begin, "key": key, "seconds": seconds}
+    named = {name: value for name, value in given.items() if value is not None}
+    if len(named) != 1:
+        raise CompositionError(f"epochs() at {Site.here()} needs one of {', '.join(given)}, and got {named or 'none'}")
+    options: tuple[tuple[str, object], ...] = (("nest", True),) if nest else ()
+    ((name, value),) = named.items()
+    if name == "count":
+        count_argument("epochs", "count", value, least=1)
+        return Transformer((Module("epochs", _epochs, (value,), options),))
+    if name == "seconds":
+        seconds_argument("epochs", "seconds", value)
+        if nest:
+            raise CompositionError(f"epochs() at {Site.here()}: periods of the clock do not nest in the input's times")
+    else:
+        sync_argument("epochs", name, value, _AT_ONCE)
+    return Transformer((Module("epochs", _epochs, (), ((name, value), *options)),))
+
+
+def _epochs(
+    count: int | None = None,
+    *,
+    begin: Callable[[Any], object] | None = None,
+    key: Callable[[Any], object] | None = None,
+    seconds: float | None = None,
+    nest: bool = False,
+) -> Kernel[Any]:
+    if count is not None:
+        return Stamping(partial(_Counted, count), nest=nest, counts=True)
+    if begin is not None:
+        return Stamping(partial(_Begun, begin), nest=nest, counts=True)
+    if key is not None:
+        return Stamping(partial(_Changed, key), nest=nest, counts=True)
+    assert seconds is not None, "one of the four is given"
+    return _Ticking(seconds)

@@ -1,0 +1,166 @@
+"""`distinct`, `sort_by_time`, `running`: values of a time told apart, in order, or added to what was before."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.engine.parts.notified import Notified
+from pullstream.engine.sidecar.location import Carries
+from pullstream.errors import CapabilityError
+from pullstream.modules.folds.fold import Fold, fold_argument
+from pullstream.modules.folds.reduce import PerTime
+from timely import BEGINNING, less_equal
+
+A = TypeVar("A")
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+_KEYS_AT_ONCE = "a key is computed at once; map_async the values to (key, value) first"
+
+
+class _Distinct(Notified):
+    def __init__(self, key: Callable[[Any], Hashable] | None = None) -> None:
+        super().__init__()
+        self._key = key
+        self._seen: dict[Hashable, set[Hashable]] = {}
+
+    @override
+    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+        if time not in self._seen:
+            self.remind(time)
+            self._seen[time] = set()
+        seen, key = self._seen[time], self._key
+        new: list[Any] = []
+        try:
+            for value in values:
+                name = value if key is None else key(value)
+                if name not in seen:
+                    seen.add(name)
+                    new.append(value)
+        finally:
+            self.give(time, new)
+
+    @override
+    def complete(self, time: Hashable) -> None:
+        del self._seen[time]
+
+
+def distinct(key: Callable[[A], Hashable] | None = None) -> Transformer[A, A]:
+    """Keep the values whose key comes for the first time at their time; without `key`, a value is its own.
+
+    >>> import pullstream as ps
+    >>> visits = ps.values([(1, "ann"), (1, "bob"), (1, "ann"), (2, "ann")], time=lambda visit: visit[0])
+    >>> ps.run(ps.pipe(visits, ps.distinct(lambda visit: visit[1]), ps.collect()))
+    [(1, 'ann'), (1, 'bob'), (2, 'ann')]
+
+    They come at once. The keys of a time are kept until it is complete; `unique` keeps them for the whole run.
+    """
+    if key is None:
+        return Transformer((Module("distinct", _Distinct),))
+    sync_argument("distinct", "key", key, _KEYS_AT_ONCE)
+    return Transformer((Module("distinct", _Distinct, (key,)),))
+
+
+class _Keeping(PerTime):
+    """Keeps the values of a time until it is complete."""
+
+    @override
+    def new(self) -> list[Any]:
+        return []
+
+    @override
+    def add(self, time: Hashable, values: Sequence[Any]) -> None:
+        self.states[time].extend(values)
+
+
+class _Sorting(_Keeping):
+    def __init__(self, key: Callable[[Any], Any] | None = None) -> None:
+        super().__init__()
+        self._key = key
+
+    @override
+    def results(self, state: list[Any]) -> Sequence[Any]:
+        return state if self._key is None else sorted(state, key=self._key)
+
+
+def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
+    """Answer times in order, and the values of each by a key: all of a time when it is complete.
+
+    >>> import pullstream as ps
+    >>> late = ps.stamp(lambda n: n // 10, lateness=1)
+    >>> ps.run(ps.pipe(ps.values([12, 21, 11, 35]), late, ps.sort_by_time(lambda n: n), ps.collect(timed=True)))
+    [(1, 11), (1, 12), (2, 21), (3, 35)]
+
+    Without a key, and where keys are equal, the values of a time stay as they came. They are kept until it is complete.
+    """
+    if key is None:
+        return Transformer((Module("sort_by_time", _Sorting),))
+    sync_argument("sort_by_time", "key", key, "a key is computed at once; map_async the values first")
+    return Transformer((Module("sort_by_time", _Sorting, (key,)),))
+
+
+class _Running(_Keeping):
+    carries: Carries = Carries.MEMORY
+
+    def __init__(self, fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> None:
+        super().__init__()
+        self._fold = fold
+        self._key = key
+        self._table: dict[Hashable, Any] = {}
+        self._last: Hashable = BEGINNING
+
+    @override
+    def complete(self, time: Hashable) -> None:
+        if not less_equal(self._last, time):
+            raise CapabilityError(
+                f"{self.seat} carries a state from each time to the next, and {self._last!r} and {time!r} are in no "
+                f"order: restamp(f) to times that are, or keep states apart, per time: reduce_by_time(fold)"
+            )
+        self._last = time
+        super().complete(time)
+
+    @override
+    def restore(self) -> None:
+        self._table = dict(self.memory)
+
+    @override
+    def results(self, state: list[Any]) -> Sequence[Any]:
+        fold, key, table = self._fold, self._key, self._table
+        memory = self.memory.at(self._last)
+        touched: dict[Hashable, None] = {}
+        for value in state:
+            name = None if key is None else key(value)
+            table[name] = fold.step(table[name] if name in table else fold.initial(), value)
+            touched[name] = None
+        if memory.saves:
+            memory.update({name: table[name] for name in touched})
+        results = [(name, fold.finish(table[name])) for name in touched]
+        return [result for _, result in results] if key is None else results
+
+
+@overload
+def running(fold: Fold[A, R]) -> Transformer[A, R]: ...
+@overload
+def running(fold: Fold[A, R], key: Callable[[A], K]) -> Transformer[A, tuple[K, R]]: ...
+def running(fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> Transformer[Any, Any]:
+    """Fold on from time to time, in the order of the times; what it has come to follows each time's completion.
+
+    >>> import pullstream as ps
+    >>> sales = ps.pipe(ps.values([(1, 3), (3, 5), (2, 4)]), ps.stamp(lambda sale: sale[0], lateness=2))
+    >>> ps.run(ps.pipe(sales, ps.running(ps.agg.sum(lambda sale: sale[1])), ps.collect(timed=True)))
+    [(1, 3), (2, 7), (3, 12)]
+
+    With a `key` each has a state of its own, and `(key, result)` pairs come for the keys of the time; states are kept
+    for as long as the run lasts. `finish` is called with states that go on: it must not give away one that `step`
+    changes in place. The values of a time are kept until it is complete. `scan` folds values as they come.
+
+    Raises:
+        CapabilityError: times are in no order.
+    """
+    fold_argument("running", fold)
+    if key is None:
+        return Transformer((Module("running", _Running, (fold,)),))
+    sync_argument("running", "key", key, _KEYS_AT_ONCE)
+    return Transformer((Module("running", _Running, (fold, key)),))

@@ -1,0 +1,110 @@
+"""`restamp`, `delay`: a function of the times there are."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Site, Transformer, sync_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.errors import CapabilityError, CompositionError
+from pullstream.protocol import DONE, Batch, Done
+from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
+
+A = TypeVar("A")
+
+
+class Restamping(Kernel[Any]):
+    """Answers what it receives at the time that a monotone function makes of its time."""
+
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._time: Hashable = BEGINNING
+        self._made: Hashable = BEGINNING
+        self.summaries = (MapTime(function, converts=True),)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self.upstream.ask(limit)
+        # The sidecar, too, asks for times that no value has, whoever looks.
+        if self.seat.trouble is not None:
+            raise self.seat.trouble
+        if batch is DONE:
+            return DONE
+        if batch.time != self._time:
+            made = self._function(batch.time)
+            if made is None:
+                raise TypeError(f"{self.seat} made None of the time {batch.time!r}, which is no time")
+            if less_equal(self._time, batch.time) and not less_equal(self._made, made):
+                raise CapabilityError(
+                    f"{self.seat} made {made!r} of the time {batch.time!r}, and {self._made!r} of {self._time!r}, "
+                    f"which is before it: a later time in must not give an earlier one out"
+                )
+            self._time, self._made = batch.time, made
+        self.upstream.settle()
+        return Batch(self._made, batch.values)
+
+
+def restamp(function: Callable[[Any], Hashable]) -> Transformer[A, A]:
+    """Give every value the time that a function makes of its time: days of seconds, a coarser clock, another domain.
+
+    >>> import pullstream as ps
+    >>> seconds = ps.values([3, 59, 61], time=lambda second: second)
+    >>> ps.run(ps.pipe(seconds, ps.restamp(lambda second: second // 60), ps.count_by_key(lambda _: "n"), ps.collect()))
+    [('n', 2), ('n', 1)]
+
+    The function is monotone: a later time never becomes an earlier one. It may be called at any moment, with times
+    that no value has, and a time that it makes is complete when all those it is made of are.
+
+    Raises:
+        CapabilityError: the function is not monotone.
+        BaseException: what the function raises, whoever has called it; the stream fails with it here, at once.
+    """
+    sync_argument("restamp", "function", function, "times are known at once")
+    return Transformer((Module("restamp", Restamping, (function,)),))
+
+
+class _Delaying(Kernel[Any]):
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, step: Any) -> None:
+        self._step = step
+        self._delay = Delay(step)
+        self.summaries = (self._delay,)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self.upstream.ask(limit)
+        if batch is DONE:
+            return DONE
+        later = self._delay.results_in(batch.time)
+        if later is None:
+            raise SummaryError(f"{self.seat}: the time {batch.time!r} has none that is {self._step!r} later")
+        self.upstream.settle()
+        return Batch(later, batch.values)
+
+
+def delay(step: Any) -> Transformer[A, A]:
+    """Give every value a time that is later by `step`: a number for numbers, a `timedelta` for dates.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), ps.delay(10), ps.collect(timed=True)))
+    [(11, 1), (12, 2)]
+
+    It is a delay in logical time, and makes nobody wait. Times are added as Python adds them: delays in a row give what
+    they give one after the other, also where sums are rounded (floats), and half a day after a date is that date.
+
+    Raises:
+        SummaryError: the step cannot be added to a time, or there is no time so late.
+    """
+    try:
+        Delay(step)
+    except SummaryError as exc:
+        raise CompositionError(f"delay() at {Site.here()}: {exc}") from None
+    return Transformer((Module("delay", _Delaying, (step,)),))

@@ -1,0 +1,325 @@
+"""`stamp`: times for values, from the values; and the kernel of what gives times.
+
+Nothing follows from the times above about those below: in the sidecar's graph no path leads through such a module. It
+holds what it may still answer at, from the start of the run, and lets go of it as its clock moves on.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from time import monotonic
+from typing import Any, ClassVar, Final, Literal, cast
+
+import attrs
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Sink, Site, Transformer, sync_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.nested.aside import SideBranch
+from pullstream.engine.runtime.run import Run
+from pullstream.engine.sidecar.consequences import LAST
+from pullstream.engine.sidecar.location import Seat
+from pullstream.errors import CapabilityError, CompositionError
+from pullstream.modules.windows.grid import in_microseconds
+from pullstream.protocol import DONE, Batch, Done
+from timely import BEGINNING, TimelyError, less_equal
+
+A = TypeVar("A")
+
+_NOTHING: Final = object()
+
+
+@attrs.frozen
+class _Late:
+    """The private mark of a value that goes to the sink for what is late."""
+
+    value: Any
+
+
+class Clock(ABC):
+    """Gives times to values, one after another."""
+
+    hold: Hashable = BEGINNING
+    """Nothing before this will come any more."""
+
+    def __init__(self) -> None:
+        self.time: Hashable = BEGINNING
+        self._ahead: Any = _NOTHING
+        self._failed: BaseException | None = None
+
+    @abstractmethod
+    def read(self, value: Any) -> tuple[Hashable, Any]:
+        """The time of the next value, and what is answered of it; None for nothing."""
+
+    def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
+        """The next values that are at one time, which is then `time`, at most `limit`; and how far that is.
+
+        Raises:
+            BaseException: what `read` raised, once the values before it have been given.
+        """
+        if self._failed is not None:
+            raise self._failed
+        taken: list[Any] = []
+        position = start
+        try:
+            while position < len(values) and len(taken) < limit:
+                if self._ahead is _NOTHING:
+                    time, given = self.read(values[position])
+                else:
+                    (time, given), self._ahead = self._ahead, _NOTHING
+                if given is None:
+                    position += 1
+                    continue
+                if taken and time != self.time:
+                    self._ahead = time, given
+                    break
+                self.time = time
+                taken.append(given[0])
+                position += 1
+        except BaseException as exc:
+            if not taken:
+                raise
+            self._failed = exc
+        return taken, position
+
+
+class _InOrder(Clock):
+    def __init__(self, time_of: Callable[[Any], Hashable], seat: Seat) -> None:
+        super().__init__()
+        self._time_of = time_of
+        self._seat = seat
+
+    @override
+    def read(self, value: Any) -> tuple[Hashable, Any]:
+        time = event_time(self._time_of, value)
+        if time != self.hold:
+            if not less_equal(self.hold, time):
+                raise CapabilityError(
+                    f"{self._seat}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. Sort "
+                    f"the values, or say by how much they may be out of order: stamp(..., lateness=...)"
+                )
+            self.hold = time
+        return time, (value,)
+
+
+class _WithLateness(Clock):
+    def __init__(self, time_of: Callable[[Any], Hashable], seat: Seat, lateness: Any, late: object) -> None:
+        super().__init__()
+        self._time_of = time_of
+        self._seat = seat
+        self._lateness = lateness
+        self._late = late
+        self._latest: Any = BEGINNING
+
+    @override
+    def read(self, value: Any) -> tuple[Hashable, Any]:
+        time: Any = event_time(self._time_of, value)
+        if not less_equal(self.hold, time):
+            return self._too_late(value, time)
+        if not less_equal(time, self._latest):
+            self._latest = time
+            try:
+                self.hold = time - self._lateness
+            except TypeError as exc:
+                raise TypeError(
+                    f"{self._seat}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: {exc}. "
+                    f"Give numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
+                ) from None
+        return time, (value,)
+
+    def _too_late(self, value: Any, time: Hashable) -> tuple[Hashable, Any]:
+        if self._late == "error":
+            raise CapabilityError(
+                f"{self._seat}, got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
+                f"come, and may be at most {self._lateness!r} behind. Allow for more lateness, or say "
+                f'where such values go: late="drop", or late= a sink'
+            )
+        if self._late == "drop":
+            self._seat.meter.skipped += 1
+            return self.hold, None
+        return self.hold, (_Late(value),)
+
+
+def event_time(time_of: Callable[[Any], Hashable], value: Any) -> Hashable:
+    """The time that a function gives a value."""
+    time = time_of(value)
+    if time is None:
+        raise TypeError(f"{value!r} has no time: the function that gives times returned None")
+    return time
+
+
+class Stamping(Kernel[Any]):
+    """Answers the values at the times of a clock; with `nest`, of one clock for each time above."""
+
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+    summaries = ((),)
+
+    def __init__(
+        self, clock: Callable[[Seat], Clock], *, nest: bool = False, drops: bool = False, counts: bool = False
+    ) -> None:
+        self._new = clock
+        self.counts = counts
+        self._nest = nest
+        self._drops = drops
+        if nest:
+            self.lasting = _within
+        self._clocks: dict[Hashable, Clock] = {}
+        self._outer: Hashable = BEGINNING
+        self._held: Hashable = BEGINNING
+        self._values: Sequence[Any] = ()
+        self._at = 0
+
+    @override
+    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, seat, upstreams)
+        if self._nest:
+            seat.mirror([BEGINNING])
+            run.progress.mirror(self)
+        else:
+            seat.hold(BEGINNING)
+
+    @override
+    async def acquire(self) -> None:
+        if self._nest:
+            self.run.progress.tracker.observe(self.upstream.port.place)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self._at == len(self._values):
+                batch = await self.upstream.ask(limit)
+                if batch is DONE:
+                    return DONE
+                if batch.time != self._outer:
+                    self._enter(batch.time)
+                self._values, self._at = batch.values, 0
+            clock = self._clocks[self._outer]
+            began = monotonic()
+            try:
+                taken, self._at = clock.cut(self._values, self._at, limit)
+            finally:
+                self.run.blocked += monotonic() - began
+            if not self._nest and clock.hold != self._held:
+                self.seat.hold(clock.hold)
+                self.seat.drop(self._held)
+                self._held = clock.hold
+            if taken:
+                if self._at == len(self._values):
+                    self.upstream.settle()
+                return Batch((self._outer, clock.time) if self._nest else clock.time, taken)
+            if not await self.breathe():
+                return DONE
+
+    @override
+    def answers_promptly(self) -> bool:
+        return not self._drops and super().answers_promptly()
+
+    def _enter(self, outer: Hashable) -> None:
+        if self._nest:
+            # For what is over above there is a clock no longer.
+            self.run.progress.look()
+        elif self._clocks:
+            raise several_times(self.seat, self._outer, outer)
+        if outer not in self._clocks:
+            self._clocks[outer] = self._new(self.seat)
+        self._outer = outer
+
+    def mirrored(self) -> list[Hashable]:
+        """What may still be answered, as of now: from every time above, what its clock has not yet left behind."""
+        try:
+            frontier = self.run.progress.tracker.frontier(self.seat.ports[0].place)
+        except TimelyError:
+            # What is wrong above will be said there.
+            return [BEGINNING]
+        for outer in [outer for outer in self._clocks if not frontier.less_equal(outer)]:
+            del self._clocks[outer]
+        times: list[Hashable] = [(outer, clock.hold) for outer, clock in self._clocks.items()]
+        times += [(outer, BEGINNING) for outer in frontier if outer not in self._clocks and outer is not BEGINNING]
+        return [BEGINNING, *times] if BEGINNING in frontier.elements else times
+
+
+def _within(number: int, outer: Hashable) -> list[Hashable]:
+    """What comes at an outer time matters at the last inner one."""
+    del number
+    return [outer if outer is BEGINNING else (outer, LAST)]
+
+
+def several_times(seat: Seat, first: Hashable, second: Hashable) -> CapabilityError:
+    """The error for an input that has times already."""
+    return CapabilityError(
+        f"{seat} gives times, and its input has several already: {first!r} and {second!r}. Times within times are "
+        f"nest=True, which makes each a pair (outer, inner); a function of the times there are is restamp(f); to give "
+        f"them up for new ones, have restamp(lambda _: 0) in front"
+    )
+
+
+def stamp(
+    time: Callable[[A], Hashable],
+    *,
+    lateness: Any = None,
+    late: Literal["error", "drop"] | Sink[A, Any] = "error",
+    nest: bool = False,
+) -> Transformer[A, A]:
+    """Give every value the time that a function says, of the value: event time.
+
+    >>> import pullstream as ps
+    >>> readings = ps.pipe(ps.values([10, 12, 21]), ps.stamp(lambda n: n // 10))
+    >>> ps.run(ps.pipe(readings, ps.collect(timed=True)))
+    [(1, 10), (1, 12), (2, 21)]
+
+    Times must not go back, unless `lateness` says by how much they may: a time is then complete when one has come that
+    is more than `lateness` later (times are numbers, or dates, from which it is subtracted). A value that comes later
+    still is an error, is left out and counted (`late="drop"`), or goes to a sink of its own:
+
+    >>> late = []
+    >>> stamped = ps.stamp(lambda n: n, lateness=2, late=ps.drain(late.append))
+    >>> ps.run(ps.pipe(ps.values([1, 5, 3, 2, 6]), stamped, ps.collect())), late
+    ([1, 5, 3, 6], [2])
+
+    Each value with a time of its own is handled by itself, which costs some ten times as much as values that share
+    one; what is late costs as much again where a sink takes it, which is told of every time.
+
+    The input's own times are given up; it may have one only, such as the 0 of a source that says nothing, or what
+    `ps.restamp(lambda _: 0)` makes of any. With
+    `nest=True` it may have several: times are then pairs (outer, inner), values are in order within each outer time,
+    and what is complete above is complete below.
+
+    Raises:
+        CapabilityError: a value goes back in time, is too late, or is at a second time of the input.
+    """
+    sync_argument("stamp", "time", time, "a value's time is known at once, from the value")
+    options: tuple[tuple[str, object], ...] = (("nest", True),) if nest else ()
+    if lateness is None:
+        if late != "error":
+            raise CompositionError(f"stamp() at {Site.here()} got late={late!r}, and no lateness= to judge it by")
+        return Transformer((Module("stamp", _stamp, (time,), options),))
+    options = (("lateness", lateness), *options)
+    if late == "error":
+        return Transformer((Module("stamp", _stamp, (time,), options),))
+    if late != "drop" and not isinstance(cast("object", late), Sink):
+        raise CompositionError(f"stamp() at {Site.here()} got late={late!r}: it is 'error', 'drop' or a sink")
+    module = Module("stamp", _stamp, (time,), (*options, ("late", late if late == "drop" else "aside")))
+    return Transformer((module,) if late == "drop" else (module, Module("late", _aside, (late,))))
+
+
+def _stamp(
+    time: Callable[[Any], Hashable], *, lateness: Any = None, late: str = "error", nest: bool = False
+) -> Stamping:
+    if lateness is None:
+        return Stamping(partial(_InOrder, time), nest=nest)
+    clock = partial(_WithLateness, time, lateness=lateness, late=late)
+    return Stamping(clock, nest=nest, drops=late == "drop", counts=late != "error")
+
+
+def _aside(sink: Blueprint) -> SideBranch:
+    return SideBranch(sink, _is_late, _value_of)
+
+
+def _is_late(value: object) -> bool:
+    return value.__class__ is _Late
+
+
+def _value_of(late: _Late) -> Any:
+    return late.value

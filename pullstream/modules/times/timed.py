@@ -1,0 +1,73 @@
+"""`timed`: the times as values."""
+
+from collections.abc import Callable, Hashable
+from time import monotonic
+from typing import Any, ClassVar, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def _pair(time: Hashable, value: Any) -> tuple[Hashable, Any]:
+    return time, value
+
+
+class _Timed(Kernel[Any]):
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, function: Callable[[Any, Any], Any] = _pair) -> None:
+        self._function = function
+        self._failed: BaseException | None = None
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._failed is not None:
+            raise self._failed
+        batch = await self.upstream.ask(limit)
+        if batch is DONE:
+            return DONE
+        made: list[Any] = []
+        began = monotonic()
+        try:
+            for value in batch.values:
+                made.append(self._function(batch.time, value))  # noqa: PERF401 - what came before a failure is kept
+        except BaseException as exc:
+            if not made:
+                raise
+            self._failed = exc
+        self.run.blocked += monotonic() - began
+        if self._failed is None:
+            self.upstream.settle()
+        return Batch(batch.time, made)
+
+
+@overload
+def timed() -> Transformer[A, tuple[Any, A]]: ...
+@overload
+def timed(function: Callable[[Any, A], B]) -> Transformer[A, B]: ...
+def timed(function: Callable[[Any, Any], Any] = _pair) -> Transformer[Any, Any]:
+    """Make of every value, and the time that it is at, what `function(time, value)` gives; by default both, as a pair.
+
+    So that the day stands in a report's lines, and not only in the names of files:
+
+    >>> import pullstream as ps
+    >>> sold = ps.values([(1, "tea"), (1, "rice"), (1, "tea"), (2, "tea")], time=lambda sale: sale[0])
+    >>> lines = ps.timed(lambda day, counted: {"day": day, "item": counted[0], "sold": counted[1]})
+    >>> for line in ps.run(ps.pipe(sold, ps.count_by_key(lambda sale: sale[1]), lines, ps.collect())):
+    ...     print(line)
+    {'day': 1, 'item': 'tea', 'sold': 2}
+    {'day': 1, 'item': 'rice', 'sold': 1}
+    {'day': 2, 'item': 'tea', 'sold': 1}
+
+    Values stay at their times, which `restamp` changes. What has no times is all at 0.
+    """
+    sync_argument("timed", "function", function, "map_async(function, width) awaits it, of pairs from timed()")
+    return Transformer((Module("timed", _Timed, () if function is _pair else (function,)),))

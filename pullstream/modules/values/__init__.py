@@ -1,0 +1,1 @@
+"""A function for every value, or for every batch."""

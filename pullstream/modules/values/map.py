@@ -1,0 +1,93 @@
+"""Stateless stages: `map`, `filter`, `filter_not`."""
+
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.engine.parts.fused import Kind, Stage
+from pullstream.engine.parts.on_error import OnError, catches, with_policy
+from pullstream.failures import Failed
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+_TESTS_AT_ONCE = "a test answers at once; map_async the values first, and filter the results"
+
+
+@overload
+def map(function: Callable[[A], B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
+@overload
+def map(function: Callable[[A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
+def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transformer[Any, Any]:
+    """Apply a function to every value.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("ab"), ps.map(str.upper), ps.collect()))
+    ['A', 'B']
+
+    Times are kept. If the function raises, the values before are delivered, the source is told, and the exception
+    arrives at the sink (R8). With `on_error="skip"` the value is left out instead, and counted; with "result" it
+    comes as `Failed(value, error)`; and with a sink, that is given the `Failed`, at its time and with back-pressure.
+
+    >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error="skip"), ps.collect()))
+    [1, 3]
+    >>> told = ps.drain(lambda failed: print(f"{failed.value}: {type(failed.error).__name__}"))
+    >>> ps.run(ps.pipe(ps.values(["1", "x", "3"]), ps.map(int, on_error=told), ps.collect()))
+    x: ValueError
+    [1, 3]
+
+    Such a sink runs beside: when it fails, the run does; when it ends early, what fails afterwards is left out. If it
+    acts when a time is complete, as a file does that grows, it acts at the very end where all is at one time, and not
+    at all if the run is aborted before: with `ps.pipe(ps.epochs(1), sink)` each failure is at a time of its own, and is
+    dealt with as it happens.
+    """
+    sync_argument("map", "function", function, "map_async(function, width) awaits its results")
+    return Transformer(with_policy(Module("map", _map, (function,)), on_error))
+
+
+def _map(function: Callable[[Any], Any], on_error: object = "fail") -> Stage:
+    return Stage(Kind.MAP, function, catches(on_error))
+
+
+@overload
+def filter(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+@overload
+def filter(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def filter(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:
+    """Keep the values for which `test` is true.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(range(6)), ps.filter(lambda n: n % 2), ps.collect()))
+    [1, 3, 5]
+
+    Times are kept. If the test raises, see `map`.
+    """
+    sync_argument("filter", "test", test, _TESTS_AT_ONCE)
+    return Transformer(with_policy(Module("filter", _filter, (test,)), on_error))
+
+
+def _filter(test: Callable[[Any], Any], on_error: object = "fail") -> Stage:
+    return Stage(Kind.FILTER, test, catches(on_error))
+
+
+@overload
+def filter_not(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+@overload
+def filter_not(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+def filter_not(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:
+    """Keep the values for which `test` is false.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["a", " ", "b"]), ps.filter_not(str.isspace), ps.collect()))
+    ['a', 'b']
+
+    Times are kept. If the test raises, see `map`.
+    """
+    sync_argument("filter_not", "test", test, _TESTS_AT_ONCE)
+    return Transformer(with_policy(Module("filter_not", _filter_not, (test,)), on_error))
+
+
+def _filter_not(test: Callable[[Any], Any], on_error: object = "fail") -> Stage:
+    return Stage(Kind.FILTER_NOT, test, catches(on_error))

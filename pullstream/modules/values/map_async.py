@@ -1,0 +1,318 @@
+"""`map_async`: an async function over several values at a time."""
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
+from time import perf_counter
+from types import coroutine
+from typing import Any, Final, Literal, overload
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.on_error import OnError, catches, guarded_async, with_policy
+from pullstream.engine.parts.pace import Pace
+from pullstream.engine.runtime.deadlock import Signal
+from pullstream.errors import without_cancelled
+from pullstream.failures import Failed
+from pullstream.protocol import DONE, Batch, Done
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+PENDING: Final = object()
+CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - to see what it yields
+"""What a task yields to trio that lets others have a turn, and waits for nothing."""
+
+PASSES: Final = 128
+MOMENT: Final = 0.001
+"""How many checkpoints a call may pass, and for how many seconds, before what is there is answered."""
+
+LONG: Final = 0.05
+"""Seconds for which a call may keep everything else waiting before anybody would notice."""
+TOO_LONG: Final = 0.5
+"""Seconds after which, all such calls together, it is remarked."""
+
+_LOG: Final = logging.getLogger("pullstream")
+
+
+class Group:
+    """The values of one batch, from their arrival until the last of their results is answered."""
+
+    __slots__ = ("begun", "failures", "given", "results", "time", "values")
+
+    def __init__(self, batch: Batch[Any], *, ordered: bool) -> None:
+        self.time: Hashable = batch.time
+        self.values: Sequence[Any] = batch.values
+        self.results: list[Any] = [PENDING] * len(batch.values) if ordered else []
+        self.failures: dict[int, BaseException] = {}
+        self.begun = 0
+        self.given = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether a result can be answered."""
+        return self.given < len(self.results) and self.results[self.given] is not PENDING
+
+    def take(self, limit: int) -> list[Any]:
+        """The results to answer now."""
+        end, stop = self.given, min(len(self.results), self.given + limit)
+        while end < stop and self.results[end] is not PENDING:
+            end += 1
+        taken = self.results[self.given : end]
+        self.given = end
+        return taken
+
+
+class MapAsync(Beside[Any]):
+    """Workers make one call after another; an ask is answered as soon as one result is there.
+
+    What came is held, in the sidecar, until it is answered. Upstream is asked for what the workers that are free can
+    start, and for more only while calls turn out cheap; never for more than was asked for here and is not here already.
+    """
+
+    def __init__(self, function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool) -> None:
+        self._function = function
+        self._width = width
+        self._pace = Pace(width)
+        self._ordered = ordered
+        vars(self)["reorders"] = not ordered
+        self._groups: deque[Group] = deque()
+        self._waiting: deque[Group] = deque()
+        self._unanswered = 0
+        self._unbegun = 0
+        self._serving = False
+        self._stopped = False
+        self._failure: BaseException | None = None
+        self._upstream_end: Done | BaseException | None = None
+        self._workers = 0
+        self._idle = 0
+        self._parked: list[Signal] = []
+        self._blocked = 0.0
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if limit == 1 and not self._groups and self._upstream_end is None and not self.asking(self.upstream):
+            return await self._one()
+        self._serving = True
+        while True:
+            if not self._groups and self._upstream_end is None and not self.asking(self.upstream):
+                # With nothing under way there is nothing to ask beside.
+                self.arrived(self.upstream, await self.upstream.ask(min(limit, self._pace.next())))
+            self._begin(limit)
+            batch = self._ready(limit)
+            if batch is not None:
+                self._serving = False
+                return batch
+            if not self._groups and self._upstream_end is not None:
+                if isinstance(self._upstream_end, BaseException):
+                    raise self._upstream_end
+                return DONE
+            await self.change()
+
+    async def _one(self) -> Batch[Any] | Done:
+        """The answer to an ask for one value: with nothing beside, its call needs no worker."""
+        batch = await self.upstream.ask(1)
+        if batch is DONE:
+            return DONE
+        awaitable: Any = PENDING
+        try:
+            awaitable = self._function(batch.values[0])
+            result = await awaitable
+        except TypeError as exc:
+            explained = _explained(exc, awaitable)
+            if explained is exc:
+                raise
+            raise explained from None
+        self.upstream.settle()
+        return Batch(batch.time, [result])
+
+    @override
+    def halt(self) -> None:
+        # A worker that was woken in this very step still runs once more, and must call nothing.
+        self._stopped = True
+        super().halt()
+
+    def _begin(self, limit: int) -> None:
+        """Start what may start, and ask upstream for what was asked for and is not here."""
+        if self._stopped or self.ended:
+            # An answer that came in the very step in which the stream ended is not worked on.
+            return
+        wake = min(self._unbegun, self._idle)
+        if wake:
+            self._idle -= wake
+            for _ in range(wake):
+                self._parked.pop().set()
+        for _ in range(min(self._unbegun - wake, self._width - self._workers)):
+            self._workers += 1
+            self.start(self._attentive, self._work())
+        busy = self._workers - self._idle
+        room = limit - self._unanswered
+        if room > 0 and busy < self._width and self._upstream_end is None and not self.asking(self.upstream):
+            # What the pace allows beyond the width may wait for a worker: calls are cheap then.
+            self.ask_beside(self.upstream, min(room, self._pace.next() - busy))
+
+    def _ready(self, limit: int) -> Batch[Any] | None:
+        """The results to answer now, all at one time: the head of the row or, out of order, whatever is there."""
+        results: list[Any] = []
+        time: Hashable = None
+        failure = self._failure
+        for group in list(self._groups):
+            if not group.begun or (results and group.time != time):
+                break
+            if group.ready:
+                results += group.take(limit - len(results))
+                time = group.time
+            if group.given == len(group.values):
+                self._groups.remove(group)
+                self.seat.drop(group.time)
+            elif self._ordered:
+                failure = group.failures.get(group.given)
+                break
+            if len(results) == limit:
+                break
+        if results:
+            self._unanswered -= len(results)
+            return Batch(time, results)
+        if failure is not None:
+            raise failure
+        return None
+
+    async def _work(self) -> None:
+        function, ordered, waiting = self._function, self._ordered, self._waiting
+        while True:
+            while waiting and self._serving and not self._stopped:
+                group = waiting[0]
+                number, values = group.begun, group.values
+                group.begun = number + 1
+                self._unbegun -= 1
+                if number + 1 == len(values):
+                    waiting.popleft()
+                awaitable: Any = PENDING
+                try:
+                    awaitable = function(values[number])
+                    result = await awaitable
+                except BaseException as exc:
+                    rest = without_cancelled(exc)
+                    if rest is None or self.ended:
+                        raise
+                    self._fail(group, number, _explained(rest, awaitable))
+                    break
+                if ordered:
+                    group.results[number] = result
+                else:
+                    group.results.append(result)
+            self._idle += 1
+            self.changed()
+            parked = self.run.signal()
+            self._parked.append(parked)
+            await parked.wait()
+
+    def _fail(self, group: Group, number: int, failure: BaseException) -> None:
+        self._stopped = True
+        group.failures[number] = failure
+        self._failure = self._failure or failure
+
+    @coroutine
+    def _attentive(self, task: Any) -> Generator[Any, Any, None]:
+        """Run a worker, and have what is there answered as soon as a call waits for anything.
+
+        While calls only pass checkpoints, results gather for a moment: answering each by itself would cost more than
+        such calls do.
+        """
+        step = send = task.send
+        value: Any = None
+        passed, since = 0, perf_counter()
+        went_on = since
+        while True:
+            trap = step(value)
+            passed += 1
+            if trap is not CHECKPOINT or (passed & 15 == 0 and (passed >= PASSES or perf_counter() - since > MOMENT)):
+                passed, since = 0, perf_counter()
+                if since - went_on > LONG:
+                    self._remark(since - went_on)
+                if self._groups and (not self._ordered or self._groups[0].ready):
+                    self.changed()
+            step = send
+            try:
+                value = yield trap
+            except BaseException as exc:  # noqa: BLE001 - trio's complaint about what was awaited: the call's to raise
+                value, step = exc, task.throw
+            went_on = perf_counter()
+
+    def _remark(self, seconds: float) -> None:
+        """Say once, of calls that never wait, that nothing else goes on meanwhile."""
+        before, self._blocked = self._blocked, self._blocked + seconds
+        if before <= TOO_LONG < self._blocked:
+            _LOG.warning(
+                "%s, has kept everything else waiting for %.1f s: its function computes, or waits in a way that is not "
+                "trio's, such as time.sleep, so no two calls go on at once. In threads, map_thread(f, width) makes "
+                "calls that wait; in processes, map_process(f, width) those that compute",
+                self.seat,
+                self._blocked,
+            )
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        if isinstance(answer, Batch):
+            self._pace.took(len(answer.values))
+            group = Group(answer, ordered=self._ordered)
+            self.seat.hold(group.time)
+            self._groups.append(group)
+            self._waiting.append(group)
+            self._unanswered += len(group.values)
+            self._unbegun += len(group.values)
+            lane.ack()
+        else:
+            self._upstream_end = answer
+
+
+def _explained(exc: BaseException, awaitable: object) -> BaseException:
+    if isinstance(exc, TypeError) and awaitable is not PENDING and not hasattr(awaitable, "__await__"):
+        return TypeError(f"map_async awaits what its function returns, and got {awaitable!r}: use map")
+    return exc
+
+
+@overload
+def map_async(
+    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
+) -> Transformer[A, B]: ...
+@overload
+def map_async(
+    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: Literal["result"]
+) -> Transformer[A, B | Failed[A]]: ...
+def map_async(
+    function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool = True, on_error: object = "fail"
+) -> Transformer[Any, Any]:
+    """Apply an async function, to at most `width` values at a time.
+
+    Results come in the order of the values or, with `ordered=False`, as they are ready.
+
+    >>> import trio, pullstream as ps
+    >>> async def slowly(n):
+    ...     await trio.sleep(0.001 * n)
+    ...     return n
+    >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_async(slowly, width=3), ps.collect()))
+    [3, 1, 2]
+
+    No more than what was asked for is under way: `take(2)` below lets two calls start, and `run(..., limit=1)` one.
+    What is taken from upstream is what can be started, `width` values at most; more only while calls turn out so
+    cheap that all of it is done in a few milliseconds.
+
+    If a call raises, no other is started; the results before it (in order) or already there (as ready) are
+    delivered, the other calls are cancelled, and the exception arrives at the sink (R8). An abort cancels the calls.
+    With another `on_error` (see `map`) a call that raises stops nothing.
+    """
+    callable_argument("map_async", "function", function)
+    count_argument("map_async", "width", width, least=1)
+    module = Module("map_async", _map_async, (function, width), (("ordered", ordered),))
+    return Transformer(with_policy(module, on_error))
+
+
+def _map_async(
+    function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool, on_error: object = "fail"
+) -> MapAsync:
+    return MapAsync(guarded_async(function) if catches(on_error) else function, width, ordered=ordered)

@@ -1,0 +1,105 @@
+"""`scan`: a fold that answers every state on its way."""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, Final, Literal, cast, overload
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Site, Transformer, sync_argument
+from pullstream.engine.parts.fused import Kind, Stage, StageMemory
+from pullstream.engine.parts.on_error import OnError, catches, with_policy
+from pullstream.errors import CompositionError
+from pullstream.failures import Failed
+from pullstream.modules.folds.fold import Fold
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+_NOTHING: Final = object()
+
+
+@overload
+def scan(function: Fold[A, R], /, *, on_error: OnError[A] = "fail") -> Transformer[A, R]: ...
+@overload
+def scan(function: Fold[A, R], /, *, on_error: Literal["result"]) -> Transformer[A, R | Failed[A]]: ...
+@overload
+def scan(function: Callable[[A, A], A], /, *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+@overload
+def scan(function: Callable[[A, A], A], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+@overload
+def scan(function: Callable[[R, A], R], initial: R, /, *, on_error: OnError[A] = "fail") -> Transformer[A, R]: ...
+@overload
+def scan(
+    function: Callable[[R, A], R], initial: R, /, *, on_error: Literal["result"]
+) -> Transformer[A, R | Failed[A]]: ...
+def scan(function: Any, initial: Any = _NOTHING, /, *, on_error: object = "fail") -> Transformer[Any, Any]:
+    """Fold the values, and give the state after each: one for one.
+
+    >>> import operator, pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.scan(operator.add), ps.collect()))
+    [1, 3, 6]
+    >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.scan(operator.add, 10), ps.collect()))
+    [11, 13, 16]
+
+    Without `initial` the first value is the first state. `initial` is used by every run of the blueprint, so it must
+    not be changed in place: for a state that is, give a `Fold`, which makes a new one for each run, and whose `finish`
+    makes what comes out.
+
+    >>> seen = ps.Fold(set, lambda names, name: names | {name}, len)
+    >>> ps.run(ps.pipe(ps.values(["tea", "rice", "tea"]), ps.scan(seen), ps.collect()))
+    [1, 2, 2]
+
+    Each state comes at its value's time; the fold runs on over all times. If a function raises, the state stays as
+    it was, and for the rest see `map`.
+    """
+    if isinstance(cast("object", function), Fold):
+        if initial is not _NOTHING:
+            raise CompositionError(f"scan() at {Site.here()} got a Fold, which has an initial state, and another one")
+    else:
+        sync_argument("scan", "function", function, "a state is computed at once; map_async the values first")
+    args: tuple[object, ...] = (function,) if initial is _NOTHING else (function, initial)
+    return Transformer(with_policy(Module("scan", _scan, args), on_error))
+
+
+def _scan(function: Any, initial: Any = _NOTHING, on_error: object = "fail") -> Stage:
+    folds = isinstance(cast("object", function), Fold)
+    step, memory = _folding(function) if folds else _stepping(function, initial)
+    return Stage(Kind.MAP, step, catches(on_error), memory)
+
+
+def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> tuple[Callable[[Any], Any], StageMemory]:
+    state = initial
+
+    def step(value: Any) -> Any:
+        nonlocal state
+        state = value if state is _NOTHING else function(state, value)
+        return state
+
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        if state is not _NOTHING:
+            memory["state"] = state
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        nonlocal state
+        state = memory.get("state", state)
+
+    return step, StageMemory(save, load)
+
+
+def _folding(fold: Fold[Any, Any]) -> tuple[Callable[[Any], Any], StageMemory]:
+    state = _NOTHING
+
+    def step(value: Any) -> Any:
+        nonlocal state
+        state = fold.step(fold.initial() if state is _NOTHING else state, value)
+        return fold.finish(state)
+
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        if state is not _NOTHING:
+            memory["state"] = state
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        nonlocal state
+        state = memory.get("state", state)
+
+    return step, StageMemory(save, load)

@@ -1,0 +1,78 @@
+"""`tap`: looking at what passes."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.fused import Kind, Stage
+from pullstream.engine.parts.on_error import OnError, catches, with_policy
+from pullstream.failures import Failed
+from pullstream.protocol import Batch, Done
+
+A = TypeVar("A")
+
+OnEnd = Callable[[BaseException | None], object]
+
+
+@overload
+def tap(
+    function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: OnError[A] = "fail"
+) -> Transformer[A, A]: ...
+@overload
+def tap(
+    function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: Literal["result"]
+) -> Transformer[A, A | Failed[A]]: ...
+def tap(
+    function: Callable[[Any], object], on_end: OnEnd | None = None, *, on_error: object = "fail"
+) -> Transformer[Any, Any]:
+    """Call a function with every value, for its effect; the values pass as they are.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("ab"), ps.tap(print, on_end=print), ps.collect()))
+    a
+    b
+    None
+    ['a', 'b']
+
+    `on_end` is called once, however the stream ends, when everything upstream has let go: with the exception, if it
+    failed or an error was sent up; with None if it came to its end or was aborted. Times are kept. If `function`
+    raises, see `map`; if `on_end` does, that is a release that failed (R8).
+    """
+    sync_argument("tap", "function", function, "map_async(function, width) awaits it; let it return its value")
+    modules = with_policy(Module("tap", _tap, (function,)), on_error)
+    if on_end is None:
+        return Transformer(modules)
+    sync_argument("tap", "on_end", on_end, "it is called when the stream has ended, and cannot wait")
+    return Transformer((*modules, Module("on_end", _OnEnd, (on_end,))))
+
+
+def _tap(function: Callable[[Any], object], on_error: object = "fail") -> Stage:
+    return Stage(Kind.TAP, function, catches(on_error))
+
+
+class _OnEnd(Kernel[Any]):
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    def __init__(self, on_end: OnEnd) -> None:
+        self._on_end = on_end
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        batch = await self.upstream.ask(limit)
+        self.upstream.settle()
+        return batch
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        # The one place that every ending passes through, even of a stream that was never asked.
+        try:
+            await super().dismiss(reason)
+        except BaseException as exc:
+            self._on_end(exc)
+            raise
+        self._on_end(reason)

@@ -1,0 +1,142 @@
+"""`unique`, `non_unique`: values that come for the first time, and those that come again."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, MutableMapping
+from itertools import islice
+from typing import Any, Literal, overload
+
+from typing_extensions import TypeVar
+
+from pullstream.blueprint import Module, Transformer, count_argument, sync_argument
+from pullstream.engine.parts.fused import Kind, Stage, StageMemory
+from pullstream.engine.parts.on_error import OnError, catches, with_policy
+from pullstream.failures import Failed
+
+A = TypeVar("A")
+
+_KEYS_AT_ONCE = "a key is computed at once; map_async the values to (key, value) first"
+
+
+@overload
+def unique(
+    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError[A] = "fail"
+) -> Transformer[A, A]: ...
+@overload
+def unique(
+    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: Literal["result"]
+) -> Transformer[A, A | Failed[A]]: ...
+def unique(
+    key: Callable[[Any], Hashable] | None = None, *, bound: int | None = None, on_error: object = "fail"
+) -> Transformer[Any, Any]:
+    """Keep the values whose key comes for the first time; without `key`, a value is its own.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values([1, "1", 1, 2, 1]), ps.unique(), ps.collect()))
+    [1, '1', 2]
+
+    Keys are hashable, and equal or not as Python has it. All are kept for as long as the run lasts, over all times;
+    with a `bound`, only that many: those that came last, so that a key which comes again after `bound` others is new.
+
+    >>> ps.run(ps.pipe(ps.values([1, 2, 1, 3, 4, 1]), ps.unique(bound=2), ps.collect()))
+    [1, 2, 3, 4, 1]
+
+    Times are kept. If `key` raises, or gives what has no hash, see `map`.
+    """
+    return Transformer(_modules("unique", key, bound, on_error))
+
+
+@overload
+def non_unique(
+    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError[A] = "fail"
+) -> Transformer[A, A]: ...
+@overload
+def non_unique(
+    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: Literal["result"]
+) -> Transformer[A, A | Failed[A]]: ...
+def non_unique(
+    key: Callable[[Any], Hashable] | None = None, *, bound: int | None = None, on_error: object = "fail"
+) -> Transformer[Any, Any]:
+    """Keep the values whose key has come before: what `unique` leaves out.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.non_unique(str.lower), ps.collect()))
+    ['Tea']
+    """
+    return Transformer(_modules("non_unique", key, bound, on_error))
+
+
+def _modules(name: str, key: object, bound: int | None, on_error: object) -> tuple[Module, ...]:
+    args: tuple[object, ...] = ()
+    if key is not None:
+        sync_argument(name, "key", key, _KEYS_AT_ONCE)
+        args = (key,)
+    options: tuple[tuple[str, object], ...] = ()
+    if bound is not None:
+        count_argument(name, "bound", bound, least=1)
+        options = (("bound", bound),)
+    return with_policy(Module(name, {"unique": _unique, "non_unique": _non_unique}[name], args, options), on_error)
+
+
+def _unique(key: Callable[[Any], Hashable] | None = None, bound: int | None = None, on_error: object = "fail") -> Stage:
+    test, memory = _seen_before(key, bound)
+    return Stage(Kind.FILTER_NOT, test, catches(on_error), memory)
+
+
+def _non_unique(
+    key: Callable[[Any], Hashable] | None = None, bound: int | None = None, on_error: object = "fail"
+) -> Stage:
+    test, memory = _seen_before(key, bound)
+    return Stage(Kind.FILTER, test, catches(on_error), memory)
+
+
+Seen = tuple[Callable[[Any], bool], StageMemory]
+
+
+def _seen_before(key: Callable[[Any], Hashable] | None, bound: int | None) -> Seen:
+    """A test that remembers what it was given; one for each run."""
+    if bound is not None:
+        return _seen_lately(key, bound)
+    seen: dict[Hashable, None] = {}
+    saved = 0
+
+    def before(value: Any) -> bool:
+        name = value if key is None else key(value)
+        if name in seen:
+            return True
+        seen[name] = None
+        return False
+
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        nonlocal saved
+        for name in islice(reversed(seen), len(seen) - saved):
+            memory[name] = None
+        saved = len(seen)
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        nonlocal saved
+        seen.update(dict.fromkeys(memory))
+        saved = len(seen)
+
+    return before, StageMemory(save, load)
+
+
+def _seen_lately(key: Callable[[Any], Hashable] | None, bound: int) -> Seen:
+    seen: OrderedDict[Hashable, None] = OrderedDict()
+
+    def lately(value: Any) -> bool:
+        name = value if key is None else key(value)
+        if name in seen:
+            seen.move_to_end(name)
+            return True
+        seen[name] = None
+        if len(seen) > bound:
+            seen.popitem(last=False)
+        return False
+
+    def save(memory: MutableMapping[Any, Any]) -> None:
+        memory["seen"] = seen
+
+    def load(memory: Mapping[Any, Any]) -> None:
+        seen.update(memory.get("seen", ()))
+
+    return lately, StageMemory(save, load)

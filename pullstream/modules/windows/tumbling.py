@@ -1,0 +1,202 @@
+"""Windows in event time: `tumbling` and `sliding`, whose results come when the logical time of a window is over.
+
+A window takes in its start and not its end, and is answered at its end: then a result's time says that everything it
+was made of came before. What a window may still answer is held; what may still come into one is known from the
+frontier above and a summary, the least end of a window after a time.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, overload
+
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Module, Transformer
+from pullstream.modules.folds.fold import Fold
+from pullstream.modules.windows.grid import Grid, duration_argument
+from pullstream.modules.windows.window import Open, Window, Windowed, account, made_argument
+from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
+
+A = TypeVar("A")
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+
+class _OnGrid(Windowed):
+    def __init__(
+        self,
+        module: str,
+        size: Any,
+        every: Any,
+        fold: Fold[Any, Any] | None = None,
+        key: Callable[[Any], Hashable] | None = None,
+        *,
+        origin: Any = None,
+        eager: bool = False,
+    ) -> None:
+        super().__init__(account(fold, key), eager=eager)
+        self._grid = Grid(module, size, every, origin)
+        self._open: dict[Any, Open] = {}
+        self._time: Any = None
+        self._around: Sequence[tuple[Any, Any]] = ()
+        self.summaries = (MapTime(self._tracked),)
+        self.lasting = self._last_end
+
+    def _last_end(self, number: int, time: Any) -> list[Any]:
+        del number
+        if time is BEGINNING:
+            return [time]
+        around = self._grid.around(time)
+        # Between windows a time matters to none, and is over with the next.
+        return [around[-1][1] if around else self._grid.first_end(time)]
+
+    def _tracked(self, time: Any) -> Any:
+        try:
+            return self._grid.first_end(time)
+        except TimeDomainError as exc:
+            raise SummaryError(str(exc)) from exc
+
+    @override
+    def receive(self, time: Any, values: Sequence[Any]) -> None:
+        if time is not self._time:
+            try:
+                self._around = self._grid.around(time)
+            except TimeDomainError:
+                self.distrust()
+                raise
+            self._time = time
+            self.met(time)
+        windows = [self._window(start, end) for start, end in self._around]
+        if windows:
+            self.add(windows, values)
+        self.listen()
+
+    def _window(self, start: Any, end: Any) -> Open:
+        window = self._open.get(end)
+        if window is None:
+            self.seat.hold(end)
+            window = self._open[end] = Open(start, end, self.account.new())
+            self.expect(end)
+        return window
+
+    @override
+    def reach(self, moment: Any) -> None:
+        window = self._open.pop(moment)
+        self.give(moment, [self.result(window, value) for value in self.account.results(window.state)])
+        self.seat.drop(moment)
+
+
+@overload
+def tumbling(size: Any, *, origin: Any = None, eager: bool = False) -> Transformer[A, Window[list[A]]]: ...
+@overload
+def tumbling(
+    size: Any, *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
+@overload
+def tumbling(size: Any, fold: Fold[A, R], *, origin: Any = None, eager: bool = False) -> Transformer[A, Window[R]]: ...
+@overload
+def tumbling(
+    size: Any, fold: Fold[A, R], *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+) -> Transformer[A, Window[tuple[K, R]]]: ...
+def tumbling(
+    size: Any,
+    fold: Fold[Any, Any] | None = None,
+    *,
+    key: Callable[[Any], Hashable] | None = None,
+    origin: Any = None,
+    eager: bool = False,
+) -> Transformer[Any, Window[Any]]:
+    """Windows side by side in event time: what came at the times of each, answered at its end when it is over.
+
+    >>> import pullstream as ps
+    >>> clicks = ps.values([1, 4, 12, 13], time=lambda second: second)
+    >>> ps.run(ps.pipe(clicks, ps.tumbling(10), ps.collect(timed=True)))
+    [(10, Window(start=0, end=10, value=[1, 4])), (20, Window(start=10, end=20, value=[12, 13]))]
+
+    A window takes in its start and not its end, and its results are at the time of its end. They come when everything
+    before that is complete, whether anything comes later or not; a window without values has none. Times are numbers,
+    or dates and datetimes with a `timedelta` as the size (of whole days for dates), and come in any order. Windows
+    start at multiples of the size from `origin` on: 0, or the first of January 1970 (of aware datetimes, in UTC).
+
+    The value of a window is the list of what came, in the order in which it came; with a `fold`, its result; with a
+    `key`, there is a `Window` for every key, whose value is the pair (key, result), in the order in which the keys were
+    first seen:
+
+    >>> table = ps.tumbling(10, ps.agg.count(), key=lambda n: "odd" if n % 2 else "even")
+    >>> ps.run(ps.pipe(clicks, ps.restamp(lambda second: second // 2), table, ps.collect()))
+    [Window(start=0, end=10, value=('odd', 2)), Window(start=0, end=10, value=('even', 2))]
+
+    With `eager=True` the result so far comes after every value as well, at the same time, the window's end. A fold's
+    `finish` is then called with states that go on: it must not give away one that `step` changes in place.
+
+    Raises:
+        TimeDomainError: a time has no place on the grid of windows: it is no number, say, or only partially ordered.
+    """
+    return _on_grid("tumbling", size, size, fold, key, origin, eager=eager)
+
+
+def _on_grid(  # noqa: PLR0917 - what two functions have in common
+    module: str,
+    size: Any,
+    every: Any,
+    fold: Fold[Any, Any] | None,
+    key: Callable[[Any], Hashable] | None,
+    origin: Any,
+    *,
+    eager: bool,
+) -> Transformer[Any, Window[Any]]:
+    duration_argument(module, "size", size)
+    duration_argument(module, "every", every)
+    made_argument(module, fold, key)
+    given = (("fold", fold), ("key", key), ("origin", origin), ("eager", eager or None))
+    options = tuple((name, value) for name, value in given if value is not None)
+    if module == "tumbling":
+        return Transformer((Module("tumbling", _tumbling, (size,), options),))
+    return Transformer((Module("sliding", _sliding, (size, every), options),))
+
+
+def _tumbling(size: Any, **options: Any) -> _OnGrid:
+    return _OnGrid("tumbling", size, size, **options)
+
+
+def _sliding(size: Any, every: Any, **options: Any) -> _OnGrid:
+    return _OnGrid("sliding", size, every, **options)
+
+
+@overload
+def sliding(size: Any, every: Any, *, origin: Any = None, eager: bool = False) -> Transformer[A, Window[list[A]]]: ...
+@overload
+def sliding(
+    size: Any, every: Any, *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
+@overload
+def sliding(
+    size: Any, every: Any, fold: Fold[A, R], *, origin: Any = None, eager: bool = False
+) -> Transformer[A, Window[R]]: ...
+@overload
+def sliding(
+    size: Any, every: Any, fold: Fold[A, R], *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+) -> Transformer[A, Window[tuple[K, R]]]: ...
+def sliding(
+    size: Any,
+    every: Any,
+    fold: Fold[Any, Any] | None = None,
+    *,
+    key: Callable[[Any], Hashable] | None = None,
+    origin: Any = None,
+    eager: bool = False,
+) -> Transformer[Any, Window[Any]]:
+    """Windows of one size in event time, of which one starts after every step; a value is in all that it falls in.
+
+    >>> import pullstream as ps
+    >>> clicks = ps.values([1, 4, 12], time=lambda second: second)
+    >>> for window in ps.run(ps.pipe(clicks, ps.sliding(10, 5), ps.collect())):
+    ...     print(window)
+    Window(start=-5, end=5, value=[1, 4])
+    Window(start=0, end=10, value=[1, 4])
+    Window(start=5, end=15, value=[12])
+    Window(start=10, end=20, value=[12])
+
+    Windows start at multiples of `every` from `origin` on; where `every` is larger than `size`, values between windows
+    are in none. Everything else is as with `tumbling`; a key is computed once for each value.
+    """
+    return _on_grid("sliding", size, every, fold, key, origin, eager=eager)

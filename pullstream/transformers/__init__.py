@@ -1,1 +1,0 @@
-"""From a stream to a stream."""
