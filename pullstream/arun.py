@@ -40,7 +40,7 @@ def arun(
     ...     await asyncio.sleep(0.001)
     ...     return n * n
     >>> async def main():
-    ...     pipeline = ps.pipe(ps.values([1, 2, 3]), ps.map_async(ps.asyncio_call(fetch), width=8), ps.collect())
+    ...     pipeline = ps.pipe(ps.values([1, 2, 3]), ps.map_async(ps.asyncio_call(fetch), concurrency=8), ps.collect())
     ...     return await ps.arun(pipeline)
     >>> asyncio.run(main())
     [1, 4, 9]

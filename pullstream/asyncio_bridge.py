@@ -35,7 +35,7 @@ def asyncio_call(
     >>> async def fetch(n):
     ...     await asyncio.sleep(0.001)
     ...     return n * n
-    >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.map_async(ps.asyncio_call(fetch), width=8), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values([1, 2, 3]), ps.map_async(ps.asyncio_call(fetch), concurrency=8), ps.collect()))
     [1, 4, 9]
 
     Each call is a task of an asyncio loop, which runs in a thread of its own from the first call to the end of the

@@ -322,7 +322,7 @@ def _advice_on_async(value: Callable[..., object], name: str) -> str:
     if first == "upstream" or generates:
         which = "source" if first != "upstream" else "transformer" if generates else "sink"
         return f"@ps.{which} above it makes a module of it, which is then called, {name}()"
-    return f"an async function that gives a value for each goes into map_async({name}, width)"
+    return f"an async function that gives a value for each goes into map_async({name}, concurrency)"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -129,5 +129,7 @@ def blame(exc: BaseException, module: str) -> None:
     if any(known == note or known.startswith(f"{note}, at the value") for known in getattr(exc, "__notes__", ())):
         return
     if isinstance(exc, (RuntimeError, TypeError)) and ("running event loop" in str(exc) or "asyncio" in str(exc)):
-        exc.add_note("asyncio's code goes into from_asyncio(f), as a source, or into map_async(asyncio_call(f), width)")
+        exc.add_note(
+            "asyncio's code goes into from_asyncio(f), as a source, or into map_async(asyncio_call(f), concurrency)"
+        )
     exc.add_note(note if value is None else f"{note}, at the value {value}")

@@ -67,7 +67,7 @@ def takings(priced: Callable[[Any], Awaitable[tuple[str, int]]] = known) -> ps.P
     """The job: for every day, and everything sold on it, what it has brought in since Monday."""
     return ps.pipe(
         files.read_csv("receipts/*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d")),  # each file at the day of its name
-        ps.map_async(priced, width=1),
+        ps.map_async(priced, concurrency=1),
         ps.running(ps.agg.sum(lambda sold: sold[1]), key=lambda sold: sold[0]),  # goes on from day to day
         ps.map(lambda sum_: {"item": sum_[0], "total": sum_[1]}),
         files.write_jsonl("days/{time}.jsonl"),  # appears when its day is complete

@@ -87,9 +87,9 @@ async def by_hand_limiter(data: list[int]) -> list[int]:
     return [results[number] for number in range(len(data))]
 
 
-async def piped(data: list[int], width: int) -> list[int]:
+async def piped(data: list[int], concurrency: int) -> list[int]:
     """The same as a pipeline."""
-    async with ps.pipe(ps.values(data), ps.map_async(call, width), ps.collect()).open() as running:
+    async with ps.pipe(ps.values(data), ps.map_async(call, concurrency), ps.collect()).open() as running:
         return await running.result()
 
 
@@ -145,9 +145,11 @@ async def generated(upstream, ctx):  # type: ignore[no-untyped-def]
 
 def main() -> None:
     data = list(range(COUNT))
-    compare("map_async, width 1, ordered", lambda: by_hand_one(data), lambda: piped(data, 1))
-    compare("map_async, width 16, against workers", lambda: by_hand_window(data), lambda: piped(data, WIDTH))
-    compare("map_async, width 16, against a task a value", lambda: by_hand_limiter(data), lambda: piped(data, WIDTH))
+    compare("map_async, concurrency 1, ordered", lambda: by_hand_one(data), lambda: piped(data, 1))
+    compare("map_async, concurrency 16, against workers", lambda: by_hand_window(data), lambda: piped(data, WIDTH))
+    compare(
+        "map_async, concurrency 16, against a task a value", lambda: by_hand_limiter(data), lambda: piped(data, WIDTH)
+    )
     kinds = {"kernels": Passing, "generators": generated, "map_async(call, 16)": lambda: ps.map_async(call, WIDTH)}
     for name, stages in kinds.items():
         print(f"abort through five {name:<39} {trio.run(abort_five_stages, stages):8.0f} us")

@@ -102,13 +102,13 @@ def cases() -> list[Case]:
     rows += [Case(name, "members", of_members(join), members=True) for name, join in ones.items()]
     rows += [
         Case("flatten", "members", lambda n: inside(n, ps.flatten()), members=True),
-        Case("flatten, side by side", "members", lambda n: inside(n, ps.flatten(width=10)), members=True),
+        Case("flatten, side by side", "members", lambda n: inside(n, ps.flatten(concurrency=10)), members=True),
         Case("group_by", "keys", lambda n: keyed(n, ps.group_by(itself, ps.map(str))), members=True),
         Case("group_by a fold", "keys", lambda n: keyed(n, ps.group_by(itself, ps.count_by_key())), members=True),
         Case(
             "group_by, ten at a time",
             "keys",
-            lambda n: keyed(n, ps.group_by(itself, ps.map(str), width=10)),
+            lambda n: keyed(n, ps.group_by(itself, ps.map(str), capacity=10)),
             members=True,
         ),
         Case("tee", "members", lambda n: pipeline(ps.values(range(9)), ps.tee(*[drain()] * n)), members=True),

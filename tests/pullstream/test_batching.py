@@ -157,7 +157,7 @@ async def test_flat_map_asks_for_little_until_it_is_known_how_long_a_value_takes
 
 
 async def test_concurrent_calls_ask_for_no_more_than_was_asked_for(edge, counting, probe, autojump_clock):
-    """map_async has under way what was asked for, not its width (R2)."""
+    """map_async has under way what was asked for, not its concurrency (R2)."""
     started = []
 
     async def call(value):

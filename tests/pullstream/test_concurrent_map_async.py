@@ -49,8 +49,8 @@ async def test_no_call_starts_while_nobody_asks(edge, autojump_clock):
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("width", [1, 3, 16])
-async def test_the_width_is_used_and_never_exceeded(width, ordered, edge, drained, autojump_clock):
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+async def test_the_concurrency_is_used_and_never_exceeded(concurrency, ordered, edge, drained, autojump_clock):
     """So many calls are under way, and the whole takes as long as that makes it."""
     now = most = 0
 
@@ -63,10 +63,10 @@ async def test_the_width_is_used_and_never_exceeded(width, ordered, edge, draine
         return n
 
     start = trio.current_time()
-    async with edge(ps.pipe(ps.values(range(48)), ps.map_async(call, width, ordered=ordered))) as reader:
+    async with edge(ps.pipe(ps.values(range(48)), ps.map_async(call, concurrency, ordered=ordered))) as reader:
         assert sorted(await drained(reader)) == list(range(48))
-    assert most == width
-    assert trio.current_time() - start == 48 / width
+    assert most == concurrency
+    assert trio.current_time() - start == 48 / concurrency
 
 
 async def test_the_earliest_value_that_fails_is_the_one_that_counts(autojump_clock):

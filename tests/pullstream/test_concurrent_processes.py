@@ -99,7 +99,7 @@ def test_results_are_those_of_the_function(ordered, limit, helpers):
 
 
 def test_processes_are_used_again_and_there_are_not_too_many(helpers):
-    """As many as the width at most serve all the values, and none is this one."""
+    """As many as the concurrency at most serve all the values, and none is this one."""
     pids = set(ps.run(ps.pipe(ps.values(range(40)), ps.map_process(helpers.pid, 2), ps.collect())))
     assert 1 <= len(pids) <= 2
     assert os.getpid() not in pids
@@ -326,7 +326,7 @@ async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, he
 
 def test_arguments_are_refused_by_name():
     """What makes no sense is refused when composing."""
-    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* at least 1 as its width"):
+    with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* at least 1 as its concurrency"):
         ps.map_process(math.sqrt, 0)
     with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* needs a callable"):
         ps.map_process("sqrt", 1)

@@ -86,7 +86,7 @@ SHAPES = {
     "group_by a fold": GROUPED,
     "group_by group_by": ps.group_by(lambda n: n % 2, GROUPED),
     "flatten": ps.pipe(ps.map(lambda n: [n]), ps.flatten()),
-    "flatten sources": ps.pipe(ps.map(lambda n: ps.values([n])), ps.flatten(width=2)),
+    "flatten sources": ps.pipe(ps.map(lambda n: ps.values([n])), ps.flatten(concurrency=2)),
     "loop": ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n)),
     "fork": ps.fork(ps.map(str), ps.count_by_key()),
     "lend": ps.lend(ps.map(str)),

@@ -26,16 +26,18 @@ def nested(value):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("form", ["sources", "lists", "generators"])
-def test_values_of_all_forms(form, width, limit):
-    """Whatever the form, the limit and the width, every value comes once; of each stream in its order."""
+def test_values_of_all_forms(form, concurrency, limit):
+    """Whatever the form, the limit and the concurrency, every value comes once; of each stream in its order."""
     values = ps.run(
-        ps.pipe(ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(width=width), ps.collect()),
+        ps.pipe(
+            ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=concurrency), ps.collect()
+        ),
         limit=limit,
     )
     everything = [n * 10 + m for n, m in product(range(5), range(4))]
-    if width == 1:
+    if concurrency == 1:
         assert values == everything
     else:
         assert sorted(values) == everything
@@ -55,28 +57,28 @@ def test_flat_map_takes_all_forms(form, limit):
     assert values == [n * 10 + m for n, m in product([0, 1, 3, 4], range(4))]
 
 
-@pytest.mark.parametrize("width", [1, 2])
-def test_depth(width):
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_depth(concurrency):
     """Exactly as many levels as were asked for are opened; with None, all of them, and what is no stream passes."""
     deep = [[[1], ps.values([[2], [3]])], [[[4]]]]
 
     def at(depth):
-        return ps.run(ps.pipe(ps.values(deep), ps.flatten(depth=depth, width=width), ps.collect()))
+        return ps.run(ps.pipe(ps.values(deep), ps.flatten(depth=depth, concurrency=concurrency), ps.collect()))
 
     assert sorted(at(2), key=str) == sorted([1, [2], [3], [4]], key=str)
     assert sorted(at(None)) == [1, 2, 3, 4]
     with pytest.raises(TypeError, match="got 1"):
         at(3)
     mixed = [0, "text", [1, [b"bytes"]], None]
-    pipeline = ps.pipe(ps.values(mixed), ps.flatten(depth=None, width=width), ps.collect())
+    pipeline = ps.pipe(ps.values(mixed), ps.flatten(depth=None, concurrency=concurrency), ps.collect())
     assert sorted(map(str, ps.run(pipeline))) == sorted(["0", "text", "1", "b'bytes'", "None"])
 
 
 @pytest.mark.parametrize(
     ("value", "says"), [(7, "neither a source nor"), ("text", "characters"), (ps.map(str), "neither"), (None, "None")]
 )
-@pytest.mark.parametrize("width", [1, 2])
-def test_what_is_no_stream_is_refused(value, says, width, counting, probe):
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_what_is_no_stream_is_refused(value, says, concurrency, counting, probe):
     """A value that cannot be flattened fails the stream, after what came before it, and the source is told."""
     given = []
     stream = [[1, 2], value, [3]]
@@ -85,7 +87,7 @@ def test_what_is_no_stream_is_refused(value, says, width, counting, probe):
             ps.pipe(
                 counting(probe, 3),
                 ps.map(stream.__getitem__),
-                ps.flatten(width=width),
+                ps.flatten(concurrency=concurrency),
                 ps.drain(given.append),
             )
         )
@@ -109,7 +111,7 @@ def test_blueprints_travel():
     """What opens streams is pickled with what it opens."""
     stream = ps.pipe(
         ps.retry(ps.values([[1], ps.values([2, 3])])),
-        ps.flatten(width=2),
+        ps.flatten(concurrency=2),
         ps.catch(repr),
         ps.group_by(bool, ps.map(str)),
         ps.lend(ps.map(repr), ps.take(1)),
@@ -119,17 +121,19 @@ def test_blueprints_travel():
 
 
 def test_arguments_are_refused_when_composing():
-    """Depth and width are whole numbers of at least one."""
-    for wrong in ({"depth": 0}, {"width": 0}, {"width": None}, {"depth": "all"}):
+    """Depth and concurrency are whole numbers of at least one."""
+    for wrong in ({"depth": 0}, {"concurrency": 0}, {"concurrency": None}, {"depth": "all"}):
         with pytest.raises(ps.CompositionError, match=r"flatten\(\)"):
             ps.flatten(**wrong)
 
 
-@pytest.mark.parametrize("width", [1, 4])
-def test_empty_inner_streams_need_neither_stack_nor_memory(width):
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
     """Thousands of empty inner streams, sources and lists, pass in constant stack and memory."""
     inner = [ps.empty(), []]
-    pipeline = ps.pipe(ps.values(range(4_000)), ps.map(lambda n: inner[n % 2]), ps.flatten(width=width), ps.collect())
+    pipeline = ps.pipe(
+        ps.values(range(4_000)), ps.map(lambda n: inner[n % 2]), ps.flatten(concurrency=concurrency), ps.collect()
+    )
     tracemalloc.start()
     try:
         assert ps.run(pipeline) == []
@@ -154,7 +158,7 @@ WAYS = ("abort", "error", "abort under way", "cancel", "inner fails", "outer fai
 @pytest.mark.parametrize("cell", list(product(WAYS, range(6), [0, 1, 3], [1, 4])))
 async def test_every_ending_at_every_position(cell, counting, new_probe, edge, autojump_clock):
     """Outer and inner streams are opened and released once each and told why; a failure goes down as it is."""
-    way, position, width, limit = cell
+    way, position, concurrency, limit = cell
     outer, boom, unwanted = new_probe(), Boom(), Unwanted()
     inners = []
 
@@ -167,7 +171,7 @@ async def test_every_ending_at_every_position(cell, counting, new_probe, edge, a
     count = position // 2 if way == "outer fails" else 3
     stream = ps.pipe(
         counting(outer, count, delay=1, failure=boom if way == "outer fails" else None),
-        ps.pipe(ps.map(inner), ps.flatten(width=width)) if width else ps.flat_map(inner),
+        ps.pipe(ps.map(inner), ps.flatten(concurrency=concurrency)) if concurrency else ps.flat_map(inner),
     )
     outcome = None
     async with edge(stream) as reader:
@@ -212,15 +216,15 @@ async def test_every_ending_at_every_position(cell, counting, new_probe, edge, a
         assert len(values) == 2 * count
 
 
-@pytest.mark.parametrize("width", [1, 2])
-async def test_an_inner_failure_ends_those_beside_it(width, counting, new_probe, autojump_clock):
+@pytest.mark.parametrize("concurrency", [1, 2])
+async def test_an_inner_failure_ends_those_beside_it(concurrency, counting, new_probe, autojump_clock):
     """What waits already is delivered first; the other inner streams and the outer one are told why."""
     fails, other, outer = new_probe(), new_probe(), new_probe()
     boom = Boom()
     streams = [counting(fails, 1, delay=1, failure=boom), counting(other, 99, delay=1)]
     given = []
 
-    stream = ps.pipe(counting(outer, 2), ps.map(streams.__getitem__), ps.flatten(width=width))
+    stream = ps.pipe(counting(outer, 2), ps.map(streams.__getitem__), ps.flatten(concurrency=concurrency))
     with pytest.raises(Boom) as caught:
         async with ps.pipe(stream, ps.drain(given.append)).open(limit=1) as running:
             await running.result()
@@ -229,11 +233,11 @@ async def test_an_inner_failure_ends_those_beside_it(width, counting, new_probe,
     assert fails.balanced
     assert other.balanced
     assert outer.reasons == [boom]
-    assert other.reasons == ([boom] if width == 2 else [])
+    assert other.reasons == ([boom] if concurrency == 2 else [])
 
 
 async def test_side_by_side_asks_no_more_than_width(counting, new_probe, autojump_clock):
-    """At most `width` inner streams are open, and the next is opened when one has ended."""
+    """At most `concurrency` inner streams are open, and the next is opened when one has ended."""
     probes = [new_probe() for _ in range(6)]
     most = 0
 
@@ -244,7 +248,7 @@ async def test_side_by_side_asks_no_more_than_width(counting, new_probe, autojum
         nonlocal most
         most = max(most, sum(probe.acquired - probe.released for probe in probes))
 
-    pipeline = ps.pipe(ps.values(range(6)), ps.map(opened), ps.flatten(width=2), ps.drain(look))
+    pipeline = ps.pipe(ps.values(range(6)), ps.map(opened), ps.flatten(concurrency=2), ps.drain(look))
     async with pipeline.open() as running:
         await running.result()
     assert most == 2
@@ -254,9 +258,9 @@ async def test_side_by_side_asks_no_more_than_width(counting, new_probe, autojum
 # ---- times
 
 
-@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("limit", [1, 3, 4096])
-async def test_a_time_is_complete_when_its_inner_streams_have_ended(width, limit, autojump_clock):
+async def test_a_time_is_complete_when_its_inner_streams_have_ended(concurrency, limit, autojump_clock):
     """An inner stream's values are at the outer value's time, which is complete when the last of them is out."""
 
     @ps.source
@@ -267,7 +271,7 @@ async def test_a_time_is_complete_when_its_inner_streams_have_ended(width, limit
 
     seen = []
     days = [0, 0, 1, 1, 2, 3]
-    stream = ps.pipe(ps.values(days, time=lambda n: n), ps.map(slow), ps.flatten(width=width))
+    stream = ps.pipe(ps.values(days, time=lambda n: n), ps.map(slow), ps.flatten(concurrency=concurrency))
     pipeline = ps.pipe(stream, ps.collect(timed=True))
     async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
 
@@ -280,7 +284,7 @@ async def test_a_time_is_complete_when_its_inner_streams_have_ended(width, limit
             nursery.start_soon(wait, time)
         values = await running.result()
     assert sorted(values) == sorted((day, (day, n)) for day in days for n in range(3))
-    expected = {1: [6, 12, 15, 18], 3: [3, 6, 6, 6]}[width]
+    expected = {1: [6, 12, 15, 18], 3: [3, 6, 6, 6]}[concurrency]
     assert sorted((time, at - start) for time, at in seen) == list(enumerate(expected))
 
 
@@ -293,8 +297,8 @@ async def test_inside_an_inner_stream_times_complete(autojump_clock):
             ps.reduce_by_key(lambda _: n, ps.Fold(int, lambda total, value: total + value)),
         )
 
-    for width in (1, 2):
-        values = ps.pipe(ps.values("ab"), ps.map(counts), ps.flatten(width=width), ps.collect())
+    for concurrency in (1, 2):
+        values = ps.pipe(ps.values("ab"), ps.map(counts), ps.flatten(concurrency=concurrency), ps.collect())
         async with values.open() as running:
             assert sorted(await running.result()) == [("a", 1), ("a", 5), ("a", 9), ("b", 1), ("b", 5), ("b", 9)]
 
@@ -329,7 +333,7 @@ async def test_random_trees(seed, autojump_clock):
     pipeline = ps.pipe(
         ps.values(plan, time=lambda row: row[0]),
         ps.map(lambda row: inner(*row)),
-        ps.flatten(width=rng.choice([1, 2, 5])),
+        ps.flatten(concurrency=rng.choice([1, 2, 5])),
         keeping(),
     )
     async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:

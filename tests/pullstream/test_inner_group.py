@@ -18,11 +18,11 @@ def summed(key=lambda _: "sum"):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("width", [None, 1, 2])
-def test_every_value_goes_through_its_group(limit, width):
-    """Each key's values come in their order, each once, whatever the limit and the width."""
+@pytest.mark.parametrize("capacity", [None, 1, 2])
+def test_every_value_goes_through_its_group(limit, capacity):
+    """Each key's values come in their order, each once, whatever the limit and the capacity."""
     pairs = ps.run(
-        ps.pipe(ps.values(range(20)), ps.group_by(lambda n: n % 3, ps.map(str), width=width), ps.collect()),
+        ps.pipe(ps.values(range(20)), ps.group_by(lambda n: n % 3, ps.map(str), capacity=capacity), ps.collect()),
         limit=limit,
     )
     assert sorted(pairs, key=lambda pair: int(pair[1])) == [(n % 3, str(n)) for n in range(20)]
@@ -40,7 +40,7 @@ def test_a_group_that_ends_takes_no_more(limit):
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_width_ends_the_one_that_waited_longest(limit):
     """A group that is ended for want of room gives what it has, and its key begins anew."""
-    grouped = ps.group_by(str.lower, ps.pipe(ps.map(lambda _: 1), ps.scan(lambda total, n: total + n, 0)), width=2)
+    grouped = ps.group_by(str.lower, ps.pipe(ps.map(lambda _: 1), ps.scan(lambda total, n: total + n, 0)), capacity=2)
     pairs = ps.run(ps.pipe(ps.values("aabacbaA"), grouped, ps.collect()), limit=limit)
     assert [n for key, n in pairs if key == "a"] == [1, 2, 3, 1, 2]
     assert [n for key, n in pairs if key == "b"] == [1, 1]
@@ -50,7 +50,7 @@ def test_width_ends_the_one_that_waited_longest(limit):
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_width_bounds_what_is_known_of_groups_that_have_ended(limit):
     """A key is left out after its group has ended, until it is forgotten for another: whatever the scheduler does."""
-    grouped = ps.group_by(str, ps.take(1), width=2)
+    grouped = ps.group_by(str, ps.take(1), capacity=2)
     pairs = ps.run(ps.pipe(ps.values([1, 1, 2, 1, 3, 1, 2, 1, 3]), grouped, ps.collect()), limit=limit)
     assert sorted(value for _, value in pairs) == [1, 2, 2, 3, 3]
 
@@ -74,12 +74,12 @@ def test_arguments_are_refused_when_composing():
     """Keys and transformers that are none, and widths."""
     for wrong in ((7, ps.map(str)), (str, 7), (str, ps.map(str), 0), (str, ps.values([1]))):
         with pytest.raises(ps.CompositionError, match=r"group_by\(\)"):
-            ps.group_by(*wrong[:2], **({"width": wrong[2]} if len(wrong) > 2 else {}))
+            ps.group_by(*wrong[:2], **({"capacity": wrong[2]} if len(wrong) > 2 else {}))
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
-@pytest.mark.parametrize("width", [None, 2])
-async def test_groups_are_told_of_completions(limit, width, autojump_clock):
+@pytest.mark.parametrize("capacity", [None, 2])
+async def test_groups_are_told_of_completions(limit, capacity, autojump_clock):
     """A fold in a group answers as soon as its time is complete outside, and that time only completes with it."""
 
     @ps.source
@@ -94,7 +94,7 @@ async def test_groups_are_told_of_completions(limit, width, autojump_clock):
     def got(pair):
         out.append((pair, trio.current_time() - start))
 
-    pipeline = ps.pipe(days(), ps.group_by(lambda n: n % 2, summed(), width=width), ps.drain(got))
+    pipeline = ps.pipe(days(), ps.group_by(lambda n: n % 2, summed(), capacity=capacity), ps.drain(got))
     async with pipeline.open(limit=limit) as running, trio.open_nursery() as nursery:
         start = trio.current_time()
 
@@ -183,7 +183,7 @@ WAYS = ("abort", "error", "abort under way", "cancel", "upstream fails", "group 
 @pytest.mark.parametrize("cell", list(product(WAYS, range(6), [1, 4], [None, 1])))
 async def test_every_ending(cell, counting, probe, edge, autojump_clock):
     """Every group and the source are released once, told why; what came before a failure is delivered."""
-    way, position, limit, width = cell
+    way, position, limit, capacity = cell
     boom, reason = Boom(), KeyError("enough")
     opened, released = [], []
 
@@ -209,7 +209,7 @@ async def test_every_ending(cell, counting, probe, edge, autojump_clock):
     count = position if way == "upstream fails" else 6
     source = counting(probe, count, delay=1, failure=boom if way == "upstream fails" else None)
     outcome, values = None, []
-    async with edge(ps.pipe(source, ps.group_by(key, Holding(), width=width))) as reader:
+    async with edge(ps.pipe(source, ps.group_by(key, Holding(), capacity=capacity))) as reader:
         try:
             while True:
                 if way == "cancel" and len(values) >= position:

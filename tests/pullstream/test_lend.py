@@ -32,12 +32,17 @@ def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
-async def test_every_value_has_one_result(limit, width, ordered, autojump_clock):
+async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_clock):
     """Whatever the limits, and though borrowers fail, every value has its result, once; in order unless told not."""
     pool = ps.lend(
-        tenfold(1), tenfold(0.3, fails_after=3), tenfold(0.5, fails_after=0), tenfold(0.2), width=width, ordered=ordered
+        tenfold(1),
+        tenfold(0.3, fails_after=3),
+        tenfold(0.5, fails_after=0),
+        tenfold(0.2),
+        concurrency=concurrency,
+        ordered=ordered,
     )
     source = ps.values(range(20), time=lambda n: n // 3)
     async with ps.pipe(source, pool, ps.collect(timed=True)).open(limit=limit) as running:
@@ -71,7 +76,7 @@ async def test_what_was_lent_is_lent_again_first(autojump_clock):
 async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
     """The last failure is the stream's, as it is; results before it are delivered, and the source is told."""
     last, given = Boom("last"), []
-    pool = ps.lend(tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), width=1, ordered=ordered)
+    pool = ps.lend(tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), concurrency=1, ordered=ordered)
     with pytest.raises(Boom) as caught:
         async with ps.pipe(counting(probe, 9), pool, ps.drain(given.append)).open() as running:
             await running.result()
@@ -93,7 +98,7 @@ def test_borrowers_that_end_or_give_too_much():
 
 async def test_others_join_while_it_runs(autojump_clock):
     """An empty pool waits; whoever joins is lent what waits, also after another has failed."""
-    pool = ps.lending(width=2)
+    pool = ps.lending(concurrency=2)
     async with ps.pipe(ps.values(range(6)), pool, ps.collect()).open() as running:
         await trio.sleep(3)
         pool.add(tenfold(1, fails_after=2))
@@ -120,8 +125,8 @@ async def test_a_pool_belongs_to_one_run():
 
 
 def test_arguments_are_refused_when_composing():
-    """Borrowers are transformers, at least one; width is a whole number."""
-    for wrong in (ps.lend, lambda: ps.lend(7), lambda: ps.lending(7), lambda: ps.lend(ps.take(1), width=0)):
+    """Borrowers are transformers, at least one; concurrency is a whole number."""
+    for wrong in (ps.lend, lambda: ps.lend(7), lambda: ps.lending(7), lambda: ps.lend(ps.take(1), concurrency=0)):
         with pytest.raises(ps.CompositionError, match="lend"):
             wrong()
 
@@ -225,7 +230,7 @@ async def test_random_pools(seed, autojump_clock):
                 case ps.Completed(time):
                     complete.append(time)
 
-    pool = ps.lend(*workers, tenfold(rng.choice([0, 1])), width=rng.choice([1, 2]))
+    pool = ps.lend(*workers, tenfold(rng.choice([0, 1])), concurrency=rng.choice([1, 2]))
     pipeline = ps.pipe(ps.values(range(15), time=lambda n: n // 4), pool, keeping())
     async with pipeline.open(limit=rng.choice([1, 2, 4096])) as running:
         await running.result()

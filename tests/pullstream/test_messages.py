@@ -191,7 +191,7 @@ def test_code_of_asyncio_is_sent_where_it_runs():
     for seconds in (0, 0.001):
         with pytest.raises((RuntimeError, TypeError)) as caught:
             ps.run(ps.pipe(ps.once(seconds), ps.map_async(asyncio.sleep, 2), ps.drain()))
-        assert "map_async(asyncio_call(f), width)" in caught.value.__notes__[0]
+        assert "map_async(asyncio_call(f), concurrency)" in caught.value.__notes__[0]
         ps.run(ps.pipe(ps.once(seconds), ps.map_async(ps.asyncio_call(asyncio.sleep), 2), ps.drain()))
 
 

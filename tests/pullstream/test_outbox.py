@@ -133,7 +133,7 @@ OWING = {
     "aggregate": ps.pipe(ps.values(range(MANY)), ps.aggregate(lambda n: n, n=ps.agg.count())),
     "batch": ps.pipe(ps.once("a" * MANY), ps.split(size=1)),
     "flat_map": ps.pipe(ps.once(0), ps.flat_map(everything)),
-    "flatten beside": ps.pipe(ps.once(list(range(MANY))), ps.flatten(width=2)),
+    "flatten beside": ps.pipe(ps.once(list(range(MANY))), ps.flatten(concurrency=2)),
     "group_by": ps.pipe(ps.values(range(MANY)), ps.group_by(lambda _: 0, ps.count_by_key())),
     "loop": ps.pipe(ps.once(0), ps.loop(ps.flat_map(again))),
     "join": ps.join(later(), ps.values(range(MANY)), on=lambda _: 0),

@@ -88,8 +88,8 @@ def test_the_table_of_compositions(parts, kind):
             lambda: ps.pipe(SOURCE, lambda n: n, SINK),
             r"not a module; a plain function goes into map\(<lambda>\), or",
         ),
-        (lambda: ps.pipe(SOURCE, not_a_generator), r"function .* goes into map_async\(not_a_generator, width\)$"),
-        (lambda: ps.pipe(SOURCE, ps.asyncio_call(not_a_generator)), r"into map_async\(not_a_generator, width\)$"),
+        (lambda: ps.pipe(SOURCE, not_a_generator), r"function .* goes into map_async\(not_a_generator, concurrency\)$"),
+        (lambda: ps.pipe(SOURCE, ps.asyncio_call(not_a_generator)), r"into map_async\(not_a_generator, concurrency\)$"),
         (lambda: ps.pipe(forgotten_source), r"@ps.source above it .*module.*, which is then called, forgotten_source"),
         (lambda: ps.pipe(numbers_in_time, SINK), r"; from_async_iterable\(numbers_in_time\(\)\) makes a source of it$"),
         (lambda: ps.pipe(answer_in_time, SINK), r"; from_awaitable\(answer_in_time\) makes a source of it$"),
@@ -114,7 +114,7 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.flat_map("x"), r"flat_map\(\) .*needs a callable"),
         (lambda: ps.map_batches([]), r"map_batches\(\) .*needs a callable"),
         (lambda: ps.map_async(1, 2), r"map_async\(\) .*needs a callable"),
-        (lambda: ps.map_async(len, 0), r"needs a whole number of at least 1 as its width, and got 0"),
+        (lambda: ps.map_async(len, 0), r"needs a whole number of at least 1 as its concurrency, and got 0"),
         (lambda: ps.take(-1), r"take\(\) .*needs a whole number of at least 0"),
         (lambda: ps.take(True), r"needs a whole number"),
         (lambda: ps.take_times(1.5), r"needs a whole number"),
@@ -295,5 +295,5 @@ def test_what_turns_out_to_be_async_is_refused(function, module):
         ps.pipe(SOURCE, ps.map(str), module(function), ps.collect()),
         ps.pipe(SOURCE, ps.drain(function)),
     ):
-        with pytest.raises(TypeError, match=r"gave a coroutine, which nobody awaits here: map_async\(f, width\)"):
+        with pytest.raises(TypeError, match=r"gave a coroutine, which nobody awaits here: map_async\(f, concurrency\)"):
             ps.run(pipeline, limit=1)

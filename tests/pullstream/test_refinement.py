@@ -383,7 +383,7 @@ STEPS = {
     "loop by round": lambda n: ps.loop(ps.pipe(per_time(), ps.map(down))),
     "loop in a loop": lambda n: ps.loop(ps.pipe(ps.loop(ps.map(down)), ps.map(farther))),
     "fork": lambda n: ps.fork(ps.map(lambda value: value), ps.map_async(call(n), 2), per_time()),
-    "flatten": lambda n: ps.pipe(ps.map(lambda value: ps.values([value] * 2)), ps.flatten(width=n % 2 + 1)),
+    "flatten": lambda n: ps.pipe(ps.map(lambda value: ps.values([value] * 2)), ps.flatten(concurrency=n % 2 + 1)),
     "failing": lambda n: ps.map(lambda value: 1 / (value[0] - n) and value),
     "skipping": lambda n: ps.map(lambda value: 1 / (value[0] - n) and value, on_error="skip"),
     "diverted": lambda n: ps.map(lambda value: 1 / (value[0] - n) and value, on_error=slow_sink(n)),

@@ -253,7 +253,7 @@ async def test_what_is_being_aborted_is_not_stalled(hops, autojump_clock):
             await trio.sleep(0.1)
             yield n
 
-    stages = ps.pipe(ps.throttle(0.2), ps.prefetch(2), ps.flatten(width=2))
+    stages = ps.pipe(ps.throttle(0.2), ps.prefetch(2), ps.flatten(concurrency=2))
     pipeline = ps.pipe(slowly(), ps.map(lambda n: ps.values([n])), stages, ps.drain())
     async with pipeline.open() as running:
         for _ in range(hops):

@@ -51,7 +51,7 @@ MODULES = {
     "batch": ps.batch(2),
     "flat_map": ps.flat_map(lambda value: [value, value]),
     "flatten": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten()),
-    "flatten of 2": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten(width=2)),
+    "flatten of 2": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten(concurrency=2)),
     "group_by": ps.group_by(str, ps.map_async(hop, 1)),
     "lend": ps.lend(ps.map_async(hop, 1), ps.map_async(hop, 1)),
     "limit": ps.limit(ps.map_async(rest, 2), 2),

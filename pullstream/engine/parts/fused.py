@@ -67,8 +67,8 @@ def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if isinstance(result, CoroutineType):
             result.close()
             raise TypeError(
-                f"{shown_callable(function)} gave a coroutine, which nobody awaits here: map_async(f, width) awaits "
-                f"what an async function gives"
+                f"{shown_callable(function)} gave a coroutine, which nobody awaits here: map_async(f, concurrency) "
+                f"awaits what an async function gives"
             )
         return result
 

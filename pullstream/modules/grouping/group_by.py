@@ -45,10 +45,10 @@ class GroupBy(Beside[Any]):
     asks_apart: ClassVar[bool] = True
     reorders: ClassVar[bool] = True
 
-    def __init__(self, key: Callable[[Any], Hashable], transformer: Any, width: int | None) -> None:
+    def __init__(self, key: Callable[[Any], Hashable], transformer: Any, capacity: int | None) -> None:
         self._key = key
         self._transformer = transformer
-        self._width = width
+        self._capacity = capacity
         self._groups: dict[Hashable, _Group] = {}
         self._by_lane: dict[Lane[Any], _Group] = {}
         self._to_ask: list[_Group] = []
@@ -114,7 +114,7 @@ class GroupBy(Beside[Any]):
         """The key's group; None while there is no room for it."""
         group = self._groups.pop(key, None)
         if group is None:
-            if self._width is not None and len(self._groups) >= self._width and not self._make_room():
+            if self._capacity is not None and len(self._groups) >= self._capacity and not self._make_room():
                 return None
             group = self._open(key)
         # Those that have waited longest for a value come first.
@@ -174,14 +174,14 @@ class GroupBy(Beside[Any]):
 
 @overload
 def group_by(
-    key: Callable[[A], K], transformer: Transformer[A, B], *, width: int | None = None
+    key: Callable[[A], K], transformer: Transformer[A, B], *, capacity: int | None = None
 ) -> Transformer[A, tuple[K, B]]: ...
 @overload
 def group_by(
-    key: Callable[[A], K], transformer: Callable[[K], Transformer[A, B]], *, width: int | None = None
+    key: Callable[[A], K], transformer: Callable[[K], Transformer[A, B]], *, capacity: int | None = None
 ) -> Transformer[A, tuple[K, B]]: ...
 def group_by(
-    key: Callable[[Any], Any], transformer: Any, *, width: int | None = None
+    key: Callable[[Any], Any], transformer: Any, *, capacity: int | None = None
 ) -> Transformer[Any, tuple[Any, Any]]:
     """Send every key's values through a transformer of their own; results come as they are ready, as (key, result).
 
@@ -192,7 +192,7 @@ def group_by(
 
     A group is opened at the first value of its key; a function in place of the transformer makes one for each key.
     Groups end when the stream does. One whose transformer ends sooner takes no more values: those of its key are left
-    out. With `width` at most so many keys are known: for another one, the group that has waited longest for a value
+    out. With `capacity` at most so many keys are known: for another one, the group that has waited longest for a value
     is ended, gives what it still has, and is forgotten; it begins anew if its key comes again.
 
     Times are the same inside: a module that waits until a time is complete, such as `reduce_by_key`, is told in every
@@ -212,11 +212,11 @@ def group_by(
         sync_argument(
             "group_by", "transformer", transformer, "it makes a transformer, which may wait for what it likes"
         )
-    if width is not None:
-        count_argument("group_by", "width", width, least=1)
-    options = () if width is None else (("width", width),)
+    if capacity is not None:
+        count_argument("group_by", "capacity", capacity, least=1)
+    options = () if capacity is None else (("capacity", capacity),)
     return Transformer((Module("group_by", _group_by, (key, cast("object", transformer)), options),))
 
 
-def _group_by(key: Callable[[Any], Hashable], transformer: Any, width: int | None = None) -> GroupBy:
-    return GroupBy(key, transformer, width)
+def _group_by(key: Callable[[Any], Hashable], transformer: Any, capacity: int | None = None) -> GroupBy:
+    return GroupBy(key, transformer, capacity)

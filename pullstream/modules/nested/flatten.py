@@ -179,7 +179,7 @@ class _Merged(Remainder):
 
 
 class FlattenBeside(Beside[Any]):
-    """Reads up to `width` streams at a time, and answers as they do; the outer time of each is held while it is open.
+    """Reads up to `concurrency` streams at a time, as they answer; the outer time of each is held while it is open.
 
     At most one answer of each stream waits here. The failure of one strikes after the answers that wait; a failure of
     what is upstream after the streams that came before it have ended.
@@ -187,8 +187,8 @@ class FlattenBeside(Beside[Any]):
 
     reorders: ClassVar[bool] = True
 
-    def __init__(self, width: int, depth: int | None) -> None:
-        self._width = width
+    def __init__(self, concurrency: int, depth: int | None) -> None:
+        self._concurrency = concurrency
         self._further = () if depth == 1 else flatten(depth=None if depth is None else depth - 1).modules
         self._streams: dict[Lane[Any], _Merged] = {}
         self._ready: deque[_Merged] = deque()
@@ -216,7 +216,7 @@ class FlattenBeside(Beside[Any]):
         for lane, stream in self._streams.items():
             if not stream.left:
                 self.ask_beside(lane, limit)
-        room = self._width - len(self._streams)
+        room = self._concurrency - len(self._streams)
         if room and self._outer_end is None:
             self.ask_beside(self.upstream, min(room, limit))
 
@@ -261,22 +261,22 @@ def _reading(iterable: Iterable[Any]) -> Values:
     return Values(iterable, None)
 
 
-def _flatten(depth: int | None, width: int = 1) -> Kernel[Any]:
-    return Flatten(depth) if width == 1 else FlattenBeside(width, depth)
+def _flatten(depth: int | None, concurrency: int = 1) -> Kernel[Any]:
+    return Flatten(depth) if concurrency == 1 else FlattenBeside(concurrency, depth)
 
 
 @overload
-def flatten(*, width: int = 1) -> Transformer[Source[A] | Iterable[A], A]: ...
+def flatten(*, concurrency: int = 1) -> Transformer[Source[A] | Iterable[A], A]: ...
 @overload
-def flatten(*, depth: int | None, width: int = 1) -> Transformer[Any, Any]: ...
-def flatten(*, depth: int | None = 1, width: int = 1) -> Transformer[Any, Any]:
+def flatten(*, depth: int | None, concurrency: int = 1) -> Transformer[Any, Any]: ...
+def flatten(*, depth: int | None = 1, concurrency: int = 1) -> Transformer[Any, Any]:
     """Give the values of values that are streams themselves: sources, or iterables.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([ps.values("ab"), [], ["c"]]), ps.flatten(), ps.collect()))
     ['a', 'b', 'c']
 
-    One stream is read after another or, with `width`, up to so many side by side, values as they come:
+    One stream is read after another or, with `concurrency`, up to so many side by side, values as they come:
 
     >>> import trio
     >>> @ps.source
@@ -284,7 +284,7 @@ def flatten(*, depth: int | None = 1, width: int = 1) -> Transformer[Any, Any]:
     ...     for _ in range(2):
     ...         await trio.sleep(seconds)
     ...         yield seconds
-    >>> ps.run(ps.pipe(ps.values([0.05, 0.01]), ps.map(every), ps.flatten(width=2), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values([0.05, 0.01]), ps.map(every), ps.flatten(concurrency=2), ps.collect()))
     [0.01, 0.01, 0.05, 0.05]
 
     `depth` is how many levels of streams are opened. A value above it that is no stream is refused, and so is a text
@@ -295,10 +295,10 @@ def flatten(*, depth: int | None = 1, width: int = 1) -> Transformer[Any, Any]:
     [1, 2, 'three', 4]
 
     Upstream is asked for one stream at a time, and for more as long as they are read to their ends in a moment; with
-    `width`, for as many as can be opened. An inner stream is opened when it is reached and released before the next
-    is; generators that are not read to their end are closed. Its values are answered at the time of the outer value,
-    which is held as long as the stream is open; what times it has inside stay inside. With `width` one answer of each
-    open stream may wait.
+    `concurrency`, for as many as can be opened. An inner stream is opened when it is reached and released before the
+    next is; generators that are not read to their end are closed. Its values are answered at the time of the outer
+    value, which is held as long as the stream is open; what times it has inside stay inside. With `concurrency` one
+    answer of each open stream may wait.
 
     Raises:
         TypeError: a value is no stream, or a text (as the stream's failure).
@@ -306,5 +306,7 @@ def flatten(*, depth: int | None = 1, width: int = 1) -> Transformer[Any, Any]:
     """
     if depth is not None:
         count_argument("flatten", "depth", depth, least=1)
-    count_argument("flatten", "width", width, least=1)
-    return Transformer((Module("flatten", _flatten, (depth,), (("width", width),) if width > 1 else ()),))
+    count_argument("flatten", "concurrency", concurrency, least=1)
+    return Transformer(
+        (Module("flatten", _flatten, (depth,), (("concurrency", concurrency),) if concurrency > 1 else ()),)
+    )

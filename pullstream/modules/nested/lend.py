@@ -49,9 +49,11 @@ class Lend(Beside[Any]):
     asks_apart: ClassVar[bool] = True
     reorders: ClassVar[bool] = True
 
-    def __init__(self, workers: tuple[Any, ...], width: int, *, ordered: bool, pool: "Pool | None" = None) -> None:
+    def __init__(
+        self, workers: tuple[Any, ...], concurrency: int, *, ordered: bool, pool: "Pool | None" = None
+    ) -> None:
         self._workers = list(workers)
-        self._width = width
+        self._concurrency = concurrency
         self._ordered = ordered
         self._pool = pool
         self._borrowers: dict[Lane[Any], _Borrower] = {}
@@ -106,8 +108,8 @@ class Lend(Beside[Any]):
         """Give those that ask what waits to be lent, and ask upstream for what they still want."""
         wanted = 0
         for lane, borrower in self._borrowers.items():
-            self.ask_beside(lane, self._width)
-            room = min(borrower.feed.wanted, self._width - len(borrower.loans)) if len(borrower.feed) == 0 else 0
+            self.ask_beside(lane, self._concurrency)
+            room = min(borrower.feed.wanted, self._concurrency - len(borrower.loans)) if len(borrower.feed) == 0 else 0
             while room > 0 and self._free:
                 loan = self._free.pop(0)
                 borrower.loans.append(loan)
@@ -201,7 +203,7 @@ class Lending(Transformer[A, B], Generic[A, B]):
         cast("Pool", self.modules[-1].args[0]).add(worker)
 
 
-def lend(*workers: Transformer[A, B], width: int = 1, ordered: bool = True) -> Transformer[A, B]:
+def lend(*workers: Transformer[A, B], concurrency: int = 1, ordered: bool = True) -> Transformer[A, B]:
     """Lend values to several transformers, each to the one that asks; when one fails, its values are lent again.
 
     >>> import pullstream as ps
@@ -209,13 +211,13 @@ def lend(*workers: Transformer[A, B], width: int = 1, ordered: bool = True) -> T
     ...     return n * 10
     >>> async def flaky(n):
     ...     raise OSError("out of reach")
-    >>> pool = ps.lend(ps.map_async(reliable, width=1), ps.map_async(flaky, width=1))
+    >>> pool = ps.lend(ps.map_async(reliable, concurrency=1), ps.map_async(flaky, concurrency=1))
     >>> ps.run(ps.pipe(ps.values(range(4)), pool, ps.collect()))
     [0, 10, 20, 30]
 
     Every borrower is a stream of its own, and gives one result for each value it reads, in its order. It is lent at
-    most `width` values at a time. Results come in the order of the values or, with `ordered=False`, as they are ready;
-    no more values are here than were asked for.
+    most `concurrency` values at a time. Results come in the order of the values or, with `ordered=False`, as they are
+    ready; no more values are here than were asked for.
 
     A borrower that fails, or ends, leaves the pool, and the others are lent what it had not given back: a value may be
     worked on twice, and has one result. When all have failed, the stream fails with the last failure.
@@ -227,15 +229,15 @@ def lend(*workers: Transformer[A, B], width: int = 1, ordered: bool = True) -> T
     if not workers:
         raise CompositionError(f"lend() at {Site.here()} needs at least one transformer to lend to")
     _borrowers("lend", workers)
-    count_argument("lend", "width", width, least=1)
-    return Transformer((Module("lend", _lend, workers, (("width", width), ("ordered", ordered))),))
+    count_argument("lend", "concurrency", concurrency, least=1)
+    return Transformer((Module("lend", _lend, workers, (("concurrency", concurrency), ("ordered", ordered))),))
 
 
-def _lend(*workers: Any, width: int, ordered: bool) -> Lend:
-    return Lend(workers, width, ordered=ordered)
+def _lend(*workers: Any, concurrency: int, ordered: bool) -> Lend:
+    return Lend(workers, concurrency, ordered=ordered)
 
 
-def lending(*workers: Transformer[A, B], width: int = 1, ordered: bool = True) -> Lending[A, B]:
+def lending(*workers: Transformer[A, B], concurrency: int = 1, ordered: bool = True) -> Lending[A, B]:
     """Lend as `lend` does, to a pool that others may join while it runs: a handle, with `add(transformer)`.
 
     >>> import pullstream as ps
@@ -249,13 +251,13 @@ def lending(*workers: Transformer[A, B], width: int = 1, ordered: bool = True) -
     It belongs to one run at a time: another is refused with `ReuseError`, and so is pickling.
     """
     _borrowers("lending", workers)
-    count_argument("lending", "width", width, least=1)
+    count_argument("lending", "concurrency", concurrency, least=1)
     pool = Pool(workers, Site.here())
-    return Lending[A, B]((Module("lending", _lending, (pool,), (("width", width), ("ordered", ordered))),))
+    return Lending[A, B]((Module("lending", _lending, (pool,), (("concurrency", concurrency), ("ordered", ordered))),))
 
 
-def _lending(pool: Pool, width: int, *, ordered: bool) -> Lend:
-    return Lend((), width, ordered=ordered, pool=pool)
+def _lending(pool: Pool, concurrency: int, *, ordered: bool) -> Lend:
+    return Lend((), concurrency, ordered=ordered, pool=pool)
 
 
 def _borrowers(module: str, workers: tuple[object, ...]) -> None:

@@ -69,5 +69,5 @@ def timed(function: Callable[[Any, Any], Any] = _pair) -> Transformer[Any, Any]:
 
     Values stay at their times, which `restamp` changes. What has no times is all at 0.
     """
-    sync_argument("timed", "function", function, "map_async(function, width) awaits it, of pairs from timed()")
+    sync_argument("timed", "function", function, "map_async(function, concurrency) awaits it, of pairs from timed()")
     return Transformer((Module("timed", _Timed, () if function is _pair else (function,)),))

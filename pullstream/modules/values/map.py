@@ -43,7 +43,7 @@ def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transfo
     at all if the run is aborted before: with `ps.pipe(ps.epochs(1), sink)` each failure is at a time of its own, and is
     dealt with as it happens.
     """
-    sync_argument("map", "function", function, "map_async(function, width) awaits its results")
+    sync_argument("map", "function", function, "map_async(function, concurrency) awaits its results")
     return Transformer(with_policy(Module("map", _map, (function,)), on_error))
 
 

@@ -74,10 +74,10 @@ class MapAsync(Beside[Any]):
     start, and for more only while calls turn out cheap; never for more than was asked for here and is not here already.
     """
 
-    def __init__(self, function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool) -> None:
+    def __init__(self, function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool) -> None:
         self._function = function
-        self._width = width
-        self._pace = Pace(width)
+        self._concurrency = concurrency
+        self._pace = Pace(concurrency)
         self._ordered = ordered
         vars(self)["reorders"] = not ordered
         self._groups: deque[Group] = deque()
@@ -146,13 +146,13 @@ class MapAsync(Beside[Any]):
             self._idle -= wake
             for _ in range(wake):
                 self._parked.pop().set()
-        for _ in range(min(self._unbegun - wake, self._width - self._workers)):
+        for _ in range(min(self._unbegun - wake, self._concurrency - self._workers)):
             self._workers += 1
             self.start(self._attentive, self._work())
         busy = self._workers - self._idle
         room = limit - self._unanswered
-        if room > 0 and busy < self._width and self._upstream_end is None and not self.asking(self.upstream):
-            # What the pace allows beyond the width may wait for a worker: calls are cheap then.
+        if room > 0 and busy < self._concurrency and self._upstream_end is None and not self.asking(self.upstream):
+            # What the pace allows beyond the concurrency may wait for a worker: calls are cheap then.
             self.ask_beside(self.upstream, min(room, self._pace.next() - busy))
 
     def _ready(self, limit: int) -> Batch[Any] | None:
@@ -249,8 +249,8 @@ class MapAsync(Beside[Any]):
         if before <= TOO_LONG < self._blocked:
             _LOG.warning(
                 "%s, has kept everything else waiting for %.1f s: its function computes, or waits in a way that is not "
-                "trio's, such as time.sleep, so no two calls go on at once. In threads, map_thread(f, width) makes "
-                "calls that wait; in processes, map_process(f, width) those that compute",
+                "trio's, such as time.sleep, so no two calls go on at once. In threads, map_thread(f, concurrency) "
+                "makes calls that wait; in processes, map_process(f, concurrency) those that compute",
                 self.seat,
                 self._blocked,
             )
@@ -278,16 +278,16 @@ def _explained(exc: BaseException, awaitable: object) -> BaseException:
 
 @overload
 def map_async(
-    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
+    function: Callable[[A], Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
 ) -> Transformer[A, B]: ...
 @overload
 def map_async(
-    function: Callable[[A], Awaitable[B]], width: int, *, ordered: bool = True, on_error: Literal["result"]
+    function: Callable[[A], Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 def map_async(
-    function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool = True, on_error: object = "fail"
+    function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool = True, on_error: object = "fail"
 ) -> Transformer[Any, Any]:
-    """Apply an async function, to at most `width` values at a time.
+    """Apply an async function, to at most `concurrency` values at a time.
 
     Results come in the order of the values or, with `ordered=False`, as they are ready.
 
@@ -295,11 +295,11 @@ def map_async(
     >>> async def slowly(n):
     ...     await trio.sleep(0.001 * n)
     ...     return n
-    >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_async(slowly, width=3), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_async(slowly, concurrency=3), ps.collect()))
     [3, 1, 2]
 
     No more than what was asked for is under way: `take(2)` below lets two calls start, and `run(..., limit=1)` one.
-    What is taken from upstream is what can be started, `width` values at most; more only while calls turn out so
+    What is taken from upstream is what can be started, `concurrency` values at most; more only while calls turn out so
     cheap that all of it is done in a few milliseconds.
 
     If a call raises, no other is started; the results before it (in order) or already there (as ready) are
@@ -307,12 +307,12 @@ def map_async(
     With another `on_error` (see `map`) a call that raises stops nothing.
     """
     callable_argument("map_async", "function", function)
-    count_argument("map_async", "width", width, least=1)
-    module = Module("map_async", _map_async, (function, width), (("ordered", ordered),))
+    count_argument("map_async", "concurrency", concurrency, least=1)
+    module = Module("map_async", _map_async, (function, concurrency), (("ordered", ordered),))
     return Transformer(with_policy(module, on_error))
 
 
 def _map_async(
-    function: Callable[[Any], Awaitable[Any]], width: int, *, ordered: bool, on_error: object = "fail"
+    function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool, on_error: object = "fail"
 ) -> MapAsync:
-    return MapAsync(guarded_async(function) if catches(on_error) else function, width, ordered=ordered)
+    return MapAsync(guarded_async(function) if catches(on_error) else function, concurrency, ordered=ordered)

@@ -94,8 +94,10 @@ class Worker:
 class MapProcess(MapAsync):
     """Calls wait for processes, which are started as they are needed, and used again."""
 
-    def __init__(self, function: Callable[[Any], Any], width: int, *, ordered: bool, on_error: object = "fail") -> None:
-        super().__init__(guarded_async(self._call) if catches(on_error) else self._call, width, ordered=ordered)
+    def __init__(
+        self, function: Callable[[Any], Any], concurrency: int, *, ordered: bool, on_error: object = "fail"
+    ) -> None:
+        super().__init__(guarded_async(self._call) if catches(on_error) else self._call, concurrency, ordered=ordered)
         # By the name that the script has in the workers, its classes come back.
         sys.modules.setdefault("__mp_main__", sys.modules["__main__"])
         self._hello = dumps((sys.path, _script() if dumps is pickle.dumps else None, dumps(function)))
@@ -163,19 +165,19 @@ class MapProcess(MapAsync):
 
 @overload
 def map_process(
-    function: Callable[[A], B], width: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
+    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
 ) -> Transformer[A, B]: ...
 @overload
 def map_process(
-    function: Callable[[A], B], width: int, *, ordered: bool = True, on_error: Literal["result"]
+    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 def map_process(
-    function: Callable[[Any], Any], width: int, *, ordered: bool = True, on_error: object = "fail"
+    function: Callable[[Any], Any], concurrency: int, *, ordered: bool = True, on_error: object = "fail"
 ) -> Transformer[Any, Any]:
-    """Apply a function that computes, in `width` processes at most, to a value each at a time.
+    """Apply a function that computes, in `concurrency` processes at most, to a value each at a time.
 
     >>> import math, pullstream as ps
-    >>> ps.run(ps.pipe(ps.values([3, 4, 5]), ps.map_process(math.factorial, width=2), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values([3, 4, 5]), ps.map_process(math.factorial, concurrency=2), ps.collect()))
     [6, 24, 120]
 
     Order, demand, failures and `on_error` are those of `map_async`. The function, values and results are pickled: with
@@ -192,10 +194,10 @@ def map_process(
         WorkerDied: a process exited, crashed or was killed at a call; nothing is called twice.
         Unpicklable: a value, a result or an exception cannot be pickled.
     """
-    sync_argument("map_process", "function", function, "map_async(function, width) awaits it, in this process")
-    count_argument("map_process", "width", width, least=1)
+    sync_argument("map_process", "function", function, "map_async(function, concurrency) awaits it, in this process")
+    count_argument("map_process", "concurrency", concurrency, least=1)
     _sendable(function)
-    module = Module("map_process", MapProcess, (function, width), (("ordered", ordered),))
+    module = Module("map_process", MapProcess, (function, concurrency), (("ordered", ordered),))
     return Transformer(with_policy(module, on_error))
 
 

@@ -18,10 +18,12 @@ B = TypeVar("B")
 class MapThread(MapAsync):
     """Calls wait for threads of their own, each of which has one of the limiter's tokens until it is done."""
 
-    def __init__(self, function: Callable[[Any], Any], width: int, *, ordered: bool, on_error: object = "fail") -> None:
-        super().__init__(guarded_async(self._call) if catches(on_error) else self._call, width, ordered=ordered)
+    def __init__(
+        self, function: Callable[[Any], Any], concurrency: int, *, ordered: bool, on_error: object = "fail"
+    ) -> None:
+        super().__init__(guarded_async(self._call) if catches(on_error) else self._call, concurrency, ordered=ordered)
         self._blocking = function
-        self._tokens = trio.CapacityLimiter(width)
+        self._tokens = trio.CapacityLimiter(concurrency)
 
     async def _call(self, value: Any) -> Any:
         return await trio.to_thread.run_sync(self._blocking, value, abandon_on_cancel=True, limiter=self._tokens)
@@ -32,28 +34,28 @@ class MapThread(MapAsync):
             await super().release()
         finally:
             # Nobody waits for the threads under way any more; what they use is free when they have all ended.
-            for _ in range(self._width if self._tokens.borrowed_tokens else 0):
+            for _ in range(self._concurrency if self._tokens.borrowed_tokens else 0):
                 await self._tokens.acquire_on_behalf_of(object())
 
 
 @overload
 def map_thread(
-    function: Callable[[A], B], width: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
+    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
 ) -> Transformer[A, B]: ...
 @overload
 def map_thread(
-    function: Callable[[A], B], width: int, *, ordered: bool = True, on_error: Literal["result"]
+    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 def map_thread(
-    function: Callable[[Any], Any], width: int, *, ordered: bool = True, on_error: object = "fail"
+    function: Callable[[Any], Any], concurrency: int, *, ordered: bool = True, on_error: object = "fail"
 ) -> Transformer[Any, Any]:
-    """Apply a function that blocks (a driver, a disk, `requests`) in threads, to at most `width` values at a time.
+    """Apply a function that blocks (a driver, a disk) in threads, to at most `concurrency` values at a time.
 
     >>> import time, pullstream as ps
     >>> def slowly(n):
     ...     time.sleep(0.01)
     ...     return n * 2
-    >>> ps.run(ps.pipe(ps.values(range(4)), ps.map_thread(slowly, width=4), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values(range(4)), ps.map_thread(slowly, concurrency=4), ps.collect()))
     [0, 2, 4, 6]
 
     Order, demand, failures and `on_error` are those of `map_async`. A call costs some 0.1 ms. The threads share one
@@ -64,7 +66,7 @@ def map_thread(
     (they do not keep the program from exiting). A function that takes long can look itself, with
     `trio.from_thread.check_cancelled()`.
     """
-    sync_argument("map_thread", "function", function, "map_async(function, width) awaits it, in no thread")
-    count_argument("map_thread", "width", width, least=1)
-    module = Module("map_thread", MapThread, (function, width), (("ordered", ordered),))
+    sync_argument("map_thread", "function", function, "map_async(function, concurrency) awaits it, in no thread")
+    count_argument("map_thread", "concurrency", concurrency, least=1)
+    module = Module("map_thread", MapThread, (function, concurrency), (("ordered", ordered),))
     return Transformer(with_policy(module, on_error))

@@ -41,7 +41,7 @@ def tap(
     failed or an error was sent up; with None if it came to its end or was aborted. Times are kept. If `function`
     raises, see `map`; if `on_end` does, that is a release that failed (R8).
     """
-    sync_argument("tap", "function", function, "map_async(function, width) awaits it; let it return its value")
+    sync_argument("tap", "function", function, "map_async(function, concurrency) awaits it; let it return its value")
     modules = with_policy(Module("tap", _tap, (function,)), on_error)
     if on_end is None:
         return Transformer(modules)

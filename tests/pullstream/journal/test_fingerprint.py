@@ -52,7 +52,7 @@ transformers = [
     ps.flatten(),
     ps.catch(lambda exc: numbers),
     ps.loop(ps.pipe(ps.map(int, on_error=bad), ps.take(3)), bound=10),
-    ps.lend(ps.map_async(trio.sleep, 2, on_error=bad), ps.map(abs), width=2),
+    ps.lend(ps.map_async(trio.sleep, 2, on_error=bad), ps.map(abs), concurrency=2),
     ps.fork(ps.map(int, on_error=bad), ps.map(abs)),
     ps.limit(ps.map_async(trio.sleep, 2), 3),
     ps.reduce_by_key(int, ps.agg.mean(lambda n: n)),
