@@ -17,7 +17,7 @@ from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.counters import Count
-from pullstream.engine.sidecar.location import NOTHING, Port, Seat
+from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Event
 from timely import Antichain
@@ -33,7 +33,7 @@ class RunEdge(Edge):
 
     kernel: "Kernel[Any]"
     resource: Resource
-    consumer: Seat
+    consumer: Location
     dismissed = False
     """Whether the kernel below has sent a termination: what code of its module's still sends is not sent (R9)."""
 
@@ -202,7 +202,7 @@ class Checker:
         self.tripped = trio.Event()
         self._lenient = lenient
         self._order = count().__next__
-        self._above: WeakKeyDictionary[Seat, RunEdge] = WeakKeyDictionary()
+        self._above: WeakKeyDictionary[Location, RunEdge] = WeakKeyDictionary()
         self._open: dict[RunEdge, None] = {}
         self._edges: list[RunEdge] = []
 
@@ -213,9 +213,9 @@ class Checker:
         for other in kernel.lanes:
             if isinstance(other, WatchedLane):
                 return WatchedLane(kernel, port, other.edge)
-        consumer = port.seat
+        consumer = port.location
         edge = RunEdge(
-            _partner(kernel.seat),
+            _partner(kernel.location),
             _partner(consumer),
             strict=self.strict and not any(name in self._lenient for name in consumer.names),
             clock=self._order,
@@ -224,7 +224,7 @@ class Checker:
         edge.kernel, edge.consumer = kernel, consumer
         edge.resource = Resource(edge)
         edge.resource.watch(kernel)
-        self._above[kernel.seat] = edge
+        self._above[kernel.location] = edge
         if len(self._edges) < KEPT:
             self._edges.append(edge)
         return WatchedLane(kernel, port, edge)
@@ -256,9 +256,9 @@ class Checker:
 
     def _below(self, module: str) -> RunEdge:
         for edge in self._edges:
-            if module in edge.kernel.seat.names:
+            if module in edge.kernel.location.names:
                 return edge
-        known = ", ".join(repr(name) for edge in self._edges for name in edge.kernel.seat.names)
+        known = ", ".join(repr(name) for edge in self._edges for name in edge.kernel.location.names)
         raise LookupError(f"no module of this run is named {module!r}: it has {known or 'not begun'}")
 
     def last_diagram(self) -> str:
@@ -289,8 +289,8 @@ class Checker:
             edge.resource.ended()
 
 
-def _partner(seat: Seat) -> Partner:
-    return Partner(" -> ".join(seat.names), seat.site)
+def _partner(location: Location) -> Partner:
+    return Partner(" -> ".join(location.names), location.site)
 
 
 Check: TypeAlias = bool | Literal["strict"] | Checker

@@ -10,9 +10,9 @@ beginning, and its old times are dropped by the kernel. What else is in the run 
 it need not be saved; and a sink may be given a time that it had taken only a part of, or all of a moment before the
 run was killed: its effects are idempotent by time.
 
-**For authors of sources.** `self.seat.done(time)` (in a generator `ctx.done(time)`) says whether a time is done, in an
-earlier run: skip what it would take to read it. Nothing is done without a journal. What a source decided once and must
-decide alike again, before anything of it may be recorded (which file got which time), goes into
+**For authors of sources.** `self.location.done(time)` (in a generator `ctx.done(time)`) says whether a time is done, in
+an earlier run: skip what it would take to read it. Nothing is done without a journal. What a source decided once and
+must decide alike again, before anything of it may be recorded (which file got which time), goes into
 `self.memory.ledger[key] = value`, which is saved with whatever is recorded next; what an offset or a length was as of a
 time goes into `self.memory.at(time)[key] = value`, and is given back as of what is done; what only the next run will
 want to know, and must not fill this one's memory, is written down with `self.memory.notes.add(time, entry)`.

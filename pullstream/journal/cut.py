@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from pullstream.engine.sidecar.consequences import Reach, Reached
-from pullstream.engine.sidecar.location import NOTHING, Seat
+from pullstream.engine.sidecar.location import NOTHING, Location
 from timely import Antichain, TimelyError
 
 Frontiers = Sequence[Antichain[Any]]
@@ -25,25 +25,27 @@ def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
 class Cut:
     """Frontiers of all sinks, and what they mean elsewhere."""
 
-    def __init__(self, reach: Reach, sinks: Mapping[Seat, Frontiers]) -> None:
+    def __init__(self, reach: Reach, sinks: Mapping[Location, Frontiers]) -> None:
         self._reach = reach
         self._sinks = sinks
 
-    def output_done(self, seat: Seat, time: Hashable) -> bool:
+    def output_done(self, location: Location, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's output is complete."""
-        return self._complete(self._reach.from_output(seat, time))
+        return self._complete(self._reach.from_output(location, time))
 
-    def input_done(self, seat: Seat, time: Hashable) -> bool:
+    def input_done(self, location: Location, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's inputs, or at its output if it has none, is."""
-        if seat in self._sinks:
-            return any(not _may_come(frontier, time) for frontier in self._sinks[seat])
-        if not seat.upstreams:
-            return self.output_done(seat, time)
-        return all(self._complete(self._reach.from_input(seat, port, time)) for port in range(len(seat.upstreams)))
+        if location in self._sinks:
+            return any(not _may_come(frontier, time) for frontier in self._sinks[location])
+        if not location.upstreams:
+            return self.output_done(location, time)
+        return all(
+            self._complete(self._reach.from_input(location, port, time)) for port in range(len(location.upstreams))
+        )
 
-    def over(self, seat: Seat) -> bool:
+    def over(self, location: Location) -> bool:
         """Whether all sinks below a module have come to their end."""
-        return all(any(not each.elements for each in self._sinks[sink]) for sink in self._reach.sinks_below(seat))
+        return all(any(not each.elements for each in self._sinks[sink]) for sink in self._reach.sinks_below(location))
 
     def _complete(self, reached: Sequence[Reached]) -> bool:
         return bool(reached) and all(

@@ -15,7 +15,7 @@ from pullstream.blueprint import Pipeline
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.runtime.deadlock import LOOKS_ON
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.sidecar.location import Carries, Ending, Seat
+from pullstream.engine.sidecar.location import Carries, Ending, Location
 from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.memory import Changes, Memory, pickled
@@ -44,17 +44,17 @@ class Keeper:
         self._run = run
         self._store: Store
         self._cut: Cut
-        self._frontiers: dict[Seat, Frontiers] = {}
+        self._frontiers: dict[Location, Frontiers] = {}
         """What is known of each sink, that of earlier runs included, when it was last looked at."""
-        self._written: dict[Seat, Frontiers] = {}
+        self._written: dict[Location, Frontiers] = {}
         """The same, as it is in the journal."""
-        self._results: dict[Seat, bytes] = {}
-        self._for_now: dict[Seat, list[Seat]] = {}
+        self._results: dict[Location, bytes] = {}
+        self._for_now: dict[Location, list[Location]] = {}
         """Sinks, and the sources above them whose end is that of what there is now: a later run may have more."""
-        self._finished: dict[Seat, tuple[bool, bytes | None]] = {}
+        self._finished: dict[Location, tuple[bool, bytes | None]] = {}
         self._saved = Contents()
         """What earlier runs have saved, until the modules have taken theirs."""
-        self._memories: dict[Seat, Memory] = {}
+        self._memories: dict[Location, Memory] = {}
         self._about: dict[str, bytes] = {}
         """What the journal does not say yet of what it belongs to: nobody's, as long as nothing is completed in it."""
         self._lock = trio.Lock()
@@ -100,54 +100,54 @@ class Keeper:
             self._about["program"] = pickled(program.kept(), "it says what the pipeline is")
 
     def _check_sources(self) -> None:
-        for source in sorted(self._run.sources, key=lambda source: source.seat.node):
+        for source in sorted(self._run.sources, key=lambda source: source.location.node):
             identity = source.identity()
-            name = f"source {source.seat.node}"
+            name = f"source {source.location.node}"
             recorded = self._saved.about.get(name)
             if recorded is not None:
                 before = unpickled(recorded, self.path)
                 if before != identity:
                     raise JournalError(
-                        f"the journal {self.path} was written over another state of {source.seat}: it was "
+                        f"the journal {self.path} was written over another state of {source.location}: it was "
                         f"{_short(before)}, and is {_short(identity)}. What was completed then may not be what would "
                         f"come of it now: begin anew with another journal, or put back what it read"
                     )
             elif identity is not None:
-                self._about[name] = pickled(identity, f"it tells what {source.seat} reads")
+                self._about[name] = pickled(identity, f"it tells what {source.location} reads")
 
     def _check_modules(self) -> None:
-        seats = self._run.progress.seats
-        for seat in seats:
-            if seat.carries is Carries.LOST:
+        locations = self._run.progress.locations
+        for location in locations:
+            if location.carries is Carries.LOST:
                 raise JournalError(
-                    f"{seat}, has no place in a run with a journal: what it gives follows from when things come, or "
-                    f"from what came last, and would be another thing after the run was killed. Let times say what "
+                    f"{location}, has no place in a run with a journal: what it gives follows from when things come, "
+                    f"or from what came last, and would be another thing after the run was killed. Let times say what "
                     f"belongs together: stamp(), join(), windows in event time"
                 )
-        for seat in seats:
-            shuffled = _reordered_above(seat) if seat.counts else None
+        for location in locations:
+            shuffled = _reordered_above(location) if location.counts else None
             if shuffled is not None:
                 raise JournalError(
-                    f"{seat}, gives times by what came before, and has no place in a run with a journal below "
+                    f"{location}, gives times by what came before, and has no place in a run with a journal below "
                     f"{shuffled}, behind which the order is another one each time. Put it above that, or let the "
                     f"values say their times: stamp()"
                 )
 
     def _go_on(self, entries: dict[int, Entry]) -> None:
         progress = self._run.progress
-        for seat in progress.sinks:
-            entry = entries.get(seat.node)
-            self._frontiers[seat] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self.path)
+        for location in progress.sinks:
+            entry = entries.get(location.node)
+            self._frontiers[location] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self.path)
             if entry is not None and entry.result is not None:
-                self._results[seat] = entry.result
-                self._finished[seat] = unpickled(entry.result, self.path)
+                self._results[location] = entry.result
+                self._finished[location] = unpickled(entry.result, self.path)
         self._written = dict(self._frontiers)
         if entries:
             self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
         for source in self._run.sources:
             if source.for_now:
-                for sink in progress.reach.sinks_below(source.seat):
-                    self._for_now.setdefault(sink, []).append(source.seat)
+                for sink in progress.reach.sinks_below(source.location):
+                    self._for_now.setdefault(sink, []).append(source.location)
         self._cut = Cut(progress.reach, dict(self._frontiers))
         progress.keeper = self
         self._run.journal = self.path
@@ -162,8 +162,8 @@ class Keeper:
     async def _end_sources(self) -> None:
         """Have those sources end that nobody wants more of, if what they have been read for is still the same."""
         sure = True
-        for source in sorted(self._run.sources, key=lambda source: source.seat.node):
-            if self._cut.over(source.seat):
+        for source in sorted(self._run.sources, key=lambda source: source.location.node):
+            if self._cut.over(source.location):
                 sure = await source.unchanged() and sure
                 source.finish()
         if not self.was_finished:
@@ -179,7 +179,7 @@ class Keeper:
 
     def _drops(self, lane: "Lane[Any]") -> Callable[[Hashable], bool] | None:
         """Which times an edge does not let pass, because they are done."""
-        cut, above, below = self._cut, lane.kernel.seat, lane.port.seat
+        cut, above, below = self._cut, lane.kernel.location, lane.port.location
         begins = not above.upstreams or any(not row for row in _rows(above))
         ends = below in self._frontiers or below.remembers
         if begins and ends:
@@ -200,16 +200,20 @@ class Keeper:
         """Whether an earlier run came to the end, so that nothing is left to do."""
         return bool(self._finished) and len(self._finished) == len(self._frontiers)
 
-    def done(self, seat: Seat, time: Hashable) -> bool:
+    def done(self, location: Location, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's output was complete; of a sink, whether it was."""
-        return self._cut.input_done(seat, time) if seat in self._frontiers else self._cut.output_done(seat, time)
+        return (
+            self._cut.input_done(location, time)
+            if location in self._frontiers
+            else self._cut.output_done(location, time)
+        )
 
-    def memory(self, seat: Seat) -> Memory:
+    def memory(self, location: Location) -> Memory:
         """What a module keeps, as of what is done."""
-        memory = self._memories.get(seat)
+        memory = self._memories.get(location)
         if memory is None:
-            memory = self._memories[seat] = Memory(seat, saves=True)
-            saved, node, path = self._saved, seat.node, self.path
+            memory = self._memories[location] = Memory(location, saves=True)
+            saved, node, path = self._saved, location.node, self.path
             notes = saved.notes.pop(node, [])
             memory.restore(
                 self._unpickled(saved.memory.pop(node, {})),
@@ -222,34 +226,34 @@ class Keeper:
         path = self.path
         return {unpickled(key, path): unpickled(value, path) for key, value in saved.items()}
 
-    def finished(self, seat: Seat) -> bool | None:
+    def finished(self, location: Location) -> bool | None:
         """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""
-        return self._finished[seat][0] if seat in self._finished else None
+        return self._finished[location][0] if location in self._finished else None
 
-    def result(self, seat: Seat) -> Any:
+    def result(self, location: Location) -> Any:
         """What a sink gave that came to its end in an earlier run.
 
         Raises:
             JournalError: that could not be kept.
         """
-        result = self._finished[seat][1]
+        result = self._finished[location][1]
         if result is None:
             raise JournalError(
-                f"{seat}, came to its end in an earlier run with the journal {self.path}, and there is nothing "
+                f"{location}, came to its end in an earlier run with the journal {self.path}, and there is nothing "
                 f"left to do; but its result could not be kept, because it cannot be pickled. To do it all again, "
                 f"begin anew with another journal"
             )
         return unpickled(result, self.path)
 
-    def finishes(self, seat: Seat, result: object, *, exhausted: bool) -> None:
+    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
         """A sink has come to its end, and all it did is done."""
-        if any(source.ending is Ending.COMPLETE for source in self._for_now.get(seat, ())):
+        if any(source.ending is Ending.COMPLETE for source in self._for_now.get(location, ())):
             return
         try:
             kept = pickled(result, "it is the result")
         except JournalError:
             kept = None
-        self._results[seat] = pickled((exhausted, kept), "it is the result")
+        self._results[location] = pickled((exhausted, kept), "it is the result")
 
     # ---- recording
 
@@ -258,7 +262,7 @@ class Keeper:
         LOOKS_ON.set(True)
         progress = self._run.progress
         while True:
-            before = [seat.frontier for seat in progress.sinks]
+            before = [location.frontier for location in progress.sinks]
             began = monotonic()
             await self.record()
             with trio.move_on_after((monotonic() - began) * (1 / SHARE - 1)):
@@ -287,20 +291,22 @@ class Keeper:
             self._recorded.set()
             self._recorded = trio.Event()
 
-    def _look(self) -> dict[Seat, Frontiers]:
-        for seat in self._run.progress.sinks:
-            ended = seat in self._results
-            now: Antichain[Any] = Antichain() if ended else seat.frontier
-            if not now.elements and not ended and seat in self._for_now:
+    def _look(self) -> dict[Location, Frontiers]:
+        for location in self._run.progress.sinks:
+            ended = location in self._results
+            now: Antichain[Any] = Antichain() if ended else location.frontier
+            if not now.elements and not ended and location in self._for_now:
                 continue
-            self._frontiers[seat] = merged(self._frontiers[seat], now)
+            self._frontiers[location] = merged(self._frontiers[location], now)
         return dict(self._frontiers)
 
-    def _record(self, frontiers: dict[Seat, Frontiers]) -> Record:
+    def _record(self, frontiers: dict[Location, Frontiers]) -> Record:
         sinks = {
-            seat.node: Entry(pickled(frontiers[seat], f"it is a time at {seat}"), self._results.get(seat))
-            for seat in frontiers
-            if frontiers[seat] != self._written[seat]
+            location.node: Entry(
+                pickled(frontiers[location], f"it is a time at {location}"), self._results.get(location)
+            )
+            for location in frontiers
+            if frontiers[location] != self._written[location]
         }
         if not sinks:
             return Record({}, {}, {})
@@ -308,26 +314,26 @@ class Keeper:
         memory: dict[int, Changes] = {}
         ledger: dict[int, Changes] = {}
         notes: dict[int, Notes] = {}
-        for seat, kept in self._memories.items():
-            done = remembered(partial(cut.input_done, seat))
+        for location, kept in self._memories.items():
+            done = remembered(partial(cut.input_done, location))
             changes = kept.take(done)
             if changes:
-                memory[seat.node] = changes
+                memory[location.node] = changes
             noted = kept.notes.take(done)
             if noted:
-                notes[seat.node] = noted
+                notes[location.node] = noted
             decided = kept.ledger.take()
             if decided:
-                ledger[seat.node] = decided
+                ledger[location.node] = decided
         return Record(sinks, memory, ledger, self._about, notes)
 
-    async def until_recorded(self, seat: Seat, time: Hashable) -> None:
+    async def until_recorded(self, location: Location, time: Hashable) -> None:
         """Wait until the journal says that everything that comes of a time at a module's output is complete."""
-        while not Cut(self._run.progress.reach, self._written).output_done(seat, time):
+        while not Cut(self._run.progress.reach, self._written).output_done(location, time):
             if self.trouble is not None:
                 raise self.trouble
             if self._over:
-                raise JournalError(f"what {time!r} at {seat} leads to was not recorded: the run is being ended")
+                raise JournalError(f"what {time!r} at {location} leads to was not recorded: the run is being ended")
             self._urgent.set()
             await self._recorded.wait()
 
@@ -373,13 +379,13 @@ async def in_thread(function: Callable[..., R], *given: Any) -> R:
     return await trio.to_thread.run_sync(function, *given, limiter=trio.CapacityLimiter(1))
 
 
-def _rows(seat: Seat) -> Sequence[Any]:
-    return [row for row in seat.summaries if isinstance(row, (list, tuple))]
+def _rows(location: Location) -> Sequence[Any]:
+    return [row for row in location.summaries if isinstance(row, (list, tuple))]
 
 
-def _reordered_above(seat: Seat) -> Seat | None:
+def _reordered_above(location: Location) -> Location | None:
     """A place above at which the order of what comes is a matter of luck."""
-    todo = list(seat.upstreams)
+    todo = list(location.upstreams)
     for above in todo:
         if above.reorders:
             return above

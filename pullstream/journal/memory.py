@@ -10,7 +10,7 @@ from pullstream.errors import JournalError
 from timely import less_equal
 
 if TYPE_CHECKING:
-    from pullstream.engine.sidecar.location import Seat
+    from pullstream.engine.sidecar.location import Location
 
 Changes = dict[bytes, bytes | None]
 """What became of keys, both pickled; None for one that is gone."""
@@ -32,17 +32,17 @@ class Memory(MutableMapping[Any, Any]):
     {'tea': 1}
     """
 
-    def __init__(self, seat: "Seat | None" = None, *, saves: bool = False) -> None:
-        self._seat = seat
+    def __init__(self, location: "Location | None" = None, *, saves: bool = False) -> None:
+        self._location = location
         self.saves = saves
         """Whether there is a journal; without one nothing is noted, and times may be in any order."""
         self._now: dict[Any, Any] = {}
         self._time: Any = _NONE
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, Changes]] = []
-        self.ledger = Ledger(seat)
+        self.ledger = Ledger(location)
         """What holds from now on, whatever the time, and is saved before anything that follows from it."""
-        self.notes = Notes(seat)
+        self.notes = Notes(location)
         """What only a later run wants to know, entry by entry; nothing of it stays in memory."""
 
     def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
@@ -63,9 +63,9 @@ class Memory(MutableMapping[Any, Any]):
             return
         if not less_equal(before, time):
             raise JournalError(
-                f"{self._seat}, carries a state from value to value, and {time!r} came after {before!r}: such a state "
-                f"cannot be told for a time, so no journal can save it. Have the values in the order of their times: "
-                f"sort_by_time() above it does that"
+                f"{self._location}, carries a state from value to value, and {time!r} came after {before!r}: such a "
+                f"state cannot be told for a time, so no journal can save it. Have the values in the order of their "
+                f"times: sort_by_time() above it does that"
             )
         self._seal(before)
 
@@ -79,7 +79,7 @@ class Memory(MutableMapping[Any, Any]):
 
     def pickle(self, what: object) -> bytes:
         """Bytes for a key or a value."""
-        return pickled(what, f"{self._seat}, keeps it beyond its time")
+        return pickled(what, f"{self._location}, keeps it beyond its time")
 
     # ---- for the journal
 
@@ -104,7 +104,9 @@ class Memory(MutableMapping[Any, Any]):
     def _touch(self, key: Any) -> None:
         if self.saves:
             if self._time is _NONE:
-                raise JournalError(f"{self._seat}, changed its memory outside of a time: memory.at(time)[key] = value")
+                raise JournalError(
+                    f"{self._location}, changed its memory outside of a time: memory.at(time)[key] = value"
+                )
             self._touched.setdefault(self._time, set()).add(key)
 
     @override
@@ -141,8 +143,8 @@ class Memory(MutableMapping[Any, Any]):
 class Ledger(MutableMapping[Any, Any]):
     """What was decided once: saved as it is with whatever is recorded next."""
 
-    def __init__(self, seat: "Seat | None" = None) -> None:
-        self._seat = seat
+    def __init__(self, location: "Location | None" = None) -> None:
+        self._location = location
         self._now: dict[Any, Any] = {}
         self._changed: set[Any] = set()
 
@@ -153,7 +155,7 @@ class Ledger(MutableMapping[Any, Any]):
     def take(self) -> Changes:
         """What changed since the last time."""
         changed, self._changed = self._changed, set()
-        reason = f"{self._seat}, decides by it"
+        reason = f"{self._location}, decides by it"
         now = self._now
         return {pickled(key, reason): pickled(now[key], reason) if key in now else None for key in changed}
 
@@ -193,8 +195,8 @@ class Notes:
     (1, 0)
     """
 
-    def __init__(self, seat: "Seat | None" = None) -> None:
-        self._seat = seat
+    def __init__(self, location: "Location | None" = None) -> None:
+        self._location = location
         self._waiting: dict[Hashable, list[bytes]] = {}
         self._earlier: Iterable[Any] = ()
 
@@ -209,7 +211,7 @@ class Notes:
 
     def add(self, time: Hashable, entry: object) -> None:
         """Write down, because of what came at `time`, what is saved when that is done."""
-        self._waiting.setdefault(time, []).append(pickled(entry, f"{self._seat}, keeps it beyond its time"))
+        self._waiting.setdefault(time, []).append(pickled(entry, f"{self._location}, keeps it beyond its time"))
 
     def take(self, done: Callable[[Hashable], bool]) -> list[bytes]:
         """The entries at times that are done, and were not taken before."""

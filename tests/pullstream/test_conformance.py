@@ -77,7 +77,7 @@ class KeepsOne(Passing):
             if batch is ps.DONE:
                 self.ended = True
                 return self.kept or ps.DONE
-            self.seat.hold(batch.time)
+            self.location.hold(batch.time)
             before, self.kept = self.kept, batch
             if before is not None:
                 return before

@@ -188,7 +188,7 @@ def test_a_failed_stream_tells_no_completions():
 
 
 async def test_nothing_is_held_after_many_times(autojump_clock):
-    """After 2,000 times every seat and the tracker are empty, and stay small on the way."""
+    """After 2,000 times every location and the tracker are empty, and stay small on the way."""
     count = ps.reduce_by_key(lambda _: "n", ps.Fold(int, lambda n, _: n + 1))
     source = ps.values(range(4000), time=lambda n: n // 2)
     most = 0
@@ -201,7 +201,7 @@ async def test_nothing_is_held_after_many_times(autojump_clock):
     progress.look()
     assert most < 30
     assert sum(map(len, progress.tracker.stamps)) == 0
-    assert [seat.held for seat in progress._seats] == [[]] * len(progress._seats)
+    assert [location.held for location in progress._locations] == [[]] * len(progress._locations)
     assert not progress.waiters
 
 

@@ -10,22 +10,22 @@ from pullstream.engine.sidecar.consequences import LAST
 
 @ps.source
 class Steered(ps.Kernel[int]):
-    """Gives 0, 1, ... at times of their own, and then waits at the time after them; `seats` tells its place."""
+    """Gives 0, 1, ... at times of their own, and then waits at the time after them; `locations` tells its place."""
 
-    def __init__(self, seats, count, *, ends=False):
-        self.seats = seats
+    def __init__(self, locations, count, *, ends=False):
+        self.locations = locations
         self.count = count
         self.ends = ends
         self.given = 0
 
     async def acquire(self):
-        self.seats.append(self.seat)
+        self.locations.append(self.location)
 
     async def produce(self, limit):
         if self.given < self.count:
             self.given += 1
             return ps.Batch(self.given - 1, [self.given - 1])
-        self.seat.advance(self.count)
+        self.location.advance(self.count)
         if not self.ends:
             await trio.sleep_forever()
         return ps.DONE
@@ -35,10 +35,10 @@ def fulfilled_of(pipeline_of, count, times):
     """Which of some times are fulfilled when everything before `count` has been given and the run has come to rest."""
 
     async def main():
-        seats = []
-        async with pipeline_of(Steered(seats, count)).open() as running:
+        locations = []
+        async with pipeline_of(Steered(locations, count)).open() as running:
             await trio.testing.wait_all_tasks_blocked()
-            found = [time for time in times if seats[0].fulfilled(time)]
+            found = [time for time in times if locations[0].fulfilled(time)]
             await running.abort()
         return found
 
@@ -91,7 +91,7 @@ def test_every_sink_counts():
     """Of several sinks the slowest decides, also one that is below a stamp of its own, which tells at its end only."""
 
     async def main():
-        seats, stuck = [], trio.Event()
+        locations, stuck = [], trio.Event()
 
         @ps.sink
         async def slow(upstream, ctx):
@@ -99,13 +99,13 @@ def test_every_sink_counts():
                 if batch.time == 2:
                     await stuck.wait()
 
-        pipeline = ps.pipe(Steered(seats, 5), ps.tee(ps.drain(), slow(), lag=100))
+        pipeline = ps.pipe(Steered(locations, 5), ps.tee(ps.drain(), slow(), lag=100))
         async with pipeline.open() as running:
             await trio.testing.wait_all_tasks_blocked()
-            before = [time for time in range(6) if seats[0].fulfilled(time)]
+            before = [time for time in range(6) if locations[0].fulfilled(time)]
             stuck.set()
-            await seats[0].until_fulfilled(4)
-            after = [time for time in range(6) if seats[0].fulfilled(time)]
+            await locations[0].until_fulfilled(4)
+            after = [time for time in range(6) if locations[0].fulfilled(time)]
             await running.abort()
         return before, after
 
@@ -116,12 +116,12 @@ def test_behind_a_stamp_it_is_fulfilled_at_the_end():
     """Where a module gives times of its own, everything is fulfilled when the run has ended, and is waited for."""
 
     async def main():
-        seats = []
-        pipeline = ps.pipe(Steered(seats, 3, ends=True), ps.restamp(lambda _: 0), ps.epochs(1), ps.collect())
+        locations = []
+        pipeline = ps.pipe(Steered(locations, 3, ends=True), ps.restamp(lambda _: 0), ps.epochs(1), ps.collect())
         async with pipeline.open() as running:
             await trio.testing.wait_all_tasks_blocked()
-            await seats[0].until_fulfilled(0)
-            return await running.result(), seats[0].fulfilled(99)
+            await locations[0].until_fulfilled(0)
+            return await running.result(), locations[0].fulfilled(99)
 
     assert trio.run(main) == ([0, 1, 2], True)
 
@@ -130,7 +130,7 @@ def test_waiting_tells_how_the_run_ended_otherwise():
     """Who waits for what will not come is told why: the stream's failure, or that it was aborted."""
 
     async def main(ending):
-        seats = []
+        locations = []
 
         async def check(n):
             if n == 3 and ending == "failed":
@@ -139,18 +139,18 @@ def test_waiting_tells_how_the_run_ended_otherwise():
 
         told = []
 
-        def pipeline(check, seats):
-            return ps.pipe(Steered(seats, 3 if ending == "aborted" else 5), ps.map_async(check, 1), ps.drain())
+        def pipeline(check, locations):
+            return ps.pipe(Steered(locations, 3 if ending == "aborted" else 5), ps.map_async(check, 1), ps.drain())
 
         async def wait(running):
             try:
-                await seats[0].until_fulfilled(3)
+                await locations[0].until_fulfilled(3)
             except Exception as exc:
                 told.append(exc)
 
         try:
-            async with pipeline(check, seats).open() as running:
-                while not seats:
+            async with pipeline(check, locations).open() as running:
+                while not locations:
                     await trio.lowlevel.checkpoint()
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(wait, running)
@@ -170,17 +170,17 @@ def test_a_stream_inside_a_module_knows_of_no_sink():
     """A source that is opened inside another module is never told that its effects are complete."""
 
     async def main():
-        seats, told = [], []
+        locations, told = [], []
 
         async def ask(n):
             try:
-                await seats[0].until_fulfilled(0)
+                await locations[0].until_fulfilled(0)
             except ps.PullstreamError as exc:
                 told.append(str(exc))
-            told.append(seats[0].fulfilled(0))
+            told.append(locations[0].fulfilled(0))
             return n
 
-        inner = ps.retry(Steered(seats, 1, ends=True), 1)
+        inner = ps.retry(Steered(locations, 1, ends=True), 1)
         async with ps.pipe(inner, ps.map_async(ask, 1), ps.drain()).open() as running:
             await running.result()
         return told
@@ -201,7 +201,7 @@ def test_a_stall_says_what_is_waited_for():
             if not self.given:
                 self.given = True
                 return ps.Batch(0, [1])
-            await self.seat.until_fulfilled(0)
+            await self.location.until_fulfilled(0)
             return ps.DONE
 
     with pytest.raises(ps.StalledError, match=r"everything that 0 leads to is complete. In its way:\n +Waiting may"):

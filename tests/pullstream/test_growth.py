@@ -9,7 +9,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import Standstill
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.progress import Progress
 from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.waiting import Requests, Waiter
@@ -31,7 +31,7 @@ async def idle(running):
 def kept(monkeypatch):
     """Tells how much lies in whatever the runs of a test keep times or lanes in: the largest of each, by name."""
     made = []
-    for kind in (TimesDone, Seat, MutableAntichain, Progress, Requests, Standstill):
+    for kind in (TimesDone, Location, MutableAntichain, Progress, Requests, Standstill):
         monkeypatch.setattr(kind, "__init__", noting(kind.__init__, made))
 
     def sizes():
@@ -56,7 +56,7 @@ def containers(thing):
     match thing:
         case TimesDone():
             return {"times under way": thing._under_way}
-        case Seat():
+        case Location():
             return {"mirrored": thing._mirrored, "held": thing._held, "counts": thing.meter.ins + thing.meter.outs}
         case MutableAntichain():
             return {"heap": thing._heap, "times": thing._counts}

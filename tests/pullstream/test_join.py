@@ -269,7 +269,7 @@ def test_nothing_is_left_of_ten_thousand_times(how, within, monkeypatch):
     def ask_sides(self, limit):
         given_(self, limit)
         kernels.add(self)
-        sizes.append(max(each.kept.size + len(each.kept._times) for each in self._sides) + len(self.seat.held))
+        sizes.append(max(each.kept.size + len(each.kept._times) for each in self._sides) + len(self.location.held))
 
     monkeypatch.setattr(_Join, "_ask_sides", ask_sides)
     one, other = (ps.values(range(start, 10_000, 2), time=int) for start in (0, 1))
@@ -281,7 +281,7 @@ def test_nothing_is_left_of_ten_thousand_times(how, within, monkeypatch):
     for each in kernel._sides:
         assert not any([each.kept.size, each.kept._times, each.kept._reaches, each.kept._heap])
         assert not getattr(each.kept, "_keys", None)
-    assert not kernel.seat.held
+    assert not kernel.location.held
 
 
 async def test_a_source_ahead_waits(autojump_clock):

@@ -33,7 +33,7 @@ class Held:
     """Stands for a module, and for its place."""
 
     def __init__(self):
-        self.seat = self
+        self.location = self
         self.held = []
 
     def hold(self, time):

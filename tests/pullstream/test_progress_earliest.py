@@ -174,7 +174,7 @@ class Passing:
 
         def noted(lane, time):
             if lane._progress is self.progress:
-                self.log.append((lane.port.seat.upstreams[lane.port.seat.ports.index(lane.port)].node, time))
+                self.log.append((lane.port.location.upstreams[lane.port.location.ports.index(lane.port)].node, time))
             stamp(lane, time)
 
         monkeypatch.setattr(Stamp, "stamp", noted)
@@ -203,11 +203,11 @@ async def played(script, future, passing):
             passing.progress = running.progress
             await to_rest(script, inputs, pace)
             sinks = running.progress.sinks
-            endings = {seat.ending for seat in sinks}
+            endings = {location.ending for location in sinks}
             if endings & {Ending.FAILED, Ending.ABANDONED} or endings == {Ending.COMPLETE}:
                 return None
-            names = {seat.node: " -> ".join(seat.names) for seat in running.progress.seats}
-            frontiers = {seat.node: list(seat.frontier) for seat in running.progress.seats}
+            names = {location.node: " -> ".join(location.names) for location in running.progress.locations}
+            frontiers = {location.node: list(location.frontier) for location in running.progress.locations}
             seen = Seen(names, frontiers, tuple(passing.log))
             if pace.working is not None:
                 seen.after[sinks[0].node].add(pace.working)
@@ -221,8 +221,8 @@ async def played(script, future, passing):
     if seen is not None:
         for node, time in passing.log:
             seen.after[node].add(time)
-        for seat in sinks:
-            seen.after[seat.node] |= seen.after[seat.upstreams[0].node]
+        for location in sinks:
+            seen.after[location.node] |= seen.after[location.upstreams[0].node]
     return seen
 
 

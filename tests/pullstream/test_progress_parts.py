@@ -16,10 +16,10 @@ class Parts(ps.Kernel[int]):
 
     async def acquire(self):
         self.parts = {"part 0": 1, "part 1": 1, "part 2": 5}
-        self.seat.holders = lambda time: [name for name, at in self.parts.items() if at == time]
+        self.location.holders = lambda time: [name for name, at in self.parts.items() if at == time]
         for time in self.parts.values():
-            self.seat.hold(time)
-        self.seat.resign()
+            self.location.hold(time)
+        self.location.resign()
 
     async def produce(self, limit):
         if not self.answers:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.engine.sidecar.location import Seat, Stamp
+from pullstream.engine.sidecar.location import Location, Stamp
 from pullstream.engine.sidecar.progress import Confused, Progress
 from pullstream.engine.sidecar.waiting import Waiter
 from timely import BEGINNING, IDENTITY, Source, TimeDomainError, TimelyError, Tracker
@@ -59,18 +59,18 @@ class Recorder(trio.abc.Instrument):
             return
         self.progress = progress
         steps, initial = [], []
-        for seat in progress._seats:
-            name = f"{seat.node} {'+'.join(seat.names)}"
-            self.places[seat.output] = f"{name} out"
-            self.outputs.add(seat.output)
-            for port in seat.ports:
+        for location in progress._locations:
+            name = f"{location.node} {'+'.join(location.names)}"
+            self.places[location.output] = f"{name} out"
+            self.outputs.add(location.output)
+            for port in location.ports:
                 self.places[port.place] = f"{name} in {port.place}"
-        for seat in progress._seats:
-            out = self.places[seat.output]
-            if not seat.upstreams:
+        for location in progress._locations:
+            out = self.places[location.output]
+            if not location.upstreams:
                 initial.append((out, BEGINNING))
-            for number, (port, upstream) in enumerate(zip(seat.ports, seat.upstreams, strict=True)):
-                summary = seat.summaries[number] if seat.summaries else IDENTITY
+            for number, (port, upstream) in enumerate(zip(location.ports, location.upstreams, strict=True)):
+                summary = location.summaries[number] if location.summaries else IDENTITY
                 self.edges[port.place] = len(steps)
                 steps.append((self.places[upstream.output], self.places[port.place], same))
                 steps.append((self.places[port.place], out, sends_of(summary)))
@@ -523,8 +523,10 @@ def test_thousands_of_runs_are_runs_of_the_model(capsys):
 def forget_to_hold(monkeypatch):
     """Concurrent calls are not held."""
     for name in ("hold", "drop"):
-        kept = getattr(Seat, name)
-        monkeypatch.setattr(Seat, name, lambda seat, time, kept=kept: "map_async" in seat.names or kept(seat, time))
+        kept = getattr(Location, name)
+        monkeypatch.setattr(
+            Location, name, lambda location, time, kept=kept: "map_async" in location.names or kept(location, time)
+        )
 
 
 def forget_batches(monkeypatch):
@@ -546,8 +548,10 @@ def look_seldom(monkeypatch):
 def forget_rounds(monkeypatch):
     """What goes round in a loop is not held."""
     for name in ("hold", "drop"):
-        kept = getattr(Seat, name)
-        monkeypatch.setattr(Seat, name, lambda seat, time, kept=kept: "feedback" in str(seat) or kept(seat, time))
+        kept = getattr(Location, name)
+        monkeypatch.setattr(
+            Location, name, lambda location, time, kept=kept: "feedback" in str(location) or kept(location, time)
+        )
 
 
 @pytest.mark.parametrize("break_it", [forget_to_hold, forget_batches, look_seldom, forget_rounds])

@@ -57,7 +57,7 @@ def test_keys_and_states_are_given_up(limit):
         told = given(self)
         kept = getattr(self, "_seen", None) or getattr(self, "states", ())
         kernels.add(self)
-        sizes.append(max(len(kept), len(self._requests), len(self.seat.held)))
+        sizes.append(max(len(kept), len(self._requests), len(self.location.held)))
         return told
 
     with pytest.MonkeyPatch.context() as patch:

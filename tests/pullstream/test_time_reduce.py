@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.modules.folds.reduce import PerTime
 
 
@@ -105,7 +105,7 @@ def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
     def receive(self, time, values):
         given(self, time, values)
         kernels.append(self)
-        sizes.append(max(len(self.states), len(self._requests), len(self._owed), len(self.seat.held)))
+        sizes.append(max(len(self.states), len(self._requests), len(self._owed), len(self.location.held)))
 
     monkeypatch.setattr(PerTime, "receive", receive)
     source = ps.values(range(20_000), time=lambda n: n // 2)
@@ -113,7 +113,7 @@ def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
     assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, m: n + m, 0)), limit=limit) == 20_000
     assert max(sizes) == 1
     for kernel in set(kernels):
-        left = (kernel.states, kernel._requests, kernel._owed, kernel._ready, kernel.seat.held)
+        left = (kernel.states, kernel._requests, kernel._owed, kernel._ready, kernel.location.held)
         assert not any(left)
 
 
@@ -203,8 +203,8 @@ def test_many_open_times_are_not_compared_each_with_each(count):
 def test_what_a_time_costs_does_not_follow_from_how_many_sources_there_are(monkeypatch):
     """Of many that are merged, not every one is looked at for each time."""
     looks = []
-    holds = Seat.holds
-    monkeypatch.setattr(Seat, "holds", lambda seat, time: looks.append(seat) or holds(seat, time))
+    holds = Location.holds
+    monkeypatch.setattr(Location, "holds", lambda location, time: looks.append(location) or holds(location, time))
     sources = [ps.values([number], time=int) for number in range(300)]
     counted = ps.run(ps.pipe(ps.merge(*sources), ps.count_by_key(), ps.collect()))
     assert sorted(counted) == [(number, 1) for number in range(300)]

@@ -239,7 +239,7 @@ def test_ten_thousand_times_leave_nothing(limit):
         given(self, outer)
         kernels.append(self)
         assert len(self._clocks) <= 2
-        assert len(self.seat.held) <= 3
+        assert len(self.location.held) <= 3
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stamping, "_enter", enter)
@@ -247,7 +247,7 @@ def test_ten_thousand_times_leave_nothing(limit):
         modules = ps.stamp(lambda n: n, nest=True), ps.epochs(1, nest=True)
         assert ps.run(ps.pipe(source, *modules, ps.tally()), limit=limit) == 10_000
     assert len(kernels) == 15_000
-    assert not any(kernel.seat.held for kernel in set(kernels))
+    assert not any(kernel.location.held for kernel in set(kernels))
 
 
 def test_restamp_is_monotone_or_fails():

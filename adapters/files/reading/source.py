@@ -56,7 +56,7 @@ class FilesSource(Kernel[Any]):
     async def acquire(self) -> None:
         if self._plan.follow and self.run.begins_anew:
             raise JournalError(
-                f"{self.seat}, follows a folder inside another module, where no journal knows which file had which "
+                f"{self.location}, follows a folder inside another module, where no journal knows which file had which "
                 f"time: put it into the pipeline itself, or read without follow="
             )
         traffic = Traffic.of(self.run.common, self.run.journal)
@@ -68,7 +68,7 @@ class FilesSource(Kernel[Any]):
             return Past()
         ledger = memory.ledger
         files = {key: value for key, value in ledger.items() if isinstance(key, str)}
-        return Past(True, files, END in ledger, ledger.get(SCHEMA), memory.get(PLACE), self.seat.done)  # noqa: FBT003
+        return Past(True, files, END in ledger, ledger.get(SCHEMA), memory.get(PLACE), self.location.done)  # noqa: FBT003
 
     @override
     async def unchanged(self) -> bool:
@@ -101,7 +101,7 @@ class FilesSource(Kernel[Any]):
                     if self._floor and self._floor[0] != time:
                         self._passed = self._floor
                     self._floor = (time,)
-                    self.seat.advance(time)
+                    self.location.advance(time)
                 case Decided(key, value):
                     self.memory.ledger[key] = value
                 case Reached(time, place):
@@ -111,9 +111,9 @@ class FilesSource(Kernel[Any]):
 
     async def _recorded(self) -> None:
         """What is complete is not done again in the next run, if it can be in the journal before this one ends."""
-        below = self.run.progress.carrying(self.seat)
+        below = self.run.progress.carrying(self.location)
         if self._plan.available and self.memory.saves and self._passed and not any(each.later for each in below):
-            await self.seat.until_fulfilled(self._passed[0])
+            await self.location.until_fulfilled(self._passed[0])
 
     def _at_once(self, reading: Reading) -> list[Found] | None:
         began = monotonic()

@@ -117,13 +117,13 @@ class PushedSource(Beside[Any]):
             if not isinstance(exc, OSError):
                 raise
             raise CannotListen(
-                f"{self.seat}, cannot listen at {host}:{port} for what executors send ({exc}): name a "
+                f"{self.location}, cannot listen at {host}:{port} for what executors send ({exc}): name a "
                 f"host= of this machine and a port= that is free"
             ) from exc
         if self._clocks:
-            self.seat.holders = self._holders
-            self.seat.hold(self._since)
-            self.seat.resign()
+            self.location.holders = self._holders
+            self.location.hold(self._since)
+            self.location.resign()
         self._token = secrets.token_bytes(32)
         port = listeners[0].socket.getsockname()[1]
         self.start(trio.serve_listeners, self._serve, listeners)
@@ -207,7 +207,7 @@ class PushedSource(Beside[Any]):
         if before == time:
             return
         if not less_equal(before, time):
-            row = f"{self.seat}, partition {partition.number} went back in time: a row is at {time!r}, and"
+            row = f"{self.location}, partition {partition.number} went back in time: a row is at {time!r}, and"
             if before == self._since:
                 raise CapabilityError(
                     f"{row} since={before!r}, which is to be the least time: say an earlier one, or none"
@@ -216,14 +216,14 @@ class PushedSource(Beside[Any]):
                 f"{row} it was at {before!r} before. Sort within partitions (df.sortWithinPartitions), or allow for "
                 f"disorder with lateness= instead of clock="
             )
-        self.seat.hold(time)
-        self.seat.drop(before)
+        self.location.hold(time)
+        self.location.drop(before)
         partition.time = time
 
     def _let_go(self, partition: Partition | None) -> None:
         """Give up the clock of a partition of which everything has been handed on."""
         if self._clocks and partition is not None and partition.ended and partition.holds and not partition.queued:
-            self.seat.drop(partition.time)
+            self.location.drop(partition.time)
             partition.holds = False
 
     async def _read(self, ready: _Ready) -> None:
@@ -257,7 +257,9 @@ class PushedSource(Beside[Any]):
         async with stream:
             attempt = await self._introduced(line)
             if attempt is None:
-                _log.warning("%s, refused a connection from %s: it did not give this run's token", self.seat, line.peer)
+                _log.warning(
+                    "%s, refused a connection from %s: it did not give this run's token", self.location, line.peer
+                )
                 return
             self._lines[attempt] = line
             try:
@@ -317,7 +319,7 @@ class PushedSource(Beside[Any]):
                 await line.say(wire.DONE)
                 return
             else:
-                raise ProtocolError(f"{self.seat}, got a message of the unknown kind {kind!r} from {line.peer}")
+                raise ProtocolError(f"{self.location}, got a message of the unknown kind {kind!r} from {line.peer}")
 
     def _finish(self, attempt: Attempt) -> None:
         self._partitions.delivered(attempt)
@@ -382,7 +384,7 @@ class PushedSource(Beside[Any]):
         """A partition says for the first time that it is there."""
         if not self._clocks:
             return
-        self.seat.hold(self._since)
+        self.location.hold(self._since)
         if len(self._partitions) == 1:
             self.start(self._count, attempt.stage)
         self._have_all_begun()
@@ -402,7 +404,7 @@ class PushedSource(Beside[Any]):
     def _have_all_begun(self) -> None:
         if self._number == len(self._partitions):
             self._all_begun = True
-            self.seat.drop(self._since)
+            self.location.drop(self._since)
 
     def _holders(self, time: Hashable) -> Sequence[str]:
         names = [f"partition {part.number}" for part in self._partitions if part.holds and part.time == time]

@@ -150,26 +150,27 @@ class StreamSource(Beside[Any]):
         progress = self.run.progress
         if progress.inner:
             raise CompositionError(
-                f"{self.seat}, is opened inside another module, and cannot know of all that its micro-batches lead to, "
-                f"which Spark's commits wait for: make it a source of the pipeline itself, of a merge, say"
+                f"{self.location}, is opened inside another module, and cannot know of all that its micro-batches lead "
+                f"to, which Spark's commits wait for: make it a source of the pipeline itself, of a merge, say"
             )
-        for below in progress.reach.strangers(self.seat, 0):
+        for below in progress.reach.strangers(self.location, 0):
             raise CompositionError(
-                f"{below}, gives times of its own below {self.seat}: nothing could tell when all that a micro-batch "
-                f"leads to is complete, which Spark's commits wait for. Give times within its time, nest=True"
+                f"{below}, gives times of its own below {self.location}: nothing could tell when all that a "
+                f"micro-batch leads to is complete, which Spark's commits wait for. Give times within its time, "
+                f"nest=True"
             )
-        for below in progress.carrying(self.seat):
+        for below in progress.carrying(self.location):
             if below.later:
                 raise CompositionError(
-                    f"{below}, below {self.seat}, gives what comes in a micro-batch when later ones have come, and "
+                    f"{below}, below {self.location}, gives what comes in a micro-batch when later ones have come, and "
                     f"Spark begins these when the first one is complete: keep results within a micro-batch, or have "
                     f"windows in the query itself"
                 )
             if progress.keeper is None:
                 raise CompositionError(
-                    f"{below}, below {self.seat}, keeps something from micro-batch to micro-batch, which would be lost "
-                    f"with the process, though Spark had committed them: run with a journal, journal=PATH, which saves "
-                    f"it"
+                    f"{below}, below {self.location}, keeps something from micro-batch to micro-batch, which would be "
+                    f"lost with the process, though Spark had committed them: run with a journal, journal=PATH, which "
+                    f"saves it"
                 )
 
     # ---- what goes down
@@ -232,16 +233,16 @@ class StreamSource(Beside[Any]):
         first, self._first = self._first, False
         if first and (trouble := self._mismatch(batch, query)) is not None:
             self._ending = JournalError(
-                f"{self.seat}: {trouble}. They belong together: bring back the one that is missing or old, or delete "
-                f"both and begin anew"
+                f"{self.location}: {trouble}. They belong together: bring back the one that is missing or old, or "
+                f"delete both and begin anew"
             )
-        elif self.seat.done(batch):
+        elif self.location.done(batch):
             # Killed after it was in the journal, and before Spark had committed it.
             self._batch = None
-            self.seat.advance(batch + 1)
+            self.location.advance(batch + 1)
             self._reply(Reply.COMMIT)
         else:
-            self.seat.advance(batch)
+            self.location.advance(batch)
             self._waits_to_begin = True
         self.changed()
 
@@ -251,7 +252,7 @@ class StreamSource(Beside[Any]):
         Each is committed when it is in the journal, and before the next one begins: so the journal knows all that come
         before, perhaps this one, and none after it.
         """
-        keeper, done = self.run.progress.keeper, self.seat.done
+        keeper, done = self.run.progress.keeper, self.location.done
         if keeper is None:
             return None
         journal, checkpoint = f"the journal {keeper.path}", f"the checkpoint {self._spec.checkpoint}"
@@ -281,13 +282,13 @@ class StreamSource(Beside[Any]):
         if self._over and not self._values and self._ahead is None and not self.ended:
             assert self._batch is not None, "what is over has begun"
             self._over = False
-            self.seat.advance(self._batch + 1)
+            self.location.advance(self._batch + 1)
             self.start(self._complete, self._batch)
 
     async def _complete(self, batch: int) -> None:
         """Have Spark commit a micro-batch when everything that it leads to is complete."""
         try:
-            await self.seat.until_fulfilled(batch)
+            await self.location.until_fulfilled(batch)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - the stream ends of it, if it has not ended already

@@ -28,7 +28,7 @@ from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.sidecar.location import Carries, Port, Seat
+from pullstream.engine.sidecar.location import Carries, Location, Port
 from pullstream.errors import (
     CapabilityError,
     ProtocolError,
@@ -155,7 +155,7 @@ class Kernel(ABC, Generic[T]):
     """How many of these ask one inside the other, with itself."""
 
     run: Run
-    seat: Seat
+    location: Location
     upstream: "Lane[object]"
 
     # ---- what a module supplies
@@ -172,7 +172,7 @@ class Kernel(ABC, Generic[T]):
 
         One call at a time. To deliver values before a failure, answer them now and raise at the next call. What came
         from upstream is in flight, and keeps its time from completing, until upstream is asked again: what is kept of
-        it beyond that is held at its time, `self.seat.hold(time)`, until it has been answered.
+        it beyond that is held at its time, `self.location.hold(time)`, until it has been answered.
         """
 
     for_now: bool = False
@@ -225,20 +225,25 @@ class Kernel(ABC, Generic[T]):
 
     # ---- wiring, by the run
 
-    def connect(self, run: Run, seat: Seat, upstreams: "Sequence[Kernel[object]]") -> None:
-        """Put the module into a run: above it `upstreams`, beside it its `seat` in the sidecar.
+    def connect(self, run: Run, location: Location, upstreams: "Sequence[Kernel[object]]") -> None:
+        """Put the module into a run: above it `upstreams`, beside it its `location` in the sidecar.
 
         A branch of a fan-out has a port in the sidecar's graph, and no upstream that it could ask.
         """
         self.run = run
-        self.seat = seat
-        seat.lasting = self.lasting
-        seat.steered = self.steered
-        seat.carries, seat.later, seat.reorders, seat.counts = self.carries, self.later, self.reorders, self.counts
-        seat.meter.status = self.status
-        seat.strike = self.fail_soon
+        self.location = location
+        location.lasting = self.lasting
+        location.steered = self.steered
+        location.carries, location.later, location.reorders, location.counts = (
+            self.carries,
+            self.later,
+            self.reorders,
+            self.counts,
+        )
+        location.meter.status = self.status
+        location.strike = self.fail_soon
         self.inputs: list[Lane[object]] = [
-            upstream.reader(port) for upstream, port in zip(upstreams, seat.ports, strict=False)
+            upstream.reader(port) for upstream, port in zip(upstreams, location.ports, strict=False)
         ]
         self.origin = not upstreams
         if upstreams:
@@ -259,7 +264,7 @@ class Kernel(ABC, Generic[T]):
         A value that is changed in place, such as a deque that is appended to, is saved only if it is assigned again.
         """
         if self.__memory is None:
-            self.__memory = self.run.memory(self.seat)
+            self.__memory = self.run.memory(self.location)
         return self.__memory
 
     @property
@@ -334,14 +339,14 @@ class Kernel(ABC, Generic[T]):
             if answer is None and requests.state is State.OPEN:
                 if not stepping:
                     what = "answered None: a module answers Batch(time, values) or DONE"
-                    raise ProtocolError(f"R2: {self.seat}, {what}")  # noqa: TRY301 - as every failure here
+                    raise ProtocolError(f"R2: {self.location}, {what}")  # noqa: TRY301 - as every failure here
                 requests.answered()
                 return None
             if answer is not None and answer is not DONE and requests.state is State.OPEN:
                 if not self.trusted:
                     self.__check(answer, limit)
                 if self.origin:
-                    self.seat.advance(answer.time)
+                    self.location.advance(answer.time)
                 lane.stamp(answer.time)
                 requests.answered()
                 return answer
@@ -356,7 +361,7 @@ class Kernel(ABC, Generic[T]):
         requests = self.__requests
         while answer is not DONE and requests.state is State.OPEN and drops(answer.time):
             if self.origin:
-                self.seat.advance(answer.time)
+                self.location.advance(answer.time)
             answer = DONE
             if not await self.breathe() or requests.finishing:
                 break
@@ -404,7 +409,7 @@ class Kernel(ABC, Generic[T]):
             self.__requests.withdraw(ticket)
 
     async def __begin(self) -> None:
-        self.seat.meter.begin()
+        self.location.meter.begin()
         if not self.waits:
             await self.acquire()
             self.__requests.acquired = True
@@ -502,7 +507,7 @@ class Kernel(ABC, Generic[T]):
         """Take a termination from either side: no value passes any more. True for the first, which is to be done."""
         first = self.__requests.terminate(event, failure, below=below)
         if first:
-            self.seat.freeze()
+            self.location.freeze()
         return first
 
     def __end_cancelled(self) -> bool:
@@ -556,8 +561,8 @@ class Kernel(ABC, Generic[T]):
                 await self.release()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
-                f"{self.seat}, did not let go within {self.run.release_timeout} s of being ended; look for a shielded "
-                f"or blocking wait in it, or raise release_timeout",
+                f"{self.location}, did not let go within {self.run.release_timeout} s of being ended; look for a "
+                f"shielded or blocking wait in it, or raise release_timeout",
             )
 
     def __ended(self, reason: BaseException | None) -> None:
@@ -567,21 +572,21 @@ class Kernel(ABC, Generic[T]):
         if requests.below:
             for lane in self.lanes:
                 lane.live = False
-            self.seat.abandon(reason)
+            self.location.abandon(reason)
         else:
             if trouble is not None:
                 # Nobody confirms a termination that nobody sent: whoever asks hears of the release that failed.
                 trouble.__context__ = trouble.__context__ or reason
                 requests.fail(trouble)
             if requests.failure is not None:
-                self.seat.fail(requests.failure)
+                self.location.fail(requests.failure)
             elif requests.how is Event.ABORT:
-                self.seat.abandon(keep=True)
+                self.location.abandon(keep=True)
             else:
-                self.seat.complete()
+                self.location.complete()
         # What an ending froze above is frozen here as well: what is below may deal with a failure, and go on.
         for above in self.inputs:
-            above.kernel.seat.thaw()
+            above.kernel.location.thaw()
         requests.give_up()
         requests.released()
 
@@ -638,22 +643,24 @@ class Kernel(ABC, Generic[T]):
 
     def __check(self, answer: Batch[T], limit: int) -> None:
         if not isinstance(answer, Batch):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
-            raise ProtocolError(f"R2: {self.seat}, answered {answer!r}: a module answers Batch(time, values) or DONE")
+            raise ProtocolError(
+                f"R2: {self.location}, answered {answer!r}: a module answers Batch(time, values) or DONE"
+            )
         if answer.time is None:
-            raise ProtocolError(f"R2: {self.seat}, answered a batch whose time is None, which is no time")
+            raise ProtocolError(f"R2: {self.location}, answered a batch whose time is None, which is no time")
         if not 1 <= len(answer.values) <= limit:
             wanted = "one" if limit == 1 else f"1 to {limit}"
-            raise ProtocolError(f"R2: {self.seat}, answered {len(answer.values)} values to an ask for {wanted}")
+            raise ProtocolError(f"R2: {self.location}, answered {len(answer.values)} values to an ask for {wanted}")
         if not self.origin and not self.may_speak(answer.time):
             raise CapabilityError(
-                f"{self.seat}, answered at {answer.time!r}, but may not: it holds {self.seat.held or 'nothing'} and "
-                f"has acknowledged what it received by asking again. While the batch at that time is the current one, "
-                f"take ctx.hold(time), or ctx.notify_at(time)",
+                f"{self.location}, answered at {answer.time!r}, but may not: it holds "
+                f"{self.location.held or 'nothing'} and has acknowledged what it received by asking again. While the "
+                f"batch at that time is the current one, take ctx.hold(time), or ctx.notify_at(time)",
             )
 
     def may_speak(self, time: Hashable) -> bool:
         """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
-        return any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)
+        return any(lane.covers(time) for lane in self.inputs) or self.location.holds(time)
 
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, rather than from this module."""
@@ -662,7 +669,7 @@ class Kernel(ABC, Generic[T]):
 
     def culprit(self) -> str:
         """The name that goes into a note on what was raised here."""
-        return str(self.seat)
+        return str(self.location)
 
     def __keep(self, exc: BaseException) -> None:
         if self.__release_failure is None and exc is not self.__requests.failure:

@@ -27,8 +27,8 @@ class Lane(Stamp, Reader[T_co]):
         self.kernel = kernel
         if count is None:
             count = Count()
-            kernel.seat.meter.outs.append(count)
-            port.seat.meter.ins.append(count)
+            kernel.location.meter.outs.append(count)
+            port.location.meter.ins.append(count)
         self.count = count
         self.over = False
         self.trouble: BaseException | None = None

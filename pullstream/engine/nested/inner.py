@@ -14,7 +14,7 @@ from pullstream.blueprint import Blueprint, Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Feed, Through
 from pullstream.engine.runtime.run import InnerRun, Run
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from timely import Antichain
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
     """Open a source inside a running module; the lane counts among its `inputs` until `close_inner`.
 
     As an input it is told when the owner ends, and its failure is passed on as it is. Its times are its own: the
-    owner answers at times it has a right to, and mirrors (`seat.mirror`) those of the inner stream that are outer ones.
+    owner answers at times it has a right to, and mirrors (`location.mirror`) those of the inner stream that are outer
+    ones.
     """
     return open_below(owner, source, None)
 
@@ -41,16 +42,18 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     run = InnerRun(owner.run, fed=feed is not None)
     run.depth = owner.depth
     assembly = Assembly(run)
-    upstream = None if feed is None else assembly.connect(feed, [f"into {owner.seat.names[-1]}"], owner.seat.site, [])
+    upstream = (
+        None if feed is None else assembly.connect(feed, [f"into {owner.location.names[-1]}"], owner.location.site, [])
+    )
     kernel = assembly.stream(blueprint.modules, upstream)
     sides = Sides(len(assembly.beside))
     if assembly.beside:
-        kernel = assembly.connect(sides, owner.seat.names, owner.seat.site, [kernel])
-    seat = run.progress.seat(owner.seat.names, owner.seat.site, [kernel.seat], sink=True)
-    lane = kernel.reader(seat.ports[0])
+        kernel = assembly.connect(sides, owner.location.names, owner.location.site, [kernel])
+    location = run.progress.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
+    lane = kernel.reader(location.ports[0])
     run.progress.start()
     if isinstance(feed, Feed):
-        run.progress.fed(feed, owner.run.progress, owner.seat)
+        run.progress.fed(feed, owner.run.progress, owner.location)
     for consumer in assembly.beside:
         run.spawn(sides.consume, consumer)
     owner.inputs.append(lane)
@@ -64,12 +67,12 @@ def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
     """
     outer = owner.run.progress
     outer.mirror(owner)
-    lane.kernel.run.progress.followed_by(outer, owner.seat)
+    lane.kernel.run.progress.followed_by(outer, owner.location)
 
 
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
     """The times that an inner stream may still bring, with what its owner has not acknowledged."""
-    return lane.port.seat.frontier
+    return lane.port.location.frontier
 
 
 async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseException | None = None) -> None:
@@ -91,7 +94,7 @@ def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
         lane.kernel.run.progress.end(None, abandoned=False)
 
 
-async def consume_below(run: Run, seat: Seat, reader: "Lane[Any]", sink: Blueprint) -> Any:
+async def consume_below(run: Run, location: Location, reader: "Lane[Any]", sink: Blueprint) -> Any:
     """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
     from pullstream.engine.runtime.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
 
@@ -99,12 +102,12 @@ async def consume_below(run: Run, seat: Seat, reader: "Lane[Any]", sink: Bluepri
     inner.depth = reader.kernel.depth
     assembly = Assembly(inner)
     feed = Through(reader)
-    assembly.connect(feed, [f"into {seat.names[-1]}"], seat.site, [])
+    assembly.connect(feed, [f"into {location.names[-1]}"], location.site, [])
     consumers = [assembly.sink(sink, feed), *assembly.beside]
     inner.progress.start()
-    inner.progress.fed(feed, run.progress, seat)
-    inner.progress.followed_by(run.progress, seat)
-    run.progress.mirror(Below(run, seat, inner))
+    inner.progress.fed(feed, run.progress, location)
+    inner.progress.followed_by(run.progress, location)
+    run.progress.mirror(Below(run, location, inner))
     (result, *_) = await consume_all(consumers)
     inner.progress.end(None, abandoned=False)
     return result
@@ -115,7 +118,7 @@ class Below:
     """A sink that runs sinks inside itself, as its sidecar sees it."""
 
     run: Run
-    seat: Seat
+    location: Location
     inner: Run
 
     def mirrored(self) -> Iterable[Hashable]:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import Final
 
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.progress import Progress
 
 MANY: Final = 64
@@ -17,17 +17,17 @@ class Above:
     to be asked.
     """
 
-    def __init__(self, progress: Progress, seat: Seat) -> None:
+    def __init__(self, progress: Progress, location: Location) -> None:
         self._progress = progress
-        self._seats = dict.fromkeys(seat.upstreams)
-        todo = list(self._seats)
+        self._locations = dict.fromkeys(location.upstreams)
+        todo = list(self._locations)
         for here in todo:
             for upstream in here.upstreams:
-                if upstream not in self._seats:
-                    self._seats[upstream] = None
+                if upstream not in self._locations:
+                    self._locations[upstream] = None
                     todo.append(upstream)
-        self._plain = len(self._seats) < MANY and not any(here.summaries for here in self._seats)
-        self._places = {port.place for here in (seat, *self._seats) for port in here.ports}
+        self._plain = len(self._locations) < MANY and not any(here.summaries for here in self._locations)
+        self._places = {port.place for here in (location, *self._locations) for port in here.ports}
 
     @property
     def tells(self) -> bool:
@@ -40,6 +40,6 @@ class Above:
         Raises:
             TypeError: the times here are of several domains.
         """
-        return any(seat.holds(time) for seat in self._seats) or any(
+        return any(location.holds(time) for location in self._locations) or any(
             stamp.covers(time) and stamp.port.place in self._places for stamp in self._progress.in_flight
         )

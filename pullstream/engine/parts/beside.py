@@ -129,7 +129,7 @@ class Beside(Kernel[T]):
         """Take an answer to `ask_beside`.
 
         A batch counts as in flight until the lane is asked again or acknowledged with `lane.ack()`: what is kept
-        beyond that is held, with `self.seat.hold(time)`, before.
+        beyond that is held, with `self.location.hold(time)`, before.
         """
         raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
 

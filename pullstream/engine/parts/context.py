@@ -15,7 +15,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.kernel import BREATH
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.errors import CapabilityError
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -42,9 +42,9 @@ class Completed:
 class Account:
     """What a function module holds and has asked for, shared by its `Context`, its `Events` and its kernel."""
 
-    def __init__(self, run: Run, seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
+    def __init__(self, run: Run, location: Location, inputs: Sequence[Lane[Any]]) -> None:
         self.run = run
-        self.seat = seat
+        self.location = location
         self.inputs = inputs
         self.requests = Requests[Waiter]()
         self.delivered: Hashable | None = None
@@ -65,18 +65,18 @@ class Account:
     def memory(self) -> "Memory":
         """What the module keeps from time to time."""
         if self._memory is None:
-            self._memory = self.run.memory(self.seat)
+            self._memory = self.run.memory(self.location)
         return self._memory
 
     def take(self, time: Hashable) -> None:
         """Hold `time`, if anything gives the right to."""
-        if not (any(lane.covers(time) for lane in self.inputs) or self.seat.holds(time)):
+        if not (any(lane.covers(time) for lane in self.inputs) or self.location.holds(time)):
             raise CapabilityError(
-                f"{self.seat}, asked to hold {time!r}, which it has no right to: it holds "
-                f"{self.seat.held or 'nothing'}. Take hold(time) or notify_at(time) while a batch at that time, or an "
-                f"earlier one, is the current one",
+                f"{self.location}, asked to hold {time!r}, which it has no right to: it holds "
+                f"{self.location.held or 'nothing'}. Take hold(time) or notify_at(time) while a batch at that time, or "
+                f"an earlier one, is the current one",
             )
-        self.seat.hold(time)
+        self.location.hold(time)
 
     def next_completed(self, *, ended: bool) -> Completed | None:
         """The least time that was asked for and is complete; the right to it lasts until `give_back`.
@@ -100,25 +100,25 @@ class Account:
                 "%s, took batches from ctx.events(upstream), answered nothing, and never asked to be told of a time: a "
                 "Completed(time) comes for those times only for which %s calls ctx.notify_at(time) while it has a "
                 "batch at that time; where none is wanted, ctx.batches(upstream) gives the batches alone",
-                self.seat,
+                self.location,
                 name,
             )
 
     def waiter(self, time: Hashable) -> Waiter:
         """Somebody who waits until `time` is complete at the module's input."""
-        return Waiter.at_input(self.seat, time, self.run.signal())
+        return Waiter.at_input(self.location, time, self.run.signal())
 
     def give_back(self) -> None:
         """The completion that was delivered has been handled."""
         if self.delivered is not None:
-            self.seat.drop(self.delivered)
+            self.location.drop(self.delivered)
             self.delivered = None
         self.went_on()
 
     def went_on(self) -> None:
         """The module lives: whatever failed inside a `hold` of its own has been dealt with."""
         while self.owed:
-            self.seat.drop(self.owed.pop())
+            self.location.drop(self.owed.pop())
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time."""
@@ -136,8 +136,8 @@ class SinkAccount(Account):
     user's functions are, and cancellation, Ctrl-C and other tasks wait no longer than that.
     """
 
-    def __init__(self, run: Run, seat: Seat, inputs: Sequence[Lane[Any]]) -> None:
-        super().__init__(run, seat, inputs)
+    def __init__(self, run: Run, location: Location, inputs: Sequence[Lane[Any]]) -> None:
+        super().__init__(run, location, inputs)
         self.limit = min(run.limit, FIRST_LIMIT)
         self._worked = thread_time()
         self._blocked = run.blocked
@@ -163,8 +163,8 @@ class SinkAccount(Account):
 class Hold:
     """The right to answer at a time and later, as `Context.hold` gives it."""
 
-    def __init__(self, seat: Seat, time: Hashable) -> None:
-        self._seat = seat
+    def __init__(self, location: Location, time: Hashable) -> None:
+        self._location = location
         self.time = time
 
     def downgrade(self, time: Hashable) -> None:
@@ -175,10 +175,10 @@ class Hold:
         """
         if not less_equal(self.time, time):
             raise CapabilityError(
-                f"{self._seat}, holds {self.time!r}, which gives no right to {time!r}: downgrade to a later time",
+                f"{self._location}, holds {self.time!r}, which gives no right to {time!r}: downgrade to a later time",
             )
-        self._seat.hold(time)
-        self._seat.drop(self.time)
+        self._location.hold(time)
+        self._location.drop(self.time)
         self.time = time
 
 
@@ -211,14 +211,14 @@ class Context:
         """
         account = self._account
         account.take(time)
-        held = Hold(account.seat, time)
+        held = Hold(account.location, time)
         try:
             yield held
         except BaseException:
             # What is owed was not done: that must look like completion to nobody (DESIGN 4.2).
             account.owed.append(held.time)
             raise
-        account.seat.drop(held.time)
+        account.location.drop(held.time)
 
     def notify_at(self, time: Hashable) -> None:
         """Ask for a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
@@ -230,7 +230,7 @@ class Context:
         """
         account = self._account
         if not account.inputs:
-            raise CapabilityError(f"{account.seat}, is a source: it has no input on which a time could complete")
+            raise CapabilityError(f"{account.location}, is a source: it has no input on which a time could complete")
         if time not in account.requests:
             account.take(time)
             account.notified = True
@@ -238,10 +238,10 @@ class Context:
 
     def advance(self, time: Hashable) -> None:
         """In a source: say, without answering, that nothing before `time` will come."""
-        seat = self._account.seat
+        location = self._account.location
         if self._account.inputs:
-            raise CapabilityError(f"{seat}, is not a source: its times follow from what it receives and holds")
-        seat.advance(time)
+            raise CapabilityError(f"{location}, is not a source: its times follow from what it receives and holds")
+        location.advance(time)
 
     @property
     def memory(self) -> "Memory":
@@ -257,7 +257,7 @@ class Context:
 
         What a source answers at such a time is dropped; it may save itself the work. False without a journal.
         """
-        return self._account.seat.done(time)
+        return self._account.location.done(time)
 
     @property
     def journal(self) -> Path | None:
@@ -290,18 +290,18 @@ class Context:
 
         Times that are not complete by now are `Abandoned`, instead of complete with a part of their effects.
         """
-        self._account.seat.abandon()
+        self._account.location.abandon()
 
     def skipped(self, count: int = 1) -> None:
         """Say that values were left out because a function raised; they are counted, in `Counters.skipped`."""
-        self._account.seat.meter.skipped += count
+        self._account.location.meter.skipped += count
 
     def status(self, status: str | Callable[[], str]) -> None:
         """Say what the module is at, in a few words for people: a text, or a function that gives it when it is wanted.
 
         It stands in `counters()` and in a progress display. The function must be quick, and never wait or raise.
         """
-        self._account.seat.meter.status = status if callable(status) else partial(str, status)
+        self._account.location.meter.status = status if callable(status) else partial(str, status)
 
     def worked(self, seconds: float) -> None:
         """Say that a user's function has just kept everything else waiting for so long; a sink sets its pace by it."""

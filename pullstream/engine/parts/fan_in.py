@@ -11,7 +11,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
@@ -62,7 +62,7 @@ class Meeting:
                 # Before anybody looks: what is at a time like this cannot be tracked together with the rest.
                 self._kernel.run.progress.confuse()
                 raise TimeDomainError(
-                    f"{self._kernel.seat}: its sources have times of two domains, which have no common order: "
+                    f"{self._kernel.location}: its sources have times of two domains, which have no common order: "
                     f"{self._time!r} ({type(self._time).__name__}) and {time!r} ({type(time).__name__}). Give them "
                     f"times of one, where they begin",
                 ) from None
@@ -78,8 +78,8 @@ class FanIn(Beside[Any]):
         """What the first input to fail failed with; then no input is asked any more."""
 
     @override
-    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, seat, upstreams)
+    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, location, upstreams)
         self.here = self.answers_promptly()
         """Whether no input needs a task, and so nothing here does."""
         if self.here:

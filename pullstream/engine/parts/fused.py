@@ -223,7 +223,7 @@ class Segment(Kernel[Any]):
         return self._passes_all and super().answers_promptly()
 
     def _left_out(self, caught: Caught) -> None:
-        self.seat.meter.skipped += caught.count
+        self.location.meter.skipped += caught.count
 
     @override
     def culprit(self) -> str:

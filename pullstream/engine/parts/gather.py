@@ -120,11 +120,11 @@ class Gather(Slotted[Any]):
         if out:
             self._ready.put(time, out)
         if len(part) and time not in self._parts:
-            self.seat.hold(time)
-            self._parts[time] = (part, Waiter.at_input(self.seat, time, self.run.signal()))
+            self.location.hold(time)
+            self._parts[time] = (part, Waiter.at_input(self.location, time, self.run.signal()))
         elif not len(part) and time in self._parts:
             del self._parts[time]
-            self.seat.drop(time)
+            self.location.drop(time)
 
     def _elapse(self) -> bool:
         """Let the parts go on whose deadline has come; whether there were any."""
@@ -174,7 +174,7 @@ class Gather(Slotted[Any]):
             self._ready.put(time, out)
         if not isinstance(self._end, BaseException) or part.delivers:
             del self._parts[time]
-            self.seat.drop(time)
+            self.location.drop(time)
 
     def _more_of_the_same(self) -> bool:
         """Whether the next batch is at the one time of which anything is kept: then that is not complete."""

@@ -38,7 +38,7 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self._account = Account(self.run, self.seat, self.inputs)
+        self._account = Account(self.run, self.location, self.inputs)
         self._demand = self.run.signal()
         self._supply = self.run.signal()
         self._ended = trio.Event()
@@ -146,15 +146,15 @@ class GeneratorKernel(Kernel[Any]):
             return self._refusal(batch)
         if self.origin:
             return Batch(0, [answer])
-        return ProtocolError(f"R2: {self.seat}, yielded {answer!r}: a transformer yields Batch(time, values)")
+        return ProtocolError(f"R2: {self.location}, yielded {answer!r}: a transformer yields Batch(time, values)")
 
     def _refusal(self, batch: Batch[Any]) -> ProtocolError:
         if not isinstance(cast("object", batch.values), Sized):
             hint = f"the time comes first, Batch({batch.values!r}, {batch.time!r})"
             if not isinstance(batch.time, Sized):
                 hint = f"a single value is a list of one, Batch({batch.time!r}, [{batch.values!r}])"
-            return ProtocolError(f"R2: {self.seat}, yielded {batch!r}, whose values are no sequence: {hint}")
-        return ProtocolError(f"R2: {self.seat}, yielded a batch without values: yield nothing, and go on, instead")
+            return ProtocolError(f"R2: {self.location}, yielded {batch!r}, whose values are no sequence: {hint}")
+        return ProtocolError(f"R2: {self.location}, yielded a batch without values: yield nothing, and go on, instead")
 
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
         try:

@@ -13,7 +13,7 @@ from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.assembly import Assembly
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import Count
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.errors import blame
 from pullstream.protocol import DONE, Batch, Done
 
@@ -76,7 +76,7 @@ class Branch(Kernel[Any]):
         if at_once:
             self._backlog.forget()
         if isinstance(ending, BaseException):
-            self.seat.freeze()
+            self.location.freeze()
         self._changed.set()
 
     @override
@@ -99,9 +99,9 @@ class Hub(ABC):
     def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any]) -> None:
         self._run = assembly.run
         self._module = module
-        self.seat: Seat = self._run.progress.seat([name], module.site, [upstream.seat])
-        self._reader = upstream.reader(self.seat.ports[0])
-        self._asked = self.seat.meter.asked = Count()
+        self.location: Location = self._run.progress.locate([name], module.site, [upstream.location])
+        self._reader = upstream.reader(self.location.ports[0])
+        self._asked = self.location.meter.asked = Count()
         self._changed = self.signal()
         self._pumping = False
         self._closed: trio.Event | None = None
@@ -113,10 +113,10 @@ class Hub(ABC):
     def branch(self, name: str) -> Branch:
         """One more branch; called while the run is assembled."""
         branch = Branch(self)
-        branch.connect(self._run, self._run.progress.seat([name], self._module.site, [self.seat]), [])
+        branch.connect(self._run, self._run.progress.locate([name], self._module.site, [self.location]), [])
         branch.origin = False
-        self.seat.meter.outs.append(branch.count)
-        branch.seat.meter.ins.append(branch.count)
+        self.location.meter.outs.append(branch.count)
+        branch.location.meter.ins.append(branch.count)
         self.branches.append(branch)
         return branch
 
@@ -147,7 +147,7 @@ class Hub(ABC):
         """A branch asks and has nothing left."""
         if not self._pumping:
             self._pumping = True
-            self.seat.meter.begin()
+            self.location.meter.begin()
             self._run.spawn(self._pump)
         self.stir()
 
@@ -170,7 +170,7 @@ class Hub(ABC):
 
     async def _close(self, reason: BaseException | None, *, at_once: bool = True) -> None:
         self._closed = trio.Event()
-        self.seat.freeze()
+        self.location.freeze()
         try:
             # The rows above and below count where a termination needs a new stack each for itself: here it has one.
             await dismiss_all([self._reader], reason)
@@ -220,7 +220,7 @@ class Hub(ABC):
                 if values and branch in self.branches:
                     branch.deal(batch.time, values)
         except BaseException as exc:  # noqa: BLE001 - it goes both ways when the next values would be asked for (R8)
-            blame(exc, str(self.seat))
+            blame(exc, str(self.location))
             self._failed = exc
         # From here on the branches hold what they have not answered yet.
         self._reader.ack()
@@ -240,13 +240,13 @@ class Hub(ABC):
             branch.end(ending, at_once=at_once)
         if isinstance(ending, BaseException):
             # The branches have taken over what this froze, as this has taken over what upstream did.
-            self.seat.fail(ending)
-            self.seat.thaw()
-            self._reader.kernel.seat.thaw()
+            self.location.fail(ending)
+            self.location.thaw()
+            self._reader.kernel.location.thaw()
         elif branches:
-            self.seat.complete()
+            self.location.complete()
         else:
-            self.seat.abandon()
+            self.location.abandon()
         self.stir()
 
 

@@ -17,7 +17,7 @@ from pullstream.engine.parts.above import Above
 from pullstream.engine.parts.beside import Slotted
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import Tracker, less_equal, less_than
@@ -53,7 +53,7 @@ class Notified(Slotted[Any]):
 
         With `before` it comes as soon as everything before `time` is complete, though at `time` more may come.
         """
-        self.seat.hold(owed)
+        self.location.hold(owed)
         self._owed[time] = owed
         self._listen(time, before=before)
 
@@ -78,21 +78,21 @@ class Notified(Slotted[Any]):
 
     def left_out(self) -> None:
         """Count a value that is left out."""
-        self.seat.meter.skipped += 1
+        self.location.meter.skipped += 1
 
     # ----
 
     def _listen(self, time: Hashable, *, before: bool) -> None:
         kind = _Reached if before else _Complete
-        self._requests[time] = kind(self._places, time, None, self.seat, self._changed)
+        self._requests[time] = kind(self._places, time, None, self.location, self._changed)
 
     def _settle(self, time: Hashable) -> None:
         if time in self._owed:
-            self.seat.drop(self._owed.pop(time))
+            self.location.drop(self._owed.pop(time))
 
     @override
-    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, seat, upstreams)
+    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, location, upstreams)
         self._prompt = self.upstream.kernel.answers_promptly()
         self._steps = self.upstream.kernel.stepwise()
         if self._steps:
@@ -104,8 +104,8 @@ class Notified(Slotted[Any]):
         self._changed = self.run.signal()
         if not self._steps:
             await super().acquire()
-        self._places = [port.place for port in self.seat.ports]
-        self._above = Above(self.run.progress, self.seat)
+        self._places = [port.place for port in self.location.ports]
+        self._above = Above(self.run.progress, self.location)
         for place in self._places:
             self.run.progress.tracker.observe(place)
 

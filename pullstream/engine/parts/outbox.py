@@ -5,15 +5,15 @@ from collections.abc import Hashable, Iterator, Sequence
 from operator import length_hint
 from typing import Any, Final, Protocol
 
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.protocol import DONE, Batch, Done
 
 
-class Seated(Protocol):
+class Located(Protocol):
     """Somebody who has a place in the sidecar."""
 
     @property
-    def seat(self) -> Seat:
+    def location(self) -> Location:
         """That place."""
         ...
 
@@ -76,7 +76,7 @@ class Outbox:
     [Batch(time=1, values='ab'), Batch(time=1, values='c'), Batch(time=2, values='d'), DONE]
     """
 
-    def __init__(self, owner: Seated | None = None) -> None:
+    def __init__(self, owner: Located | None = None) -> None:
         self._owner = owner
         self._answers: deque[Remainder] = deque()
         self.values = 0
@@ -100,7 +100,7 @@ class Outbox:
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
         """Owe values, of which there are some, at `time`, after those before them."""
         if self._owner is not None:
-            self._owner.seat.hold(time)
+            self._owner.location.hold(time)
         self._answers.append(Remainder(Batch(time, values)))
         self.values += len(values)
 
@@ -125,7 +125,7 @@ class Outbox:
         if not first.left:
             self._answers.popleft()
             if self._owner is not None:
-                self._owner.seat.drop(first.time)
+                self._owner.location.drop(first.time)
         self.values -= len(values)
         return values
 
@@ -150,5 +150,5 @@ class Outbox:
         """Nothing is owed any more, and nothing held."""
         if self._owner is not None:
             for answer in self._answers:
-                self._owner.seat.drop(answer.time)
+                self._owner.location.drop(answer.time)
         self.forget()

@@ -1,4 +1,4 @@
-"""Assembling a run: kernels for the modules of a blueprint, seats beside them, bodies for its sinks."""
+"""Assembling a run: kernels for the modules of a blueprint, locations beside them, bodies for its sinks."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -94,10 +94,10 @@ class Assembly:
     def connect(
         self, kernel: Kernel[Any], names: Sequence[str], site: Site | None, upstreams: Sequence[Kernel[Any]]
     ) -> Kernel[Any]:
-        """Give a kernel its seat and its inputs."""
-        above = [upstream.seat for upstream in upstreams]
-        seat = self.run.progress.seat(names, site, above, summaries=kernel.summaries)
-        kernel.connect(self.run, seat, upstreams)
+        """Give a kernel its location and its inputs."""
+        above = [upstream.location for upstream in upstreams]
+        location = self.run.progress.locate(names, site, above, summaries=kernel.summaries)
+        kernel.connect(self.run, location, upstreams)
         if kernel.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
             self.run.remember(kernel)
         kernel.height = 1 + max((upstream.height for upstream in upstreams), default=0)
@@ -107,9 +107,9 @@ class Assembly:
         frames = kernel.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:
             raise CompositionError(
-                f"{seat}, is module number {kernel.depth} in a row, each of which waits inside the next: that is more "
-                f"than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map and "
-                f"filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
+                f"{location}, is module number {kernel.depth} in a row, each of which waits inside the next: that is "
+                f"more than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map "
+                f"and filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
             )
         return kernel
 
@@ -123,19 +123,19 @@ class Consumer:
     """A sink at run time: its body, its reader, and how it ended."""
 
     def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
-        self.seat = run.progress.seat([named(module)], module.site, [upstream.seat], sink=True)
-        self._reader = upstream.reader(self.seat.ports[0])
-        self._account = SinkAccount(run, self.seat, [self._reader])
+        self.location = run.progress.locate([named(module)], module.site, [upstream.location], sink=True)
+        self._reader = upstream.reader(self.location.ports[0])
+        self._account = SinkAccount(run, self.location, [self._reader])
         self._body = body
         self._progress = run.progress
         self._standstill = run.standstill
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
-        self.seat.meter.begin(sink=True)
+        self.location.meter.begin(sink=True)
         self._reader.hand_over(trio.lowlevel.current_task())
         keeper = self._progress.keeper
-        if keeper is not None and (exhausted := keeper.finished(self.seat)) is not None:
+        if keeper is not None and (exhausted := keeper.finished(self.location)) is not None:
             return await self._over_before(keeper, exhausted=exhausted)
         try:
             try:
@@ -143,30 +143,30 @@ class Consumer:
             finally:
                 self._account.ended = True
             # Until upstream has let go, and without trouble, nothing that was left out looks complete.
-            self.seat.freeze()
+            self.location.freeze()
             exhausted = self._reader.over
             await self._reader.abort()
         except BaseException as given:
-            self.seat.freeze()
+            self.location.freeze()
             exc = without_cancelled(given)
             if exc is None:
                 # Those of a run that has come to a standstill are cancelled, too: that is a failure, and told as one.
                 reason = self._standstill.reason
                 with trio.CancelScope(shield=True):
                     await (self._reader.abort() if reason is None else self._reader.error(reason))
-                self.seat.abandon(reason)
+                self.location.abandon(reason)
                 raise
             if exc is not self._reader.kernel.failure:
-                blame(exc, str(self.seat))
+                blame(exc, str(self.location))
             with trio.CancelScope(shield=True):
                 await self._reader.error(exc)
-            self.seat.fail(exc)
+            self.location.fail(exc)
             if exc is not given:
                 raise exc from given.__cause__
             raise
         if keeper is not None:
-            keeper.finishes(self.seat, result, exhausted=exhausted)
-        self.seat.complete()
+            keeper.finishes(self.location, result, exhausted=exhausted)
+        self.location.complete()
         return result
 
     async def _over_before(self, keeper: Keeping, *, exhausted: bool) -> Any:
@@ -175,14 +175,14 @@ class Consumer:
             while exhausted and await self._reader.ask(self._account.limit) is not DONE:
                 await self._account.breathe()
         except BaseException:
-            self.seat.freeze()
+            self.location.freeze()
             with trio.CancelScope(shield=True):
                 await self._reader.abort()
-            self.seat.abandon()
+            self.location.abandon()
             raise
         await self._reader.abort()
-        self.seat.complete()
-        return keeper.result(self.seat)
+        self.location.complete()
+        return keeper.result(self.location)
 
 
 async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:

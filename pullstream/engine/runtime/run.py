@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal, Standstill
-from pullstream.engine.sidecar.location import Port, Seat
+from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.progress import Progress
 from pullstream.errors import JournalError
 from pullstream.journal.memory import Memory
@@ -27,7 +27,7 @@ class Finishing(Protocol):
     """A source, to the run."""
 
     @property
-    def seat(self) -> Seat:
+    def location(self) -> Location:
         """Its place."""
         ...
 
@@ -52,7 +52,7 @@ class Restoring(Protocol):
     """A module with a memory, to the run."""
 
     @property
-    def seat(self) -> Seat:
+    def location(self) -> Location:
         """Its place."""
         ...
 
@@ -148,10 +148,10 @@ class Run:
         """A module keeps something from time to time."""
         self.remembering.append(module)
 
-    def memory(self, seat: Seat) -> Memory:
+    def memory(self, location: Location) -> Memory:
         """What a module keeps from time to time."""
         keeper = self.progress.keeper
-        return Memory(seat) if keeper is None else keeper.memory(seat)
+        return Memory(location) if keeper is None else keeper.memory(location)
 
     def signal(self) -> Signal:
         """An event for one task of the run to wait for, and another to set; the wait is an inside one (DESIGN 4.2)."""
@@ -240,13 +240,13 @@ class InnerRun(Run):
     @override
     def remember(self, module: Restoring) -> None:
         if self.loses:
-            raise self._lost(str(module.seat))
+            raise self._lost(str(module.location))
 
     @override
-    def memory(self, seat: Seat) -> Memory:
+    def memory(self, location: Location) -> Memory:
         if self.loses:
-            raise self._lost(str(seat))
-        return super().memory(seat)
+            raise self._lost(str(location))
+        return super().memory(location)
 
     def _lost(self, module: str) -> JournalError:
         return JournalError(

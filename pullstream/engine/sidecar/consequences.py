@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import attrs
 from typing_extensions import override
 
-from pullstream.engine.sidecar.location import Ending, Seat
+from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.waiting import Waiter
 from timely import Antichain, Summary, TimelyError, Tracker
 
@@ -64,7 +64,7 @@ Lasting = Callable[[int, Any], Iterable[Hashable]]
 class Reached:
     """What a time leads to at one sink."""
 
-    sink: Seat
+    sink: Location
     times: Sequence[Hashable]
     tells: bool
     """False if something on the way gives times of its own: only at the sink's end is everything there."""
@@ -82,44 +82,44 @@ class Reached:
 class Reach:
     """The ways from every place of a run to its sinks."""
 
-    def __init__(self, seats: Sequence[Seat], sinks: Iterable[Seat]) -> None:
+    def __init__(self, locations: Sequence[Location], sinks: Iterable[Location]) -> None:
         self._sinks = set(sinks)
-        self._below: dict[Seat, list[tuple[Seat, int]]] = {seat: [] for seat in seats}
-        for seat in seats:
-            for number, upstream in enumerate(seat.upstreams):
-                self._below[upstream].append((seat, number))
+        self._below: dict[Location, list[tuple[Location, int]]] = {location: [] for location in locations}
+        for location in locations:
+            for number, upstream in enumerate(location.upstreams):
+                self._below[upstream].append((location, number))
 
-    def from_output(self, seat: Seat, time: Hashable) -> list[Reached]:
+    def from_output(self, location: Location, time: Hashable) -> list[Reached]:
         """What comes of whatever leaves a module at a time."""
-        return self._follow([(seat, time)], [])
+        return self._follow([(location, time)], [])
 
-    def from_input(self, seat: Seat, number: int, time: Hashable) -> list[Reached]:
+    def from_input(self, location: Location, number: int, time: Hashable) -> list[Reached]:
         """What comes of whatever comes to an input of a module at a time."""
-        return self._follow(*self._through(seat, number, time))
+        return self._follow(*self._through(location, number, time))
 
-    def below(self, seat: Seat) -> list[Seat]:
+    def below(self, location: Location) -> list[Location]:
         """Every module that anything of another one can come to, in order."""
-        below = self._anything_below([seat]) - {seat}
+        below = self._anything_below([location]) - {location}
         return sorted(below, key=lambda below: below.node)
 
-    def sinks_below(self, seat: Seat) -> list[Seat]:
+    def sinks_below(self, location: Location) -> list[Location]:
         """Every sink that anything at a module can come to."""
-        below = self._anything_below([seat])
+        below = self._anything_below([location])
         return [sink for sink in self._sinks if sink in below]
 
-    def strangers(self, seat: Seat, time: Hashable) -> list[Seat]:
+    def strangers(self, location: Location, time: Hashable) -> list[Location]:
         """The modules on the ways from there that give times of their own: behind them nothing is known of `time`."""
-        found: list[Seat] = []
-        self._follow([(seat, time)], found)
+        found: list[Location] = []
+        self._follow([(location, time)], found)
         return list(dict.fromkeys(found))
 
-    def _follow(self, todo: list[tuple[Seat, Hashable]], cut: list[Seat]) -> list[Reached]:
+    def _follow(self, todo: list[tuple[Location, Hashable]], cut: list[Location]) -> list[Reached]:
         seen = set(todo)
-        times: dict[Seat, list[Hashable]] = {}
-        for seat, time in todo:
-            if seat in self._sinks:
-                times.setdefault(seat, []).append(time)
-            for below, number in self._below[seat]:
+        times: dict[Location, list[Hashable]] = {}
+        for location, time in todo:
+            if location in self._sinks:
+                times.setdefault(location, []).append(time)
+            for below, number in self._below[location]:
                 further, lost = self._through(below, number, time)
                 cut += lost
                 for step in further:
@@ -134,26 +134,28 @@ class Reach:
         ]
 
     @staticmethod
-    def _through(seat: Seat, number: int, time: Hashable) -> tuple[list[tuple[Seat, Hashable]], list[Seat]]:
+    def _through(
+        location: Location, number: int, time: Hashable
+    ) -> tuple[list[tuple[Location, Hashable]], list[Location]]:
         """From an input to the output: the times there, or the module itself if no time there follows from this."""
         try:
-            if seat.lasting is not None:
-                return [(seat, later) for later in seat.lasting(number, time)], []
-            if number >= len(seat.summaries):
-                return [(seat, time)], []
-            row = seat.summaries[number]
+            if location.lasting is not None:
+                return [(location, later) for later in location.lasting(number, time)], []
+            if number >= len(location.summaries):
+                return [(location, time)], []
+            row = location.summaries[number]
             summaries = (row,) if isinstance(row, Summary) else row
-            later = [(seat, summary.results_in(time)) for summary in summaries]
+            later = [(location, summary.results_in(time)) for summary in summaries]
         except (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError):
             # A function of times that has no answer for this one.
-            return [], [seat]
-        return [step for step in later if step[1] is not None], [] if summaries else [seat]
+            return [], [location]
+        return [step for step in later if step[1] is not None], [] if summaries else [location]
 
-    def _anything_below(self, seats: list[Seat]) -> set[Seat]:
-        found = set(seats)
+    def _anything_below(self, locations: list[Location]) -> set[Location]:
+        found = set(locations)
         todo = list(found)
-        for seat in todo:
-            for below, _ in self._below[seat]:
+        for location in todo:
+            for below, _ in self._below[location]:
                 if below not in found:
                     found.add(below)
                     todo.append(below)
@@ -163,8 +165,8 @@ class Reach:
 class Fulfilled(Waiter):
     """Somebody who waits until everything that a time leads to is complete at the outputs of all sinks."""
 
-    def __init__(self, progress: "Progress", seat: Seat, time: Hashable, reached: Sequence[Reached]) -> None:
-        super().__init__([each.sink.output for each in reached], None, None, seat, progress.signal())
+    def __init__(self, progress: "Progress", location: Location, time: Hashable, reached: Sequence[Reached]) -> None:
+        super().__init__([each.sink.output for each in reached], None, None, location, progress.signal())
         self._origin = time
         self._reached = reached
 
@@ -189,7 +191,7 @@ class Fulfilled(Waiter):
         return f"{self.owner}, waits until everything that {self._origin!r} leads to is complete"
 
 
-def _frontier(sink: Seat, tracker: Tracker) -> Antichain[Any]:
+def _frontier(sink: Location, tracker: Tracker) -> Antichain[Any]:
     if sink.ending is Ending.RUNNING:
         return tracker.frontier(sink.output)
     return sink.frontier

@@ -48,8 +48,8 @@ class Stamp:
             update = self._progress.update
             update(self.port.place, time, 1)
             if stamped is not NOTHING:
-                if self.port.seat.mirroring:
-                    self.port.seat.keep(stamped)
+                if self.port.location.mirroring:
+                    self.port.location.keep(stamped)
                 update(self.port.place, stamped, -1)
             else:
                 self._progress.enter(self)
@@ -63,8 +63,8 @@ class Stamp:
         """Nothing of this lane is in flight any more."""
         self.live = False
         if self.stamped is not NOTHING:
-            if self.port.seat.mirroring:
-                self.port.seat.keep(self.stamped)
+            if self.port.location.mirroring:
+                self.port.location.keep(self.stamped)
                 self._progress.stir(self.port)
             self._progress.update(self.port.place, self.stamped, -1)
             self.stamped = NOTHING
@@ -83,10 +83,10 @@ class Stamp:
 class Port:
     """An input of a module, and its place in the graph."""
 
-    __slots__ = ("note", "place", "seat")
+    __slots__ = ("location", "note", "place")
 
-    def __init__(self, seat: "Seat", place: int) -> None:
-        self.seat = seat
+    def __init__(self, location: "Location", place: int) -> None:
+        self.location = location
         self.place = place
         self.note: Callable[[Hashable], object] | None = None
         """Who wants to hear of every time that comes in here."""
@@ -116,15 +116,18 @@ class Carries(Enum):
     """Something, of which no journal knows."""
 
 
-class Seat:
-    """A module's place in the sidecar: its name, its input and output, and what it holds."""
+class Location:
+    """A module's location in the sidecar: its name, its inputs and output, and what it holds.
+
+    `timely.Source` and `timely.Target` are its ports in the graph.
+    """
 
     def __init__(
         self,
         progress: "Progress",
         names: Sequence[str],
         site: Site | None,
-        upstreams: "list[Seat]",
+        upstreams: "list[Location]",
         *,
         node: int,
         place: int,

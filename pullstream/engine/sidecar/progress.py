@@ -24,7 +24,7 @@ from pullstream.blueprint import Site
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.consequences import Fulfilled, Reach
 from pullstream.engine.sidecar.counters import Counters
-from pullstream.engine.sidecar.location import FEW, Carries, Ending, Port, Seat, Stamp
+from pullstream.engine.sidecar.location import FEW, Carries, Ending, Location, Port, Stamp
 from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.tracking import Confused, Counts, Tracking
 from pullstream.engine.sidecar.waiting import Frontiers, Movement, Waiter
@@ -70,7 +70,7 @@ class Mirroring(Protocol):
         ...
 
     @property
-    def seat(self) -> Seat:
+    def location(self) -> Location:
         """Its place there."""
         ...
 
@@ -87,11 +87,11 @@ class Keeping(Protocol):
         """Where it is."""
         ...
 
-    def done(self, seat: Seat, time: Hashable) -> bool:
+    def done(self, location: Location, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's output was complete before."""
         ...
 
-    def memory(self, seat: Seat) -> "Memory":
+    def memory(self, location: Location) -> "Memory":
         """What a module keeps."""
         ...
 
@@ -99,19 +99,19 @@ class Keeping(Protocol):
         """Sources are about to end in the middle of a time: record nothing from now on."""
         ...
 
-    async def until_recorded(self, seat: Seat, time: Hashable) -> None:
+    async def until_recorded(self, location: Location, time: Hashable) -> None:
         """Wait until the journal says that everything that comes of a time at a module's output is complete."""
         ...
 
-    def finished(self, seat: Seat) -> bool | None:
+    def finished(self, location: Location) -> bool | None:
         """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""
         ...
 
-    def result(self, seat: Seat) -> Any:
+    def result(self, location: Location) -> Any:
         """What a sink gave that came to its end in an earlier run."""
         ...
 
-    def finishes(self, seat: Seat, result: object, *, exhausted: bool) -> None:
+    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
         """A sink has come to its end, and all it did is done."""
         ...
 
@@ -158,25 +158,25 @@ class Progress:
         self._looking = False
         self._ended = False
         self._places = 0
-        self._seats: list[Seat] = []
-        self._sinks: list[Seat] = []
+        self._locations: list[Location] = []
+        self._sinks: list[Location] = []
         self._sources: set[int] = set()
         self.waiters: set[Waiter] = set()
         self.alert = False
         """Whether anybody wants to hear of a stir."""
         self.mirrors: dict[Mirroring, None] = {}
         """Modules whose holds follow streams they opened, and are brought up to date when somebody looks."""
-        self._followers: dict[Progress, Seat] = {}
+        self._followers: dict[Progress, Location] = {}
         """Where what happens here matters: they hear of every stir, and at which of their modules."""
-        self._fed_by: dict[Progress, Seat | None] = {}
-        self._heeding: dict[Seat | None, dict[Progress, None]] = {}
+        self._fed_by: dict[Progress, Location | None] = {}
+        self._heeding: dict[Location | None, dict[Progress, None]] = {}
         """By the module they are fed at, those in which, or in what they feed, somebody wants to hear of a stir.
 
         There may be thousands at one module, of which few or none wait for anything.
         """
-        self._ways: dict[tuple[Seat, Seat], bool] = {}
-        self._untold: dict[Seat, None] = {}
-        self._told: dict[Seat | None, list[Antichain[Any]]] = {}
+        self._ways: dict[tuple[Location, Location], bool] = {}
+        self._untold: dict[Location, None] = {}
+        self._told: dict[Location | None, list[Antichain[Any]]] = {}
         """What may come in at a module, as those that are fed there were told last."""
         self._stirring = False
         self._mirroring = False
@@ -203,20 +203,20 @@ class Progress:
             Abandoned: the stream was aborted before.
             BaseException: the stream's failure, if it failed before. A failure is never a completion.
         """
-        for seat in self._resolve(at):
-            await self._settled(seat, time)
-            if seat.ending in (Ending.FAILED, Ending.ABANDONED) and seat.frontier.less_equal(time):
-                if seat.failure is not None:
-                    raise seat.failure
-                raise Abandoned(f"{time!r} will not be complete at {seat}: the stream was aborted before")
+        for location in self._resolve(at):
+            await self._settled(location, time)
+            if location.ending in (Ending.FAILED, Ending.ABANDONED) and location.frontier.less_equal(time):
+                if location.failure is not None:
+                    raise location.failure
+                raise Abandoned(f"{time!r} will not be complete at {location}: the stream was aborted before")
 
     def frontier(self, at: str | None = None) -> Antichain[Any]:
         """The least times that may still come out of `at`; the empty antichain is the end of time."""
-        return Antichain(time for seat in self._resolve(at) for time in seat.frontier)
+        return Antichain(time for location in self._resolve(at) for time in location.frontier)
 
     def frontiers(self) -> list[tuple[str, Antichain[Any]]]:
         """The frontier at every sink, with its name; they need not be of one time domain."""
-        return [(seat.names[-1], seat.frontier) for seat in self._sinks]
+        return [(location.names[-1], location.frontier) for location in self._sinks]
 
     def explain(self, time: Hashable, at: str | None = None) -> list[Blocking]:
         """What still keeps `time` from being complete at the output of `at`; empty when it is complete.
@@ -227,9 +227,9 @@ class Progress:
         self.look()
         found = {
             (blocker.location, blocker.time): self.blocking(blocker)
-            for seat in self._resolve(at)
-            if seat.ending is not Ending.COMPLETE
-            for blocker in self.tracker.explain(seat.output, time)
+            for location in self._resolve(at)
+            if location.ending is not Ending.COMPLETE
+            for blocker in self.tracker.explain(location.output, time)
         }
         return list(found.values())
 
@@ -272,7 +272,7 @@ class Progress:
 
     def counters(self) -> list[Counters]:
         """What every module has done so far."""
-        return [seat.meter.counters(" -> ".join(seat.names)) for seat in self._seats]
+        return [location.meter.counters(" -> ".join(location.names)) for location in self._locations]
 
     def explain_stall(self) -> str:
         """Why nothing can move any more, for the error that says so."""
@@ -290,11 +290,11 @@ class Progress:
                     lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
                     if own:
                         advice = _ADVICE
-        asked = [str(seat) for seat in self._seats if any(count.asks for count in seat.meter.outs)]
+        asked = [str(location) for location in self._locations if any(count.asks for count in location.meter.outs)]
         if asked:
             lines.append(f"asked, and not answering: {'; '.join(asked)}")
         if len(lines) == 1:
-            waiting = [str(seat) for seat in self._sinks if seat.ending is Ending.RUNNING]
+            waiting = [str(location) for location in self._sinks if location.ending is Ending.RUNNING]
             lines.append(f"waited for, and not at an end: {'; '.join(waiting)}")
         if advice:
             lines.append(advice)
@@ -314,7 +314,7 @@ class Progress:
 
     def steered(self) -> bool:
         """Whether times may be completed here by a handle."""
-        return any(seat.steered and seat.ending is Ending.RUNNING for seat in self._seats) or any(
+        return any(location.steered and location.ending is Ending.RUNNING for location in self._locations) or any(
             outer.steered() or outer.runs_on(self._standstill) for outer in self._fed_by
         )
 
@@ -324,40 +324,40 @@ class Progress:
 
     def gives_way(self, blocker: Blocker) -> bool:
         """Whether a handle may withdraw a pointstamp: where it is held, or in another stream that is mirrored here."""
-        seat = self._seats[blocker.location.node]
+        location = self._locations[blocker.location.node]
         return isinstance(blocker.location, Source) and (
-            seat.steered or any(owner.seat is seat for owner in self.mirrors)
+            location.steered or any(owner.location is location for owner in self.mirrors)
         )
 
     # ---- for the run
 
-    def seat(
+    def locate(
         self,
         names: Sequence[str],
         site: Site | None,
-        upstreams: Sequence[Seat],
+        upstreams: Sequence[Location],
         *,
         sink: bool = False,
         summaries: Sequence[Summary | Sequence[Summary]] = (),
-    ) -> Seat:
+    ) -> Location:
         """A place for a module, below `upstreams`; `summaries` say what it does to the times that come from each."""
-        seat = Seat(self, names, site, list(upstreams), node=len(self._seats), place=self._places)
+        location = Location(self, names, site, list(upstreams), node=len(self._locations), place=self._places)
         if summaries:
-            seat.summaries = [self._guarded(seat, summary) for summary in summaries]
+            location.summaries = [self._guarded(location, summary) for summary in summaries]
             # Only a tracker knows what paths do to times.
             self._observed = True
-        self._places = seat.output + 1
-        self._seats.append(seat)
+        self._places = location.output + 1
+        self._locations.append(location)
         if not upstreams:
-            self._sources.add(seat.node)
+            self._sources.add(location.node)
         if sink:
-            self._sinks.append(seat)
-        return seat
+            self._sinks.append(location)
+        return location
 
-    def _guarded(self, seat: Seat, summary: Summary | Sequence[Summary]) -> Any:
+    def _guarded(self, location: Location, summary: Summary | Sequence[Summary]) -> Any:
         """A summary whose function, a user's perhaps, strikes its own module and not whoever looks."""
         if not isinstance(summary, Summary):
-            return [self._guarded(seat, part) for part in summary]
+            return [self._guarded(location, part) for part in summary]
         if not isinstance(summary, MapTime):
             return summary
         function = summary.function
@@ -368,64 +368,64 @@ class Progress:
             except TimelyError:
                 raise
             except BaseException as exc:
-                raise self.struck(seat, exc) from exc
+                raise self.struck(location, exc) from exc
 
         return attrs.evolve(summary, function=guarded)
 
     def start(self) -> None:
         """Begin: every source may still produce at any time."""
         self._started = True
-        for seat in self._seats:
-            if not seat.upstreams:
-                seat.hold(BEGINNING)
+        for location in self._locations:
+            if not location.upstreams:
+                location.hold(BEGINNING)
         if self._observed:
             self.track()
 
-    def followed_by(self, other: "Progress", seat: Seat) -> None:
+    def followed_by(self, other: "Progress", location: Location) -> None:
         """What happens here matters there, at the module that has opened this stream."""
-        self._followers[other] = seat
+        self._followers[other] = location
         self._listen()
 
     def mirror(self, owner: Mirroring) -> None:
         """From now on, until it ends, a module's holds follow the streams that it opened."""
         self.mirrors[owner] = None
-        owner.seat.mirroring = not owner.seat.summaries
+        owner.location.mirroring = not owner.location.summaries
 
-    def fed(self, feed: Mirroring, outer: "Progress", seat: Seat | None = None) -> None:
+    def fed(self, feed: Mirroring, outer: "Progress", location: Location | None = None) -> None:
         """What `feed` may bring here follows from what happens outside: what comes in at a module, if one is named."""
         self.mirror(feed)
         if outer is not self:
-            self._fed_by[outer] = seat
+            self._fed_by[outer] = location
             self._listen()
 
     def _listen(self) -> None:
         """Have it known above whether anybody wants to hear of a stir here."""
         self.alert = bool(self.waiters) or bool(self._followers) or bool(self._heeding)
-        for outer, seat in self._fed_by.items():
+        for outer, location in self._fed_by.items():
             # One that is above on both ways hears of what happens here, and has no use for hearing of itself.
             others = len(self._followers) - (outer in self._followers)
-            outer.heeded_by(self, seat, wants=bool(self.waiters) or bool(self._heeding) or others > 0)
+            outer.heeded_by(self, location, wants=bool(self.waiters) or bool(self._heeding) or others > 0)
 
-    def heeded_by(self, inner: "Progress", seat: Seat | None, *, wants: bool) -> None:
+    def heeded_by(self, inner: "Progress", location: Location | None, *, wants: bool) -> None:
         """One that is fed at a module wants to hear of every stir that matters there, or of none."""
-        here = self._heeding.get(seat, {})
+        here = self._heeding.get(location, {})
         if wants is (inner in here):
             return
         if wants:
             here[inner] = None
-            self._heeding[seat] = here
+            self._heeding[location] = here
             self._begin_looking()
         else:
             del here[inner]
             if not here:
-                del self._heeding[seat]
-                self._told.pop(seat, None)
+                del self._heeding[location]
+                self._told.pop(location, None)
         self._listen()
 
     def arriving(self, port: Port) -> Antichain[Any]:
         """The times that may still come to an input or, in flight, have come."""
         # What the module below holds itself does not matter for what comes to it.
-        self.look(but=port.seat)
+        self.look(but=port.location)
         self.tracker.observe(port.place)
         return self.tracker.frontier(port.place)
 
@@ -445,8 +445,8 @@ class Progress:
 
     def _tally(self, update: Callable[[int, Hashable, int], None]) -> None:
         """Count all there is anew."""
-        for seat in self._seats:
-            seat.tally(update)
+        for location in self._locations:
+            location.tally(update)
         for stamp in self.in_flight:
             stamp.tally(update)
 
@@ -461,32 +461,32 @@ class Progress:
 
     def _graph(self) -> Graph:
         builder = GraphBuilder()
-        for seat in self._seats:
-            summaries = {(number, 0): summary for number, summary in enumerate(seat.summaries)} or None
-            builder.add_node(" -> ".join(seat.names), len(seat.upstreams), 1, summaries)
-        for seat in self._seats:
-            for number, upstream in enumerate(seat.upstreams):
-                builder.add_edge(Source(upstream.node, 0), Target(seat.node, number))
+        for location in self._locations:
+            summaries = {(number, 0): summary for number, summary in enumerate(location.summaries)} or None
+            builder.add_node(" -> ".join(location.names), len(location.upstreams), 1, summaries)
+        for location in self._locations:
+            for number, upstream in enumerate(location.upstreams):
+                builder.add_edge(Source(upstream.node, 0), Target(location.node, number))
         return builder.build()
 
-    def frontier_of(self, seat: Seat) -> Antichain[Any]:
+    def frontier_of(self, location: Location) -> Antichain[Any]:
         """The times that may still leave a module, as of now."""
         self.look()
         if self._tracker is None:
             try:
-                times = set(self._reaching(seat))
+                times = set(self._reaching(location))
                 return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
             except BaseException as exc:  # noqa: BLE001 - whoever looks is not the one to raise it
                 self.confuse(exc)
-        return self.tracker.frontier(seat.output)
+        return self.tracker.frontier(location.output)
 
-    def _reaching(self, seat: Seat) -> Iterator[Hashable]:
-        """What is held or in flight above a seat: its frontier, as long as no path changes a time."""
-        if not seat.upstreams:
-            yield from seat.held
+    def _reaching(self, location: Location) -> Iterator[Hashable]:
+        """What is held or in flight above a location: its frontier, as long as no path changes a time."""
+        if not location.upstreams:
+            yield from location.held
             return
-        above = {seat.node: seat}
-        todo = [seat]
+        above = {location.node: location}
+        todo = [location]
         while todo:
             here = todo.pop()
             yield from here.held
@@ -495,7 +495,7 @@ class Progress:
                     above[upstream.node] = upstream
                     todo.append(upstream)
         for stamp in self.in_flight:
-            if stamp.live and stamp.port.seat.node in above:
+            if stamp.live and stamp.port.location.node in above:
                 yield stamp.stamped
 
     def attend(self, waiter: Waiter) -> None:
@@ -544,7 +544,7 @@ class Progress:
         for waiter in waiters:
             waiter.check()
 
-    def stir(self, at: Seat | Port | None = None) -> None:
+    def stir(self, at: Location | Port | None = None) -> None:
         """Something may have been emptied, at a module's output or an input of one: while anybody waits, look soon."""
         if self.waiters:
             self._stirred.set()
@@ -552,34 +552,34 @@ class Progress:
             self._stirring = True
             for other, opener in self._followers.items():
                 other.stir(opener)
-            for seat, here in self._heeding.items():
+            for location, here in self._heeding.items():
                 # What leaves a module, or a stream inside it, changes nothing of what comes in to others there.
-                if seat is None:
+                if location is None:
                     for inner in here:
                         inner.stir()
-                elif at is None or self._leads(at, seat):
-                    self._untold[seat] = None
+                elif at is None or self._leads(at, location):
+                    self._untold[location] = None
                     self._stirred.set()
             self._stirring = False
 
     def _tell(self) -> None:
         """Have those that are fed from here look again, where something else may come in now."""
         untold, self._untold = self._untold, {}
-        for seat in untold:
-            now = [self.arriving(port) for port in seat.ports]
-            if seat in self._heeding and now != self._told.get(seat):
-                self._told[seat] = now
+        for location in untold:
+            now = [self.arriving(port) for port in location.ports]
+            if location in self._heeding and now != self._told.get(location):
+                self._told[location] = now
                 self._stirring = True
-                for inner in self._heeding[seat]:
+                for inner in self._heeding[location]:
                     inner.stir()
                 self._stirring = False
 
-    def _leads(self, at: Seat | Port, below: Seat) -> bool:
+    def _leads(self, at: Location | Port, below: Location) -> bool:
         """Whether anything that was at a module's output, or at one of its inputs, may come in at another module."""
-        seat = at.seat if isinstance(at, Port) else at
-        if seat is below and at is not seat:
+        location = at.location if isinstance(at, Port) else at
+        if location is below and at is not location:
             return True
-        way = (seat, below)
+        way = (location, below)
         if way not in self._ways:
             above = dict.fromkeys(below.upstreams)
             todo = list(above)
@@ -588,7 +588,7 @@ class Progress:
                     if upstream not in above:
                         above[upstream] = None
                         todo.append(upstream)
-            self._ways[way] = seat in above
+            self._ways[way] = location in above
         return self._ways[way]
 
     def soon(self, call: Callable[[], object]) -> None:
@@ -611,10 +611,10 @@ class Progress:
             self._most_in_flight = max(FEW, 2 * len(self.in_flight))
         self.in_flight[stamp] = None
 
-    def look(self, but: Seat | None = None) -> None:
+    def look(self, but: Location | None = None) -> None:
         """Propagate everything that has happened, and wake those who waited for it.
 
-        Streams inside are looked at too, except for those of the module at the seat that is given.
+        Streams inside are looked at too, except for those of the module at the location that is given.
         """
         try:
             self._withdraw_acknowledged()
@@ -642,14 +642,14 @@ class Progress:
             if not stamp.live:
                 stamp.withdraw()
 
-    def _mirror_all(self, but: Seat | None) -> None:
+    def _mirror_all(self, but: Location | None) -> None:
         self._mirroring = True
         try:
             for owner in list(self.mirrors):
-                if owner.seat is but:
+                if owner.location is but:
                     continue
-                if owner.seat.ending is Ending.RUNNING:
-                    owner.seat.mirror(owner.mirrored())
+                if owner.location.ending is Ending.RUNNING:
+                    owner.location.mirror(owner.mirrored())
                 else:
                     del self.mirrors[owner]
         finally:
@@ -671,16 +671,16 @@ class Progress:
                 self.leave(waiter)
                 waiter.event.set()
         elif exc is not None and not isinstance(exc, TimelyError):
-            sources = "; ".join(str(seat) for seat in self._seats if not seat.upstreams)
+            sources = "; ".join(str(location) for location in self._locations if not location.upstreams)
             self._standstill.strike(exc, f"raised by a time, where times are compared; times here come from {sources}")
 
-    def struck(self, seat: Seat, exc: BaseException) -> TimelyError:
+    def struck(self, location: Location, exc: BaseException) -> TimelyError:
         """A function of times has raised: its module fails with that, once whoever looks has done so."""
-        if self.trouble is None and seat.ending is Ending.RUNNING:
-            blame(exc, str(seat))
-            self.trouble = seat.trouble = exc
-            seat.strike(exc)
-        return SummaryError(f"{seat} cannot tell what becomes of a time")
+        if self.trouble is None and location.ending is Ending.RUNNING:
+            blame(exc, str(location))
+            self.trouble = location.trouble = exc
+            location.strike(exc)
+        return SummaryError(f"{location} cannot tell what becomes of a time")
 
     async def _keep_looking(self) -> None:
         """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""
@@ -693,11 +693,11 @@ class Progress:
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
         """The run is over; whoever still waits learns how."""
-        for seat in self._seats:
+        for location in self._locations:
             if abandoned or failure is not None:
-                seat.abandon(failure)
+                location.abandon(failure)
             else:
-                seat.complete()
+                location.complete()
         self.look()
         self._ended = True
         self._stirred.set()
@@ -706,18 +706,18 @@ class Progress:
 
     # ----
 
-    async def moved(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]]) -> None:
-        """Wait until the frontier of one of these seats is another, or one of them has ended."""
+    async def moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
+        """Wait until the frontier of one of these locations is another, or one of them has ended."""
         signal = Signal(self._standstill)
-        await self.until([Movement(seats, frontiers, signal)], signal)
+        await self.until([Movement(locations, frontiers, signal)], signal)
 
     @property
-    def seats(self) -> Sequence[Seat]:
+    def locations(self) -> Sequence[Location]:
         """Every module's place, in the order in which they are numbered."""
-        return self._seats
+        return self._locations
 
     @property
-    def sinks(self) -> Sequence[Seat]:
+    def sinks(self) -> Sequence[Location]:
         """The places of the sinks."""
         return self._sinks
 
@@ -731,23 +731,23 @@ class Progress:
     def reach(self) -> Reach:
         """The ways from every place to the sinks."""
         if self._reach is None:
-            self._reach = Reach(self._seats, self._sinks)
+            self._reach = Reach(self._locations, self._sinks)
         return self._reach
 
-    def carrying(self, seat: Seat) -> list[Seat]:
+    def carrying(self, location: Location) -> list[Location]:
         """The modules below one that carry something from a time to later ones: a state, or a value into a window.
 
         What such a module knows of a time is not yet at the sinks when the time is complete there. With a journal it
         is saved or given again.
         """
-        return [below for below in self.reach.below(seat) if below.carries in _CARRYING or below.later]
+        return [below for below in self.reach.below(location) if below.carries in _CARRYING or below.later]
 
-    def fulfilled(self, seat: Seat, time: Hashable) -> bool:
+    def fulfilled(self, location: Location, time: Hashable) -> bool:
         """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
         self.look()
-        return not self.inner and self._fulfilling(seat, time).fulfilled(self.tracker)
+        return not self.inner and self._fulfilling(location, time).fulfilled(self.tracker)
 
-    async def until_fulfilled(self, seat: Seat, time: Hashable) -> None:
+    async def until_fulfilled(self, location: Location, time: Hashable) -> None:
         """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks.
 
         Raises:
@@ -756,33 +756,33 @@ class Progress:
         """
         if self.inner:
             raise PullstreamError(
-                f"{seat}, is a stream inside another module, whose effects it cannot know of: open it as a source of "
-                f"the pipeline itself"
+                f"{location}, is a stream inside another module, whose effects it cannot know of: open it as a source "
+                f"of the pipeline itself"
             )
-        waiter = self._fulfilling(seat, time)
+        waiter = self._fulfilling(location, time)
         await self.until([waiter], waiter.event)
         if waiter.fulfilled(self.tracker):
             if self.keeper is not None:
-                await self.keeper.until_recorded(seat, time)
+                await self.keeper.until_recorded(location, time)
             return
         for sink in self._sinks:
             if sink.failure is not None:
                 raise sink.failure
-        raise Abandoned(f"what {time!r} at {seat} leads to will not be complete: the stream was aborted before")
+        raise Abandoned(f"what {time!r} at {location} leads to will not be complete: the stream was aborted before")
 
-    def _fulfilling(self, seat: Seat, time: Hashable) -> Fulfilled:
-        return Fulfilled(self, seat, time, self.reach.from_output(seat, time))
+    def _fulfilling(self, location: Location, time: Hashable) -> Fulfilled:
+        return Fulfilled(self, location, time, self.reach.from_output(location, time))
 
-    async def _settled(self, seat: Seat, time: Hashable) -> None:
+    async def _settled(self, location: Location, time: Hashable) -> None:
         signal = Signal(self._standstill)
-        await self.until([Waiter([seat.output], time, seat, seat, signal)], signal)
+        await self.until([Waiter([location.output], time, location, location, signal)], signal)
 
-    def _resolve(self, at: str | None) -> list[Seat]:
+    def _resolve(self, at: str | None) -> list[Location]:
         if not self._started:
             raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
         if at is None:
             return self._sinks
-        found = [seat for seat in self._seats if at in seat.names]
+        found = [location for location in self._locations if at in location.names]
         if len(found) != 1:
             known = ", ".join(repr(name) for name in self._names())
             what = "no module is" if not found else f"{len(found)} modules are"
@@ -790,29 +790,29 @@ class Progress:
         return found
 
     def _names(self) -> Iterator[str]:
-        for seat in self._seats:
-            yield from seat.names
+        for location in self._locations:
+            yield from location.names
 
     def blocking(self, blocker: Blocker) -> Blocking:
         """A blocker in words."""
-        location = blocker.location
-        count = self.tracker.counts(self.tracker.graph.place(location)).get(blocker.time, 1)
+        port = blocker.location
+        count = self.tracker.counts(self.tracker.graph.place(port)).get(blocker.time, 1)
         nodes = dict.fromkeys(place.node for place in blocker.path)
-        path = tuple(" -> ".join(self._seats[node].names) for node in nodes if node != location.node)
-        return self._described(location, blocker.time, count, path)
+        path = tuple(" -> ".join(self._locations[node].names) for node in nodes if node != port.node)
+        return self._described(port, blocker.time, count, path)
 
-    def _described(self, location: Source | Target, time: Hashable, count: int, path: tuple[str, ...]) -> Blocking:
-        seat = self._seats[location.node]
-        if isinstance(location, Target):
+    def _described(self, port: Source | Target, time: Hashable, count: int, path: tuple[str, ...]) -> Blocking:
+        location = self._locations[port.node]
+        if isinstance(port, Target):
             what = "has not acknowledged a batch at"
-        elif location.node in self._sources:
+        elif port.node in self._sources:
             what = "may still produce from"
-        elif seat.ending is Ending.FAILED:
+        elif location.ending is Ending.FAILED:
             what = "failed at"
         else:
             what = "holds"
-        name = " -> ".join(seat.names)
-        if isinstance(location, Source) and seat.holders is not None and (holders := seat.holders(time)):
+        name = " -> ".join(location.names)
+        if isinstance(port, Source) and location.holders is not None and (holders := location.holders(time)):
             name = f"{name}, {_several(holders)}"
         return Blocking(name, what, time, count, path)
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pullstream.engine.sidecar.location import FEW, Seat
+from pullstream.engine.sidecar.location import FEW, Location
 from timely import BEGINNING, Antichain, TimelyError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class TimesDone:
     """Remembers the times under way at the sinks, and counts those that are complete when it is asked."""
 
-    def __init__(self, progress: "Progress", sinks: Sequence[Seat]) -> None:
+    def __init__(self, progress: "Progress", sinks: Sequence[Location]) -> None:
         self._sinks = sinks
         ports = {port for sink in sinks for port in sink.ports}
         self._under_way: set[Hashable] = {

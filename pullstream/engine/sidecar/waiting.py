@@ -9,7 +9,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
-from pullstream.engine.sidecar.location import FEW, Ending, Seat
+from pullstream.engine.sidecar.location import FEW, Ending, Location
 from pullstream.errors import Abandoned
 from timely import Antichain, Tracker, less_equal
 from timely.order import is_total
@@ -27,18 +27,18 @@ class Waiter:
 
     places: Sequence[int]
     time: Hashable
-    seat: Seat | None
+    location: Location | None
     """Whose ending settles it as well."""
-    owner: Seat
+    owner: Location
     event: Signal
     failure: BaseException | None = None
     looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
     """Whether nobody in the run waits for it."""
 
     @classmethod
-    def at_input(cls, seat: Seat, time: Hashable, event: Signal) -> Self:
-        """The module at `seat` waits until `time` is complete at all of its inputs."""
-        return cls([port.place for port in seat.ports], time, None, seat, event)
+    def at_input(cls, location: Location, time: Hashable, event: Signal) -> Self:
+        """The module at `location` waits until `time` is complete at all of its inputs."""
+        return cls([port.place for port in location.ports], time, None, location, event)
 
     def check(self) -> None:
         """Raise what went wrong with the waiting."""
@@ -56,7 +56,7 @@ class Waiter:
 
     def settled(self, tracker: Tracker) -> bool:
         """Whether there is nothing to wait for any more."""
-        if self.seat is not None and self.seat.ending is not Ending.RUNNING:
+        if self.location is not None and self.location.ending is not Ending.RUNNING:
             return True
         return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
 
@@ -109,16 +109,19 @@ def least(times: Sequence[Hashable]) -> Hashable:
 class Movement(Waiter):
     """Somebody who waits until a frontier is another one."""
 
-    def __init__(self, seats: Sequence[Seat], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
-        super().__init__([seat.output for seat in seats], None, None, seats[0], event)
-        self._known = [(seat, seat.ending, frontier) for seat, frontier in zip(seats, frontiers, strict=True)]
+    def __init__(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
+        super().__init__([location.output for location in locations], None, None, locations[0], event)
+        self._known = [
+            (location, location.ending, frontier) for location, frontier in zip(locations, frontiers, strict=True)
+        ]
 
     @override
     def settled(self, tracker: Tracker) -> bool:
         # What has ended moves no more, though what is above it may go on for others.
         return any(
-            seat.ending is not ending or (ending is Ending.RUNNING and tracker.frontier(seat.output) != frontier)
-            for seat, ending, frontier in self._known
+            location.ending is not ending
+            or (ending is Ending.RUNNING and tracker.frontier(location.output) != frontier)
+            for location, ending, frontier in self._known
         )
 
     @override
@@ -129,29 +132,29 @@ class Movement(Waiter):
 class Frontiers:
     """The iterator behind `Progress.watch`."""
 
-    def __init__(self, progress: "Progress", seats: Sequence[Seat]) -> None:
+    def __init__(self, progress: "Progress", locations: Sequence[Location]) -> None:
         self._progress = progress
-        self._seats = seats
+        self._locations = locations
         self._last: list[Antichain[Any]] | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Antichain[Any]:
-        while (now := [seat.frontier for seat in self._seats]) == self._last:
+        while (now := [location.frontier for location in self._locations]) == self._last:
             self._over()
-            await self._progress.moved(self._seats, now)
+            await self._progress.moved(self._locations, now)
         self._last = now
         return Antichain(time for frontier in now for time in frontier)
 
     def _over(self) -> None:
         """End the loop, or raise what ended the stream, if it has ended."""
-        endings = {seat.ending for seat in self._seats}
+        endings = {location.ending for location in self._locations}
         if Ending.RUNNING in endings:
             return
-        for seat in self._seats:
-            if seat.failure is not None:
-                raise seat.failure
+        for location in self._locations:
+            if location.failure is not None:
+                raise location.failure
         if Ending.ABANDONED in endings:
             raise Abandoned("the stream was aborted: its frontier will not move any more")
         raise StopAsyncIteration

@@ -39,7 +39,7 @@ class _Past(Waiter):
     """Somebody who waits until one of some times is complete."""
 
     def __init__(self, side: "_Side", join: "_Join") -> None:
-        super().__init__([side.other.place], None, None, join.seat, join.moved)
+        super().__init__([side.other.place], None, None, join.location, join.moved)
         self._times = side.kept.waiting()
 
     @override
@@ -107,7 +107,7 @@ class _Join(FanIn):
         new = Kept if self._within is None else Near
         self._sides = [
             _Side(each, port.place, key, new())
-            for each, port, key in zip(self.all, self.seat.ports, self._keys, strict=True)
+            for each, port, key in zip(self.all, self.location.ports, self._keys, strict=True)
         ]
         left, right = self._sides
         left.other, right.other = right, left
@@ -138,7 +138,7 @@ class _Join(FanIn):
             _LOG.warning(
                 "%s with within=, got everything of its source %s at the time 0, which is that of a source that says "
                 "nothing of time: give the values times, with time= in the source or stamp(...) below it",
-                self.seat,
+                self.location,
                 " and of its source ".join(map(str, timeless)),
             )
         await super().release()
@@ -218,7 +218,7 @@ class _Join(FanIn):
                         out = []
                 if keep:
                     if kept.add(key, entry) and owing:
-                        self.seat.hold(time)
+                        self.location.hold(time)
                 elif owing and not entry.matched:
                     out.append((value, None))
         except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
@@ -234,8 +234,8 @@ class _Join(FanIn):
             if is_total(time):
                 return time + self._within
         except (TypeError, OverflowError) as exc:
-            raise refusal(str(self.seat), time, self._within) from exc
-        raise refusal(str(self.seat), time, self._within)
+            raise refusal(str(self.location), time, self._within) from exc
+        raise refusal(str(self.location), time, self._within)
 
     # ---- what is kept
 
@@ -260,7 +260,7 @@ class _Join(FanIn):
                 unmatched = [(entry.value, None) for entry in entries if not entry.matched]
                 if unmatched:
                     self._ready.put(time, unmatched)
-                self.seat.drop(time)
+                self.location.drop(time)
         right.kept.forget(self._arriving(left))
         return bool(self._ready)
 
@@ -274,9 +274,9 @@ class _Join(FanIn):
         rooms = [self._bound - side.kept.size for side in self._sides]
         if max(rooms) <= 0:
             raise Overflow(
-                f"{self.seat} keeps {self._sides[0].kept.size} and {self._sides[1].kept.size} values of its sources, "
-                f"and may keep {self._bound} of each: what is complete in one is not kept of the other, so give the "
-                f"values times that do complete, or raise bound="
+                f"{self.location} keeps {self._sides[0].kept.size} and {self._sides[1].kept.size} values of its "
+                f"sources, and may keep {self._bound} of each: what is complete in one is not kept of the other, so "
+                f"give the values times that do complete, or raise bound="
             )
         for side, room in zip(self._sides, rooms, strict=True):
             if room > 0 and not side.each.left and side.each.ending is None:

@@ -80,7 +80,7 @@ class _Router(Hub):
                 branch = self.ways.get(key, self.other)
                 if branch is None:
                     raise RoutingError(  # noqa: TRY301 - one place for whatever goes wrong with a value
-                        f"{self.seat}: {value!r} has the key {key!r}, and there is no sink for it: give it one, or "
+                        f"{self.location}: {value!r} has the key {key!r}, and there is no sink for it: give it one, or "
                         f"give other= a sink for whatever has no other",
                     )
                 dealt.setdefault(branch, []).append(value)

@@ -50,9 +50,9 @@ class _Zip(FanIn):
         joined = reduce(join, (each.time for each in there))
         if self.run.progress.keeper is not None and any(each.time != joined for each in there):
             raise JournalError(
-                f"{self.seat} pairs values of different times, {', '.join(repr(each.time) for each in there)}: which "
-                f"ones follows from all that came before, so a run with a journal cannot go on in its middle. Pair "
-                f"values by what they say: join(..., on=...)"
+                f"{self.location} pairs values of different times, {', '.join(repr(each.time) for each in there)}: "
+                f"which ones follows from all that came before, so a run with a journal cannot go on in its middle. "
+                f"Pair values by what they say: join(..., on=...)"
             )
         columns = [each.take(count) if each.left else repeat(self._fill, count) for each in self.all]
         self._rows += count
@@ -67,8 +67,8 @@ class _Zip(FanIn):
         if self._mode == "strict" and ended and there:
             more = next(number for number, each in enumerate(self.all) if each.left)
             raise LengthError(
-                f"{self.seat}: source {ended[0] + 1} has ended after {self._rows} values, and source {more + 1} has "
-                f"more; mode='shortest' ends with the first, and mode='padded' fills up with fill=",
+                f"{self.location}: source {ended[0] + 1} has ended after {self._rows} values, and source {more + 1} "
+                f"has more; mode='shortest' ends with the first, and mode='padded' fills up with fill=",
             )
         return len(ended) == len(self.all)
 

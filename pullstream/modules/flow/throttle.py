@@ -80,7 +80,7 @@ class KeepLatest(Beside[Any]):
             self._read_on()
             if self._given is not None:
                 (time, value), self._given = self._given, None
-                self.seat.drop(time)
+                self.location.drop(time)
                 return Batch(time, [value])
             if isinstance(self._end, BaseException):
                 raise self._end
@@ -120,8 +120,8 @@ class KeepLatest(Beside[Any]):
     def _take(self, time: Hashable, value: Any, now: float) -> None:
         kept = self._kept.get(time)
         if kept is None:
-            self.seat.hold(time)
-            waiter = Waiter.at_input(self.seat, time, self.run.signal())
+            self.location.hold(time)
+            waiter = Waiter.at_input(self.location, time, self.run.signal())
             for place in waiter.places:
                 self.run.progress.tracker.observe(place)
             self._kept[time] = Latest(value, now, waiter)

@@ -27,8 +27,8 @@ class _Timeout(Passing):
             # It came in the very step of the deadline.
             return await super().taken(limit)
         raise AskTimeout(
-            f"{self.seat}: upstream did not answer within {self._seconds} s. Ask for less at a time, give it longer, "
-            f"or look with progress.explain() at what it waits for",
+            f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, give it "
+            f"longer, or look with progress.explain() at what it waits for",
         )
 
 

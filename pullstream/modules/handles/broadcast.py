@@ -160,7 +160,7 @@ class _Listener(Kernel[Any]):
         """Take a value, if need be in place of the oldest."""
         if self.full:
             self._queue.take(1)
-            self.seat.meter.skipped += 1
+            self.location.meter.skipped += 1
         self._queue.put(time, [value])
         self.stir()
 
@@ -172,11 +172,11 @@ class _Listener(Kernel[Any]):
     def lower(self) -> None:
         """Lower the source's capability to the first time that may still be answered; at the end to none."""
         if self._queue:
-            self.seat.advance(self._queue.first)
+            self.location.advance(self._queue.first)
         elif self._handle.ending is DONE:
-            self.seat.resign()
+            self.location.resign()
         else:
-            self.seat.advance(self._handle.last)
+            self.location.advance(self._handle.last)
 
     @override
     async def acquire(self) -> None:

@@ -118,7 +118,7 @@ class _LaterSink(Wiring):
         later.attach(upstream)
 
         async def body(reader: Reader[Any], _: Context) -> Any:
-            return await consume_below(assembly.run, consumer.seat, cast("Lane[Any]", reader), await later.wait())
+            return await consume_below(assembly.run, consumer.location, cast("Lane[Any]", reader), await later.wait())
 
         consumer = Consumer(assembly.run, module, body, upstream)
         return consumer

@@ -14,7 +14,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.runtime.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.progress import Progress
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -65,7 +65,7 @@ class Joint:
         self.writes: Run | None = None
         """The run that the writing end is open in."""
         self.reader: Lane[Any] | None = None
-        self.seat: Seat | None = None
+        self.location: Location | None = None
         self.progress: Progress | None = None
         self._batch: Batch[Any] | None = None
         self._asked: Signal | None = None
@@ -99,7 +99,7 @@ class Joint:
     def link(self) -> None:
         """Once both ends are open: what may come to the writing end may come out of the reading one."""
         if self.kernel is not None and self.progress is not None and self.kernel.acquired:
-            self.kernel.seat.steered = False
+            self.kernel.location.steered = False
             self.kernel.run.progress.fed(self.kernel, self.progress)
 
     # ---- the reading end
@@ -186,7 +186,7 @@ class PairSource(Kernel[Any]):
         self.origin = False
         self.acquired = True
         # Until the writing end is open, its times may come to their end by its being opened.
-        self.seat.steered = self._joint.writes is None
+        self.location.steered = self._joint.writes is None
         self._joint.link()
 
     @override
@@ -195,8 +195,8 @@ class PairSource(Kernel[Any]):
 
     def mirrored(self) -> Iterable[Hashable]:
         """What may still be written."""
-        seat = self._joint.seat
-        return (BEGINNING,) if seat is None else seat.frontier
+        location = self._joint.location
+        return (BEGINNING,) if location is None else location.frontier
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -223,7 +223,11 @@ class PairSink(Wiring):
         joint.opened()
 
         async def body(reader: Reader[Any], _: Context) -> None:
-            joint.reader, joint.seat, joint.progress = cast("Lane[Any]", reader), consumer.seat, assembly.run.progress
+            joint.reader, joint.location, joint.progress = (
+                cast("Lane[Any]", reader),
+                consumer.location,
+                assembly.run.progress,
+            )
             joint.link()
             await joint.pump(joint.reader)
 

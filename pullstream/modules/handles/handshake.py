@@ -230,7 +230,7 @@ class Speaking(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         # Until the talk is over it may speak before anything upstream does.
-        self.seat.hold(BEGINNING)
+        self.location.hold(BEGINNING)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -241,7 +241,7 @@ class Speaking(Kernel[Any]):
             if isinstance(self._talk.over, BaseException):
                 raise self._talk.over
             self._talking = False
-            self.seat.drop(BEGINNING)
+            self.location.drop(BEGINNING)
         answer = await cast("Any", self.upstream).ask(limit)
         self.upstream.settle()
         return answer

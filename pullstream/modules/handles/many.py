@@ -101,13 +101,13 @@ class _Many(Merge):
         # Several sources are not in order, though each be; what may still come is mirrored.
         self.origin = False
         self._ready = True
-        self.seat.steered = not self._added.capped
+        self.location.steered = not self._added.capped
         self.run.progress.mirror(self)
 
     def grew(self) -> None:
         """Something was added, or nothing will be any more."""
         if self._ready:
-            self.seat.steered = not self._added.capped
+            self.location.steered = not self._added.capped
             self.changed()
             self.run.progress.stir()
 

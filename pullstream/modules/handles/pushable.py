@@ -239,13 +239,13 @@ class Entries(Grip):
         if kernel is None:
             return
         if self._stored:
-            kernel.seat.advance(self._stored.first)
+            kernel.location.advance(self._stored.first)
         elif self._stored.ending is DONE:
-            kernel.seat.resign()
+            kernel.location.resign()
         elif less_equal(self._answered, self._advanced):
-            kernel.seat.advance(self._advanced)
+            kernel.location.advance(self._advanced)
         else:
-            kernel.seat.advance(self._answered)
+            kernel.location.advance(self._answered)
 
     def close(self, reason: BaseException | None) -> None:
         """Nobody reads any more."""

@@ -231,7 +231,7 @@ class FlattenBeside(Beside[Any]):
         elif isinstance(answer, BaseException):
             self._failed = self._failed or answer
         else:
-            self.seat.drop(self._streams.pop(lane).outer)
+            self.location.drop(self._streams.pop(lane).outer)
             forget_inner(self, [lane])
 
     def _open(self, answer: Batch[Any] | Done | BaseException) -> None:
@@ -241,7 +241,7 @@ class FlattenBeside(Beside[Any]):
         try:
             for value in answer.values:
                 lane = open_inner(self, self._stream_of(value))
-                self.seat.hold(answer.time)
+                self.location.hold(answer.time)
                 self._streams[lane] = _Merged(answer.time)
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
             self._outer_end = exc

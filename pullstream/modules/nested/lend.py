@@ -102,7 +102,7 @@ class Lend(Beside[Any]):
             return
         if self._last_failure is not None:
             raise self._last_failure
-        raise PullstreamError(f"{self.seat}: every borrower has ended, and {len(self._row)} values have no result")
+        raise PullstreamError(f"{self.location}: every borrower has ended, and {len(self._row)} values have no result")
 
     def _lend(self, limit: int) -> None:
         """Give those that ask what waits to be lent, and ask upstream for what they still want."""
@@ -127,7 +127,7 @@ class Lend(Beside[Any]):
         while source and source[0].done and len(results) < limit and source[0].time == (results or source)[0].time:
             loan = source.popleft()
             results.append(loan)
-            self.seat.drop(loan.time)
+            self.location.drop(loan.time)
             if not self._ordered:
                 self._row.remove(loan)
         return results
@@ -142,7 +142,7 @@ class Lend(Beside[Any]):
                 self._left(borrower, answer)
         elif isinstance(answer, Batch):
             for value in answer.values:
-                self.seat.hold(answer.time)
+                self.location.hold(answer.time)
                 loan = _Loan(self._arrived, answer.time, value)
                 self._arrived += 1
                 self._row.append(loan)
@@ -155,8 +155,8 @@ class Lend(Beside[Any]):
         for value in answer.values:
             if not borrower.loans:
                 self._failed = ProtocolError(
-                    f"{self.seat}: {borrower.lane.kernel.seat} gave {value!r}, and was lent nothing that this would be "
-                    f"the result of: a borrower gives one result for each value, in order",
+                    f"{self.location}: {borrower.lane.kernel.location} gave {value!r}, and was lent nothing that this "
+                    f"would be the result of: a borrower gives one result for each value, in order",
                 )
                 return
             loan = borrower.loans.popleft()

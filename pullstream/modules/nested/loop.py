@@ -21,7 +21,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.runtime.assembly import Assembly, Wiring, named
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
 from pullstream.protocol import DONE, Batch, Done
@@ -42,8 +42,8 @@ class Again(Generic[V_co]):
 class _Feedback:
     """What goes round: values on their way from the egress back to the ingress, held at the round they come in at."""
 
-    def __init__(self, seat: Seat, bound: int, ingress: "_Ingress") -> None:
-        self.seat = seat
+    def __init__(self, location: Location, bound: int, ingress: "_Ingress") -> None:
+        self.location = location
         self._bound = bound
         self._ingress = ingress
         self.row = Outbox(self)
@@ -53,7 +53,7 @@ class _Feedback:
         length = self.row.values + len(values)
         if length > self._bound:
             raise Overflow(
-                f"{self._ingress.seat} has {length} values on their way round, at {time!r}, and may have "
+                f"{self._ingress.location} has {length} values on their way round, at {time!r}, and may have "
                 f"{self._bound}: let the body send fewer of them round (does it converge?), or raise bound=",
             )
         self.row.put(time, values)
@@ -86,12 +86,12 @@ class _Ingress(Beside[Any]):
         self._outside: Remainder | Done | BaseException | None = None
         self._inside: dict[Hashable, Waiter] = {}
         self.feedback: _Feedback
-        self.leaving: Seat
+        self.leaving: Location
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        for place in (self.leaving.output, *(port.place for port in self.seat.ports)):
+        for place in (self.leaving.output, *(port.place for port in self.location.ports)):
             self.run.progress.tracker.observe(place)
 
     @override
@@ -128,7 +128,7 @@ class _Ingress(Beside[Any]):
             self._outside = None
             self.upstream.ack()
         if outside.time not in self._inside:
-            self._inside[outside.time] = Waiter([self.leaving.output], outside.time, None, self.seat, self._changed)
+            self._inside[outside.time] = Waiter([self.leaving.output], outside.time, None, self.location, self._changed)
         return Batch(ENTER.results_in(outside.time), values)
 
     def _may_enter(self, time: Hashable) -> bool:
@@ -140,11 +140,11 @@ class _Ingress(Beside[Any]):
         if time in self._inside:
             return True
         # What may still come from outside cannot be waited for while this batch is in the way.
-        outer = progress.tracker.frontier(self.seat.ports[0].place)
+        outer = progress.tracker.frontier(self.location.ports[0].place)
         return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in self._inside)
 
     def _drained(self) -> Waiter:
-        return _Drained([self.seat.ports[1].place], None, None, self.seat, self._changed)
+        return _Drained([self.location.ports[1].place], None, None, self.location, self._changed)
 
     async def _wait(self) -> None:
         """Until something comes, from outside or round, or the loop is done with a time."""
@@ -205,16 +205,16 @@ class _Loop(Wiring):
         assert upstream is not None, "a loop is a transformer"
         run, name, site = assembly.run, named(module), module.site
         ingress = _Ingress()
-        # The second input is the feedback's, whose seat is below the body: it takes this one's place in a moment.
-        seat = run.progress.seat([f"{name} ingress"], site, [upstream.seat] * 2, summaries=[ENTER, IDENTITY])
-        ingress.connect(run, seat, [upstream])
+        # The second input is the feedback's, whose location is below the body: it takes this one's place in a moment.
+        location = run.progress.locate([f"{name} ingress"], site, [upstream.location] * 2, summaries=[ENTER, IDENTITY])
+        ingress.connect(run, location, [upstream])
         ingress.depth = upstream.depth + 1
         body = assembly.stream(self._body.modules, ingress)
-        fork = run.progress.seat([f"{name} egress"], site, [body.seat], summaries=[IDENTITY])
-        back = run.progress.seat([f"{name} feedback"], site, [fork], summaries=[FEEDBACK])
-        out = run.progress.seat([name], site, [fork], summaries=[LEAVE])
-        seat.upstreams[1] = back
-        seat.lasting = _last_round_of
+        fork = run.progress.locate([f"{name} egress"], site, [body.location], summaries=[IDENTITY])
+        back = run.progress.locate([f"{name} feedback"], site, [fork], summaries=[FEEDBACK])
+        out = run.progress.locate([name], site, [fork], summaries=[LEAVE])
+        location.upstreams[1] = back
+        location.lasting = _last_round_of
         back.lasting = _last_round
         ingress.feedback = _Feedback(back, self._bound, ingress)
         ingress.leaving = out

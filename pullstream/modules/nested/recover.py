@@ -104,17 +104,18 @@ class Catch(Recovering):
             return Batch(self._at, batch.values)
         if self.frozen is not None and not self.frozen.less_equal(batch.time):
             raise CapabilityError(
-                f"{self.seat}, goes on with a source that answered at {batch.time!r}, which is complete: what failed "
-                f"could still give {list(self.frozen)!r}. Begin there, or give a collection, whose values come there",
+                f"{self.location}, goes on with a source that answered at {batch.time!r}, which is complete: what "
+                f"failed could still give {list(self.frozen)!r}. Begin there, or give a collection, whose values come "
+                f"there",
             )
         self.current.settle()
         return batch
 
     def _handle(self, failure: BaseException) -> None:
-        seat = self.upstream.kernel.seat
-        self.frozen = seat.frontier
-        self.seat.mirror(self.frozen)
-        seat.thaw()
+        location = self.upstream.kernel.location
+        self.frozen = location.frontier
+        self.location.mirror(self.frozen)
+        location.thaw()
         instead = None if self._handler is None else self._handler(failure)
         if isinstance(instead, Source):
             self.begin(cast("Source[Any]", instead))
@@ -131,7 +132,9 @@ class Catch(Recovering):
         frozen = self.frozen
         assert frozen is not None
         if not frozen.elements:
-            raise CapabilityError(f"{self.seat}, cannot give values instead: every time was complete at the failure")
+            raise CapabilityError(
+                f"{self.location}, cannot give values instead: every time was complete at the failure"
+            )
         if frozen.less_equal(self._last) and self._last is not BEGINNING:
             return self._last
         first = frozen.elements[0]
@@ -230,7 +233,7 @@ class Retry(Recovering):
         if self._left is not None:
             self._left -= 1
         self.frozen = Antichain(self.mirrored())
-        self.seat.mirror(self.frozen)
+        self.location.mirror(self.frozen)
         self.current = None
         forget_inner(self, [lane])
         await trio.sleep(self._delay)

@@ -33,7 +33,7 @@ class _Live(Prefetch):
         await super().acquire()
         self._old = Input(self.inputs[1])
         if self._sync is not None:
-            self.seat.hold(self._sync.time)
+            self.location.hold(self._sync.time)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -60,7 +60,7 @@ class _Live(Prefetch):
         self._given_of_sync += len(part)
         if self._given_of_sync == len(sync.values):
             self._sync = None
-            self.seat.drop(sync.time)
+            self.location.drop(sync.time)
         return Batch(sync.time, part)
 
     @override

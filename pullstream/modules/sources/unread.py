@@ -14,4 +14,4 @@ async def close_unread(kernel: Kernel[Any], given: object) -> None:
     with kernel.run.grace() as grace:
         await aclose()
     if grace.cancelled_caught:
-        raise ReleaseTimeout(f"{kernel.seat} did not close {given!r} within {kernel.run.release_timeout} s")
+        raise ReleaseTimeout(f"{kernel.location} did not close {given!r} within {kernel.run.release_timeout} s")

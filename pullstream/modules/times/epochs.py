@@ -11,7 +11,7 @@ from pullstream.blueprint import Module, Site, Transformer, count_argument, seco
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.sidecar.location import Carries, Seat
+from pullstream.engine.sidecar.location import Carries, Location
 from pullstream.errors import CompositionError
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.protocol import DONE, Batch, Done
@@ -24,8 +24,8 @@ _NOTHING: Final = object()
 
 
 class _Counted(Clock):
-    def __init__(self, count: int, seat: Seat) -> None:
-        del seat
+    def __init__(self, count: int, location: Location) -> None:
+        del location
         super().__init__()
         self._count = count
         self._left = count
@@ -49,8 +49,8 @@ class _Counted(Clock):
 class _Begun(Clock):
     """A new epoch with every value that passes a test, but the first."""
 
-    def __init__(self, test: Callable[[Any], object], seat: Seat) -> None:
-        del seat
+    def __init__(self, test: Callable[[Any], object], location: Location) -> None:
+        del location
         super().__init__()
         self._test = test
         self._begun = False
@@ -70,8 +70,8 @@ class _Begun(Clock):
 class _Changed(_Begun):
     """A new epoch with every value whose key is not that of the value before."""
 
-    def __init__(self, key: Callable[[Any], object], seat: Seat) -> None:
-        super().__init__(key, seat)
+    def __init__(self, key: Callable[[Any], object], location: Location) -> None:
+        super().__init__(key, location)
         self._key: object = _NOTHING
 
     @override
@@ -94,9 +94,9 @@ class _Ticking(Beside[Any]):
         self._epoch: Any = BEGINNING
 
     @override
-    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, seat, upstreams)
-        seat.hold(BEGINNING)
+    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, location, upstreams)
+        location.hold(BEGINNING)
 
     @override
     async def acquire(self) -> None:
@@ -113,8 +113,8 @@ class _Ticking(Beside[Any]):
             self._go_on(max(passed, self._epoch + 1))
 
     def _go_on(self, epoch: int) -> None:
-        self.seat.hold(epoch)
-        self.seat.drop(self._epoch)
+        self.location.hold(epoch)
+        self.location.drop(self._epoch)
         self._epoch = epoch
 
     @override
@@ -124,7 +124,7 @@ class _Ticking(Beside[Any]):
             return DONE
         if batch.time != self._first:
             if self._first is not BEGINNING:
-                raise several_times(self.seat, self._first, batch.time)
+                raise several_times(self.location, self._first, batch.time)
             self._first = batch.time
         self.upstream.settle()
         return Batch(self._epoch, batch.values)

@@ -115,8 +115,8 @@ class _Running(_Keeping):
     def complete(self, time: Hashable) -> None:
         if not less_equal(self._last, time):
             raise CapabilityError(
-                f"{self.seat} carries a state from each time to the next, and {self._last!r} and {time!r} are in no "
-                f"order: restamp(f) to times that are, or keep states apart, per time: reduce_by_time(fold)"
+                f"{self.location} carries a state from each time to the next, and {self._last!r} and {time!r} are in "
+                f"no order: restamp(f) to times that are, or keep states apart, per time: reduce_by_time(fold)"
             )
         self._last = time
         super().complete(time)

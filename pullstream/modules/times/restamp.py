@@ -31,17 +31,17 @@ class Restamping(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         batch = await self.upstream.ask(limit)
         # The sidecar, too, asks for times that no value has, whoever looks.
-        if self.seat.trouble is not None:
-            raise self.seat.trouble
+        if self.location.trouble is not None:
+            raise self.location.trouble
         if batch is DONE:
             return DONE
         if batch.time != self._time:
             made = self._function(batch.time)
             if made is None:
-                raise TypeError(f"{self.seat} made None of the time {batch.time!r}, which is no time")
+                raise TypeError(f"{self.location} made None of the time {batch.time!r}, which is no time")
             if less_equal(self._time, batch.time) and not less_equal(self._made, made):
                 raise CapabilityError(
-                    f"{self.seat} made {made!r} of the time {batch.time!r}, and {self._made!r} of {self._time!r}, "
+                    f"{self.location} made {made!r} of the time {batch.time!r}, and {self._made!r} of {self._time!r}, "
                     f"which is before it: a later time in must not give an earlier one out"
                 )
             self._time, self._made = batch.time, made
@@ -85,7 +85,7 @@ class _Delaying(Kernel[Any]):
             return DONE
         later = self._delay.results_in(batch.time)
         if later is None:
-            raise SummaryError(f"{self.seat}: the time {batch.time!r} has none that is {self._step!r} later")
+            raise SummaryError(f"{self.location}: the time {batch.time!r} has none that is {self._step!r} later")
         self.upstream.settle()
         return Batch(later, batch.values)
 

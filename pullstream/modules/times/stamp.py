@@ -18,7 +18,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.runtime.run import Run
 from pullstream.engine.sidecar.consequences import LAST
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import DONE, Batch, Done
@@ -84,10 +84,10 @@ class Clock(ABC):
 
 
 class _InOrder(Clock):
-    def __init__(self, time_of: Callable[[Any], Hashable], seat: Seat) -> None:
+    def __init__(self, time_of: Callable[[Any], Hashable], location: Location) -> None:
         super().__init__()
         self._time_of = time_of
-        self._seat = seat
+        self._location = location
 
     @override
     def read(self, value: Any) -> tuple[Hashable, Any]:
@@ -95,18 +95,18 @@ class _InOrder(Clock):
         if time != self.hold:
             if not less_equal(self.hold, time):
                 raise CapabilityError(
-                    f"{self._seat}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. Sort "
-                    f"the values, or say by how much they may be out of order: stamp(..., lateness=...)"
+                    f"{self._location}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. "
+                    f"Sort the values, or say by how much they may be out of order: stamp(..., lateness=...)"
                 )
             self.hold = time
         return time, (value,)
 
 
 class _WithLateness(Clock):
-    def __init__(self, time_of: Callable[[Any], Hashable], seat: Seat, lateness: Any, late: object) -> None:
+    def __init__(self, time_of: Callable[[Any], Hashable], location: Location, lateness: Any, late: object) -> None:
         super().__init__()
         self._time_of = time_of
-        self._seat = seat
+        self._location = location
         self._lateness = lateness
         self._late = late
         self._latest: Any = BEGINNING
@@ -122,20 +122,20 @@ class _WithLateness(Clock):
                 self.hold = time - self._lateness
             except TypeError as exc:
                 raise TypeError(
-                    f"{self._seat}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: {exc}. "
-                    f"Give numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
+                    f"{self._location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
+                    f"{exc}. Give numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
                 ) from None
         return time, (value,)
 
     def _too_late(self, value: Any, time: Hashable) -> tuple[Hashable, Any]:
         if self._late == "error":
             raise CapabilityError(
-                f"{self._seat}, got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
+                f"{self._location}, got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
                 f"come, and may be at most {self._lateness!r} behind. Allow for more lateness, or say "
                 f'where such values go: late="drop", or late= a sink'
             )
         if self._late == "drop":
-            self._seat.meter.skipped += 1
+            self._location.meter.skipped += 1
             return self.hold, None
         return self.hold, (_Late(value),)
 
@@ -157,7 +157,7 @@ class Stamping(Kernel[Any]):
     summaries = ((),)
 
     def __init__(
-        self, clock: Callable[[Seat], Clock], *, nest: bool = False, drops: bool = False, counts: bool = False
+        self, clock: Callable[[Location], Clock], *, nest: bool = False, drops: bool = False, counts: bool = False
     ) -> None:
         self._new = clock
         self.counts = counts
@@ -172,13 +172,13 @@ class Stamping(Kernel[Any]):
         self._at = 0
 
     @override
-    def connect(self, run: Run, seat: Seat, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, seat, upstreams)
+    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
+        super().connect(run, location, upstreams)
         if self._nest:
-            seat.mirror([BEGINNING])
+            location.mirror([BEGINNING])
             run.progress.mirror(self)
         else:
-            seat.hold(BEGINNING)
+            location.hold(BEGINNING)
 
     @override
     async def acquire(self) -> None:
@@ -202,8 +202,8 @@ class Stamping(Kernel[Any]):
             finally:
                 self.run.blocked += monotonic() - began
             if not self._nest and clock.hold != self._held:
-                self.seat.hold(clock.hold)
-                self.seat.drop(self._held)
+                self.location.hold(clock.hold)
+                self.location.drop(self._held)
                 self._held = clock.hold
             if taken:
                 if self._at == len(self._values):
@@ -221,15 +221,15 @@ class Stamping(Kernel[Any]):
             # For what is over above there is a clock no longer.
             self.run.progress.look()
         elif self._clocks:
-            raise several_times(self.seat, self._outer, outer)
+            raise several_times(self.location, self._outer, outer)
         if outer not in self._clocks:
-            self._clocks[outer] = self._new(self.seat)
+            self._clocks[outer] = self._new(self.location)
         self._outer = outer
 
     def mirrored(self) -> list[Hashable]:
         """What may still be answered, as of now: from every time above, what its clock has not yet left behind."""
         try:
-            frontier = self.run.progress.tracker.frontier(self.seat.ports[0].place)
+            frontier = self.run.progress.tracker.frontier(self.location.ports[0].place)
         except TimelyError:
             # What is wrong above will be said there.
             return [BEGINNING]
@@ -246,10 +246,10 @@ def _within(number: int, outer: Hashable) -> list[Hashable]:
     return [outer if outer is BEGINNING else (outer, LAST)]
 
 
-def several_times(seat: Seat, first: Hashable, second: Hashable) -> CapabilityError:
+def several_times(location: Location, first: Hashable, second: Hashable) -> CapabilityError:
     """The error for an input that has times already."""
     return CapabilityError(
-        f"{seat} gives times, and its input has several already: {first!r} and {second!r}. Times within times are "
+        f"{location} gives times, and its input has several already: {first!r} and {second!r}. Times within times are "
         f"nest=True, which makes each a pair (outer, inner); a function of the times there are is restamp(f); to give "
         f"them up for new ones, have restamp(lambda _: 0) in front"
     )

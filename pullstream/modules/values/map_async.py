@@ -168,7 +168,7 @@ class MapAsync(Beside[Any]):
                 time = group.time
             if group.given == len(group.values):
                 self._groups.remove(group)
-                self.seat.drop(group.time)
+                self.location.drop(group.time)
             elif self._ordered:
                 failure = group.failures.get(group.given)
                 break
@@ -251,7 +251,7 @@ class MapAsync(Beside[Any]):
                 "%s, has kept everything else waiting for %.1f s: its function computes, or waits in a way that is not "
                 "trio's, such as time.sleep, so no two calls go on at once. In threads, map_thread(f, concurrency) "
                 "makes calls that wait; in processes, map_process(f, concurrency) those that compute",
-                self.seat,
+                self.location,
                 self._blocked,
             )
 
@@ -260,7 +260,7 @@ class MapAsync(Beside[Any]):
         if isinstance(answer, Batch):
             self._pace.took(len(answer.values))
             group = Group(answer, ordered=self._ordered)
-            self.seat.hold(group.time)
+            self.location.hold(group.time)
             self._groups.append(group)
             self._waiting.append(group)
             self._unanswered += len(group.values)

@@ -108,7 +108,7 @@ class MapProcess(MapAsync):
     async def acquire(self) -> None:
         if IMPORTING in os.environ:
             raise CompositionError(
-                f"{self.seat}, is run while a worker process of it imports the script: what runs the pipeline goes "
+                f"{self.location}, is run while a worker process of it imports the script: what runs the pipeline goes "
                 f'behind `if __name__ == "__main__":`'
             )
         await super().acquire()
@@ -117,7 +117,7 @@ class MapProcess(MapAsync):
         try:
             data = dumps(value)
         except Exception as exc:
-            raise Unpicklable(f"{self.seat}: {value!r} cannot be sent to another process: {exc}") from exc
+            raise Unpicklable(f"{self.location}: {value!r} cannot be sent to another process: {exc}") from exc
         worker = self._free.pop() if self._free else Worker()
         try:
             if worker.process is None:
@@ -137,17 +137,17 @@ class MapProcess(MapAsync):
         try:
             kind, result, text = pickle.loads(reply)  # noqa: S301 - from a process of our own
         except Exception as exc:
-            raise Unpicklable(f"{self.seat}: what came back for {value!r} cannot be unpickled: {exc}") from exc
+            raise Unpicklable(f"{self.location}: what came back for {value!r} cannot be unpickled: {exc}") from exc
         if kind == RESULT:
             return result
-        failure = result if kind == RAISED else Unpicklable(f"{self.seat}, called with {value!r}: {result}")
+        failure = result if kind == RAISED else Unpicklable(f"{self.location}, called with {value!r}: {result}")
         failure.add_note(f"in the worker process:\n{text.rstrip()}")
         raise failure
 
     def _died(self, value: Any, code: int | None) -> str:
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
         return (
-            f"{self.seat}: a worker process {how} while it worked on {value!r}. Look whether the function, or a "
+            f"{self.location}: a worker process {how} while it worked on {value!r}. Look whether the function, or a "
             f"library that it calls, exits or crashes, and whether memory was short"
         )
 

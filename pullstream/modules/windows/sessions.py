@@ -74,7 +74,7 @@ class _Sessions(Windowed):
         elif time in self._early:
             self._early[time].append(values)
         else:
-            self.seat.hold(end)
+            self.location.hold(end)
             self._early[time] = [values]
             self.expect(time)
         self.listen()
@@ -89,13 +89,13 @@ class _Sessions(Windowed):
                 if memory.saves:
                     del memory[session.key]
                 self.give(moment, [self.result(session, value) for value in self.account.results(session.state)])
-            self.seat.drop(moment)
+            self.location.drop(moment)
         early = self._early.pop(moment, None)
         if early is not None:
             self._now = moment
             for values in early:
                 self._feed(moment, values)
-            self.seat.drop(self._end_after(moment))
+            self.location.drop(self._end_after(moment))
 
     @override
     def listen(self) -> None:
@@ -133,12 +133,12 @@ class _Sessions(Windowed):
             del self._closing[before][session.number]
             if not self._closing[before]:
                 del self._closing[before]
-                self.seat.drop(before)
+                self.location.drop(before)
         return session
 
     def _close(self, session: _Session, end: Any) -> None:
         if end not in self._closing:
-            self.seat.hold(end)
+            self.location.hold(end)
             self._closing[end] = {}
             self.expect(end)
         self._closing[end][session.number] = session
@@ -159,7 +159,7 @@ class _Sessions(Windowed):
         raise self._refusal(time)
 
     def _refusal(self, time: Any) -> TimeDomainError:
-        return refusal(str(self.seat), time, self._gap)
+        return refusal(str(self.location), time, self._gap)
 
 
 @overload

@@ -73,7 +73,7 @@ class _OnGrid(Windowed):
     def _window(self, start: Any, end: Any) -> Open:
         window = self._open.get(end)
         if window is None:
-            self.seat.hold(end)
+            self.location.hold(end)
             window = self._open[end] = Open(start, end, self.account.new())
             self.expect(end)
         return window
@@ -82,7 +82,7 @@ class _OnGrid(Windowed):
     def reach(self, moment: Any) -> None:
         window = self._open.pop(moment)
         self.give(moment, [self.result(window, value) for value in self.account.results(window.state)])
-        self.seat.drop(moment)
+        self.location.drop(moment)
 
 
 @overload

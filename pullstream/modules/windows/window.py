@@ -155,7 +155,7 @@ class Windowed(Notified):
             _LOG.warning(
                 "%s, got everything at the time 0, which is that of a source that says nothing of time, and so all of "
                 "it fell into one window: give the values times, with time= in the source or stamp(...) below it",
-                self.seat,
+                self.location,
             )
         await super().release()
 

@@ -16,10 +16,10 @@ def numbers(first, end, *, for_now):
             self.for_now = for_now
 
         async def produce(self, limit):
-            self.seat.advance(self.next)
+            self.location.advance(self.next)
             if self.next == end:
                 with trio.fail_after(300):
-                    await self.seat.until_fulfilled(end - 1)
+                    await self.location.until_fulfilled(end - 1)
                 return ps.DONE
             self.next += 1
             return ps.Batch(self.next - 1, [self.next - 1])

@@ -71,7 +71,7 @@ class Dealt(ps.Kernel):
             self.memory.at(time)["given"] = self.next
             self.memory.notes.add(time, time)
             self.noted.append(time)
-            if not self.seat.done(time):
+            if not self.location.done(time):
                 return ps.Batch(time, [time * 5])
         assert sorted(set(self.noted)) == list(range(12))
         return ps.DONE

@@ -115,7 +115,7 @@ class Dealt(ps.Kernel[str]):
         while self.left:
             time, name = self.left.pop(0)
             self.memory.at(time)["given"] = time + 1
-            if not self.seat.done(time):
+            if not self.location.done(time):
                 return ps.Batch(time, [f"{name}, after {self.begun}"])
         return ps.DONE
 
@@ -175,8 +175,11 @@ def test_modules_below_that_carry_something_are_told():
             ps.values([1]), ps.map(str), ps.scan(agg.count()), ps.tumbling(2), ps.count_by_key(str), ps.drain()
         )
         async with pipeline.open() as running:
-            seats = running.progress.seats
-            told = [(seat.names[-1], seat.carries, seat.later) for seat in running.progress.carrying(seats[0])]
+            locations = running.progress.locations
+            told = [
+                (location.names[-1], location.carries, location.later)
+                for location in running.progress.carrying(locations[0])
+            ]
             await running.result()
         return told
 

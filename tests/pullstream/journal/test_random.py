@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import pullstream as ps
 from pullstream import agg
 from pullstream.engine.sidecar.consequences import Reach
-from pullstream.engine.sidecar.location import Seat
+from pullstream.engine.sidecar.location import Location
 from pullstream.journal.cut import Cut
 from pullstream.journal.memory import Memory
 
@@ -158,9 +158,9 @@ def too_early(take):
 
 BREAKS = {
     "sinks are given again what they have": lambda patch: patch(
-        Cut, "input_done", lambda self, seat, time: seat not in self._sinks and input_done(self, seat, time)
+        Cut, "input_done", lambda self, location, time: location not in self._sinks and input_done(self, location, time)
     ),
-    "what is folded already is folded again": lambda patch: patch(Seat, "remembers", property(lambda _: False)),
+    "what is folded already is folded again": lambda patch: patch(Location, "remembers", property(lambda _: False)),
     "memory is saved too early": lambda patch: patch(Memory, "take", too_early(Memory.take)),
     "memory is never saved": lambda patch: patch(Memory, "take", lambda self, done: {}),
     "one sink is enough": lambda patch: patch(Cut, "_complete", lambda self, reached: complete(self, reached[:1])),
@@ -191,11 +191,11 @@ def test_a_broken_rule_is_found(new_world, monkeypatch, how):
 
 
 def without_lasting(through):
-    def short(seat, number, time):
-        lasting, seat.lasting = seat.lasting, None
+    def short(location, number, time):
+        lasting, location.lasting = location.lasting, None
         try:
-            return through(seat, number, time)
+            return through(location, number, time)
         finally:
-            seat.lasting = lasting
+            location.lasting = lasting
 
     return staticmethod(short)

@@ -569,9 +569,9 @@ def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypa
 
         async def produce(self, limit):
             if self.given:
-                self.seat.advance(1)
+                self.location.advance(1)
                 with trio.move_on_after(5, shield=True):
-                    await self.seat.until_fulfilled(0)
+                    await self.location.until_fulfilled(0)
             self.given = True
             return ps.Batch(0, [0])
 
@@ -611,8 +611,8 @@ def test_who_waits_for_everything_waits_for_the_journal(path):
                 if self.given == 3:
                     return ps.DONE
                 if self.given:
-                    self.seat.advance(self.given)
-                    await self.seat.until_fulfilled(self.given - 1)
+                    self.location.advance(self.given)
+                    await self.location.until_fulfilled(self.given - 1)
                     recorded.append(self.run.progress.keeper.records)
                 self.given += 1
                 return ps.Batch(self.given - 1, [self.given])
