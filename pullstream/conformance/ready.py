@@ -257,7 +257,7 @@ TRANSFORMERS: Final = (
     Subject("tap, with its end", lambda function: ps.tap(function, lambda _: None), around=True),
     Subject("probe", lambda: ps.probe(lambda _: None)),
     Subject("unique", ps.unique, around=True),
-    Subject("unique, bounded", lambda function: ps.unique(function, bound=1), around=True),
+    Subject("unique, with a capacity", lambda function: ps.unique(function, capacity=1), around=True),
     Subject(
         "non_unique", lambda function: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.non_unique(function)), around=True
     ),
@@ -333,9 +333,9 @@ def added(*sources: ps.Source[Any]) -> ps.Source[Any]:
     return many
 
 
-def parted(function: Function, lag: int = 0) -> ps.Sink[Any, Any]:
+def parted(function: Function, capacity: int = 0) -> ps.Sink[Any, Any]:
     """Values to one of two sinks, by whether what the function gives of them divides by twenty."""
-    return ps.partition(lambda n: function(n) % 20, {0: ps.collect()}, other=ps.collect(), lag=lag)
+    return ps.partition(lambda n: function(n) % 20, {0: ps.collect()}, other=ps.collect(), capacity=capacity)
 
 
 def joined(key: Function, left: ps.Source[Any], right: ps.Source[Any], **options: Any) -> ps.Source[Any]:
@@ -357,7 +357,7 @@ COMBINING: Final = (
     Subject("combine_latest", ps.combine_latest, inputs=2, timing=True),
     Subject("many", added, inputs=2, ordered=False),
     Subject("fork", lambda f: ps.fork(ps.map(f), ps.filter(lambda _: False)), around=True, ordered=False),
-    Subject("fork, with a lag", lambda f: ps.fork(ps.map(f), ps.take(2), lag=2), around=True, ordered=False),
+    Subject("fork, with a capacity", lambda f: ps.fork(ps.map(f), ps.take(2), capacity=2), around=True, ordered=False),
 )
 
 
@@ -385,9 +385,9 @@ SINKS: Final = (
     Subject("at_completion", lambda f: ps.at_completion(lambda _, values: [f(n) for n in values]), around=True),
     Subject("at_completion, async", lambda: ps.at_completion(lambda _, values: calling(len)(values))),
     Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
-    Subject("tee, with a lag", lambda function: ps.tee(ps.collect(), ps.drain(function), lag=2), around=True),
+    Subject("tee, with a capacity", lambda function: ps.tee(ps.collect(), ps.drain(function), capacity=2), around=True),
     Subject("partition", parted, around=True),
-    Subject("partition, with a lag", lambda function: parted(function, 2), around=True),
+    Subject("partition, with a capacity", lambda function: parted(function, 2), around=True),
 )
 
 READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)

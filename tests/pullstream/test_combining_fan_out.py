@@ -1,4 +1,4 @@
-"""One stream, several ways: `tee` with a lag, `partition`, `fork`, and every way in which one of them may end first."""
+"""One stream, several ways: `tee` with a capacity, `partition`, `fork`, and every way in which one may end first."""
 
 import collections
 
@@ -54,22 +54,22 @@ async def kept(upstream, ctx, log, *, pause=0.0, enough=1000, failing=None):
 class TestLag:
     """A tee whose fast branches may run ahead."""
 
-    @pytest.mark.parametrize("lag", [1, 5, 30])
-    def test_at_most_so_far_ahead(self, limit, lag, counting, probe):
-        """The fast branch is ahead by no more than the lag, and by as much if the slow one takes that long."""
+    @pytest.mark.parametrize("capacity", [1, 5, 30])
+    def test_at_most_so_far_ahead(self, limit, capacity, counting, probe):
+        """The fast branch is ahead by no more than the capacity, and by as much if the slow one takes that long."""
         slow, ahead = [], []
 
         def notice(value):
             ahead.append(value + 1 - len(slow))
 
         pipeline = ps.pipe(
-            counting(probe, 50, timed=True), ps.tee(ps.drain(notice), kept(slow, pause=1), lag=lag),
+            counting(probe, 50, timed=True), ps.tee(ps.drain(notice), kept(slow, pause=1), capacity=capacity),
         )  # fmt: skip
 
         run(pipeline, limit)
 
         # One value more is what the slow one is working on.
-        assert max(ahead) in {lag, lag + 1}
+        assert max(ahead) in {capacity, capacity + 1}
         assert slow == [*range(50), "done"]
         assert probe.balanced
 
@@ -77,7 +77,7 @@ class TestLag:
         """Both get all, though one takes all its time."""
         fast, slow = [], []
 
-        run(ps.pipe(counting(probe, 30), ps.tee(kept(fast), kept(slow, pause=1), lag=7)), limit)
+        run(ps.pipe(counting(probe, 30), ps.tee(kept(fast), kept(slow, pause=1), capacity=7)), limit)
 
         assert fast == slow == [*range(30), "done"]
 
@@ -86,7 +86,10 @@ class TestLag:
         fast, slow, failure = [], [], Unseen()
 
         with pytest.raises(Unseen) as caught:
-            run(ps.pipe(counting(probe, 6, failure=failure), ps.tee(kept(fast), kept(slow, pause=1), lag=100)), limit)
+            run(
+                ps.pipe(counting(probe, 6, failure=failure), ps.tee(kept(fast), kept(slow, pause=1), capacity=100)),
+                limit,
+            )
 
         assert caught.value is failure
         assert fast == slow == [*range(6)]
@@ -96,7 +99,7 @@ class TestLag:
         slow = []
 
         with pytest.raises(Unseen) as caught:
-            run(ps.pipe(counting(probe, 500), ps.tee(kept([], failing=4), kept(slow, pause=1), lag=100)), limit)
+            run(ps.pipe(counting(probe, 500), ps.tee(kept([], failing=4), kept(slow, pause=1), capacity=100)), limit)
 
         assert len(slow) <= min(limit, 100) + 1
         assert "done" not in slow
@@ -106,7 +109,7 @@ class TestLag:
         """A branch that has enough is waited for no more."""
         fast, slow = [], []
 
-        run(ps.pipe(counting(probe, 40), ps.tee(kept(fast), kept(slow, pause=1, enough=2), lag=3)), limit)
+        run(ps.pipe(counting(probe, 40), ps.tee(kept(fast), kept(slow, pause=1, enough=2), capacity=3)), limit)
 
         assert fast == [*range(40), "done"]
         assert slow == [0, 1]
@@ -116,7 +119,7 @@ class TestLag:
         fast, slow, told = [], [], []
 
         async def main():
-            pipeline = ps.pipe(counting(probe, 12, timed=True), ps.tee(kept(fast), kept(slow, pause=1), lag=5))
+            pipeline = ps.pipe(counting(probe, 12, timed=True), ps.tee(kept(fast), kept(slow, pause=1), capacity=5))
             async with pipeline.open(limit=limit, check="strict") as running:
                 for time in range(12):
                     await running.progress.completed(time)
@@ -129,15 +132,15 @@ class TestLag:
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("lag", [0, 9])
-def test_a_failure_that_a_branch_deals_with(limit, lag, counting, probe):
+@pytest.mark.parametrize("capacity", [0, 9])
+def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, probe):
     """What a failure froze above is the branch's own once it has caught it, and completes when it has passed it."""
     told = {}
 
     async def main():
         instead = lambda _: ps.values([99], time=lambda _: 5)  # noqa: E731
         branches = [ps.pipe(ps.catch(instead), kept([], pause=10).named(name)) for name in ("one", "two")]
-        pipeline = ps.pipe(counting(probe, 3, failure=Unseen(), timed=True), ps.tee(*branches, lag=lag))
+        pipeline = ps.pipe(counting(probe, 3, failure=Unseen(), timed=True), ps.tee(*branches, capacity=capacity))
         async with pipeline.open(limit=limit) as running:
             for name in ("one", "two"):
                 await running.progress.completed(4, at=name)
@@ -154,7 +157,7 @@ def test_a_failure_that_a_branch_deals_with(limit, lag, counting, probe):
 @given(
     st.lists(st.integers(0, 5), max_size=20), st.sampled_from(LIMITS), st.sampled_from([0, 1, 3]), st.integers(0, 10**6)
 )
-def test_partition_as_groups(values, limit, lag, seed):
+def test_partition_as_groups(values, limit, capacity, seed):
     """Every value goes to the sink for its key, in order; the others to the other."""
     trio_scheduler._r.seed(seed)
     groups = collections.defaultdict(list)
@@ -162,7 +165,9 @@ def test_partition_as_groups(values, limit, lag, seed):
         groups[value].append(value)
 
     by_key, other = run(
-        ps.pipe(ps.values(values), ps.partition(abs, {n: kept([]) for n in range(3)}, other=ps.collect(), lag=lag)),
+        ps.pipe(
+            ps.values(values), ps.partition(abs, {n: kept([]) for n in range(3)}, other=ps.collect(), capacity=capacity)
+        ),
         limit,
     )
 
@@ -223,7 +228,7 @@ class TestPartition:
         sinks = {0: kept(slow, pause=1), 1: kept(fast)}
 
         with pytest.raises(ZeroDivisionError):
-            run(ps.pipe(counting(probe, 9), ps.partition(lambda n: 0 // (n - 5) + n % 2, sinks, lag=9)), limit)
+            run(ps.pipe(counting(probe, 9), ps.partition(lambda n: 0 // (n - 5) + n % 2, sinks, capacity=9)), limit)
 
         assert (slow, fast) == ([0, 2, 4], [1, 3])
 
@@ -257,10 +262,12 @@ def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
 class TestFork:
     """Several transformers over one stream, merged."""
 
-    @pytest.mark.parametrize("lag", [0, 3])
-    def test_all_ways(self, limit, lag, counting, probe):
+    @pytest.mark.parametrize("capacity", [0, 3])
+    def test_all_ways(self, limit, capacity, counting, probe):
         """Every value goes every way, and each way keeps its order."""
-        ways = ps.fork(ps.map(lambda n: ("a", n)), ps.filter(lambda _: False), ps.map(lambda n: ("b", n)), lag=lag)
+        ways = ps.fork(
+            ps.map(lambda n: ("a", n)), ps.filter(lambda _: False), ps.map(lambda n: ("b", n)), capacity=capacity
+        )
 
         seen = run(ps.pipe(counting(probe, 20), ways, ps.collect()), limit)
 
@@ -303,7 +310,7 @@ class TestFork:
 
     def test_an_error_from_below(self, limit, counting, probe):
         """It reaches the source once, with its reason, whichever way goes first."""
-        ways = ps.fork(ps.take(99_999), ps.pipe(ps.take(99_999), ps.map(lambda n: -n)), lag=2)
+        ways = ps.fork(ps.take(99_999), ps.pipe(ps.take(99_999), ps.map(lambda n: -n)), capacity=2)
 
         with pytest.raises(Unseen) as caught:
             run(ps.pipe(counting(probe, 9_999), ways, kept([], failing=-3)), limit)
@@ -339,8 +346,8 @@ def test_wrong_parts_are_refused():
     for make, told in [
         (ps.fork, "fork.*at least one"),
         (lambda: ps.fork(ps.collect()), "fork.*takes transformers"),
-        (lambda: ps.fork(ps.take(1), lag=-1), "lag"),
-        (lambda: ps.tee(ps.collect(), lag=1.5), "lag"),
+        (lambda: ps.fork(ps.take(1), capacity=-1), "capacity"),
+        (lambda: ps.tee(ps.collect(), capacity=1.5), "capacity"),
         (lambda: ps.partition(str, {}), "at least one"),
         (lambda: ps.partition(str, [ps.collect()]), "dict of a sink"),
         (lambda: ps.partition(str, {"a": ps.take(1)}), "takes sinks"),

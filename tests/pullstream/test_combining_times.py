@@ -129,7 +129,7 @@ def built(tree, rng):
 
 def chained(chain, rng):
     parts = [
-        ps.fork(*[chained(way, rng) for way in step[1]], lag=step[2])
+        ps.fork(*[chained(way, rng) for way in step[1]], capacity=step[2])
         if step[0] == "fork"
         else transformer(*step, rng.random())
         for step in chain
@@ -144,10 +144,10 @@ def ending(kind, log, rng):
         case "one":
             return one()
         case "tee":
-            return ps.tee(one(), ps.pipe(ps.take(3), one()), one(), lag=rng.choice([0, 1, 20]))
+            return ps.tee(one(), ps.pipe(ps.take(3), one()), one(), capacity=rng.choice([0, 1, 20]))
         case "partition":
             test = some(rng.random())
-            return ps.partition(test, {True: one(), False: ps.pipe(held(), one())}, lag=rng.choice([0, 1, 20]))
+            return ps.partition(test, {True: one(), False: ps.pipe(held(), one())}, capacity=rng.choice([0, 1, 20]))
         case "aside":
             aside = ps.Transformer((Module("aside", SideBranch, (one(), some(rng.random()))),))
             return ps.pipe(aside, one())

@@ -338,7 +338,7 @@ def test_arguments_are_refused_by_name():
         (lambda: ps.limit(ps.values([1]), 3), r"limit\(\) at .* goes around a transformer"),
         (lambda: ps.limit(ps.take(1), 0), r"limit\(\) at .* at least 1 as its count"),
         (lambda: ps.Quota(0), r"Quota\(\) at .* at least 1"),
-        (lambda: ps.prefetch(0), r"prefetch\(\) at .* at least 1 as its count"),
+        (lambda: ps.prefetch(0), r"prefetch\(\) at .* at least 1 as its capacity"),
         (lambda: ps.timeout(0), r"timeout\(\) at .* positive number of seconds"),
         (lambda: ps.rate(0), r"rate\(\) at .* at least 1 as its count"),
         (lambda: ps.rate(1, per=-1), r"rate\(\) at .* positive number of seconds as its per"),

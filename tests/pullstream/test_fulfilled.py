@@ -99,7 +99,7 @@ def test_every_sink_counts():
                 if batch.time == 2:
                     await stuck.wait()
 
-        pipeline = ps.pipe(Steered(locations, 5), ps.tee(ps.drain(), slow(), lag=100))
+        pipeline = ps.pipe(Steered(locations, 5), ps.tee(ps.drain(), slow(), capacity=100))
         async with pipeline.open() as running:
             await trio.testing.wait_all_tasks_blocked()
             before = [time for time in range(6) if locations[0].fulfilled(time)]

@@ -285,7 +285,7 @@ def test_nothing_is_left_of_ten_thousand_times(how, within, monkeypatch):
 
 
 async def test_a_source_ahead_waits(autojump_clock):
-    """No more than `bound` values are kept of a source; it is asked again when the other has come after it."""
+    """No more than `capacity` values are kept of a source; it is asked again when the other has come after it."""
     del autojump_clock
     given_ = []
 
@@ -300,7 +300,7 @@ async def test_a_source_ahead_waits(autojump_clock):
     def look(pair):
         ahead.append(len(given_) - pair[0])
 
-    async with ps.pipe(ps.join(fast, slow, on=int, bound=5), ps.drain(look)).open(check="strict") as running:
+    async with ps.pipe(ps.join(fast, slow, on=int, capacity=5), ps.drain(look)).open(check="strict") as running:
         await running.result()
     assert len(ahead) == 100
     assert max(ahead) == 5
@@ -308,10 +308,10 @@ async def test_a_source_ahead_waits(autojump_clock):
 
 def test_sources_both_ahead_overflow():
     """Times that do not complete keep both from being asked: it says so instead of waiting for ever."""
-    joined = ps.join(ps.values(range(50)), ps.values(range(50)), on=int, bound=20)
-    with pytest.raises(ps.Overflow, match="bound="):
+    joined = ps.join(ps.values(range(50)), ps.values(range(50)), on=int, capacity=20)
+    with pytest.raises(ps.Overflow, match="capacity="):
         ps.run(ps.pipe(joined, ps.drain()))
-    small = ps.join(ps.values(range(50)), ps.values(range(10)), on=int, bound=20)
+    small = ps.join(ps.values(range(50)), ps.values(range(10)), on=int, capacity=20)
     assert len(ps.run(ps.pipe(small, ps.collect()))) == 10
 
 
@@ -428,7 +428,7 @@ def test_bad_arguments_are_refused_when_composing():
         (lambda: ps.join(one, one, on=(int, later)), "join.*map_async"),
         (lambda: ps.join(one, one, on=int, how="outer"), "join.*inner.*left"),
         (lambda: ps.join(one, one, on=int, within=-1), "join.*within"),
-        (lambda: ps.join(one, one, on=int, bound=0), "join.*bound"),
+        (lambda: ps.join(one, one, on=int, capacity=0), "join.*capacity"),
     ):
         with pytest.raises(ps.CompositionError, match=told):
             make()

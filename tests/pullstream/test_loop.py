@@ -294,7 +294,7 @@ async def test_a_later_time_waits_outside(autojump_clock):
 
 
 def test_a_loop_that_grows_without_end_fails():
-    """Beyond its bound a loop fails with its name, what is in it, and what to do; everything is released."""
+    """Beyond its capacity a loop fails with its name, what is in it, and what to do; everything is released."""
     released = []
 
     def numbers():
@@ -304,8 +304,8 @@ def test_a_loop_that_grows_without_end_fails():
             released.append(True)
 
     grow = ps.flat_map(lambda n: [ps.Again(n), ps.Again(n + 1)])
-    with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* and may have 100: .* raise bound="):
-        ps.run(ps.pipe(ps.values(numbers()), ps.loop(grow, bound=100), ps.collect()))
+    with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* and may have 100: .* raise capacity="):
+        ps.run(ps.pipe(ps.values(numbers()), ps.loop(grow, capacity=100), ps.collect()))
     assert released == [True]
 
 
@@ -313,8 +313,8 @@ def test_what_is_no_body_is_refused():
     """When composing."""
     with pytest.raises(ps.CompositionError, match="needs a transformer as its body"):
         ps.loop(ps.values([1]))
-    with pytest.raises(ps.CompositionError, match="bound"):
-        ps.loop(ps.map(str), bound=0)
+    with pytest.raises(ps.CompositionError, match="capacity"):
+        ps.loop(ps.map(str), capacity=0)
 
 
 @settings(max_examples=60, deadline=None)

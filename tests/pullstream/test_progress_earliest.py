@@ -57,7 +57,7 @@ LATER = {
     "join, left": PAIRED,
     "join, near": PAIRED,
     "combine_latest": PAIRED,
-    "fork, with a lag": ENDS,
+    "fork, with a capacity": ENDS,
     "at_completion, async": OWED,
 }
 """Modules whose frontiers begin earlier than anything that can still come, and why that must be."""

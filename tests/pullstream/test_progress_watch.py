@@ -39,7 +39,7 @@ async def test_watching_waits_while_one_of_several_sinks_goes_on(autojump_clock,
         await trio.sleep(1)
 
     slow = ps.pipe(ps.map_async(wait, 1), ps.drain())
-    pipeline = ps.pipe(ps.values(range(5), time=int), ps.tee(ps.first(), slow, lag=10))
+    pipeline = ps.pipe(ps.values(range(5), time=int), ps.tee(ps.first(), slow, capacity=10))
     async with pipeline.open(limit=1) as running:
         seen = [list(frontier) async for frontier in running.progress.watch()]
     assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]][-1] == [4]

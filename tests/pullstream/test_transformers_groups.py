@@ -331,9 +331,9 @@ async def test_windows_of_times_do_not_mix_on_the_clock(edge, autojump_clock):
 
 
 async def test_a_window_is_bounded(edge, counting, probe, autojump_clock):
-    """When a window holds `bound` values upstream is asked for no more before the next tick."""
+    """When a window holds `capacity` values upstream is asked for no more before the next tick."""
     start = trio.current_time()
-    async with edge(ps.pipe(counting(probe, 99), ps.window(seconds=10, bound=4))) as reader:
+    async with edge(ps.pipe(counting(probe, 99), ps.window(seconds=10, capacity=4))) as reader:
         assert await reader.ask(3) == ps.Batch(0, [[0, 1, 2, 3]])
         assert trio.current_time() - start == 10
         assert sum(probe.asked) == 4
@@ -388,7 +388,7 @@ async def test_what_is_kept_goes_with_an_abort(  # noqa: PLR0917 - fixtures
         (lambda: ps.window(3, seconds=2), "one of them"),
         (lambda: ps.window(3, 0), "step"),
         (lambda: ps.window(seconds=-1), "positive"),
-        (lambda: ps.window(seconds=1, bound=0), "bound"),
+        (lambda: ps.window(seconds=1, capacity=0), "capacity"),
     ],
 )
 def test_bad_arguments_are_refused_when_composing(compose, said):

@@ -128,12 +128,12 @@ def test_a_line_of_a_stream_that_failed_is_no_line(limit):
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_piece_without_end_is_bounded(limit):
-    """What has no end yet is kept up to `longest`, and the pieces before it are delivered."""
+    """What has no end yet is kept up to `capacity`, and the pieces before it are delivered."""
     lines = []
-    with pytest.raises(ValueError, match="longest"):
-        ps.run(ps.pipe(ps.values(["a\n", "bb", "bb"]), ps.split(longest=3), ps.drain(lines.append)), limit=limit)
+    with pytest.raises(ValueError, match="capacity"):
+        ps.run(ps.pipe(ps.values(["a\n", "bb", "bb"]), ps.split(capacity=3), ps.drain(lines.append)), limit=limit)
     assert lines == ["a"]
-    assert through(["bb", "b\n"], ps.split(longest=3)) == ["bbb"]
+    assert through(["bb", "b\n"], ps.split(capacity=3)) == ["bbb"]
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -176,7 +176,7 @@ def test_decoding_lines_in_small_pieces_is_reading_a_file():
         (lambda: ps.split(7), "separator"),
         (lambda: ps.split(size=0), "size"),
         (lambda: ps.split("a", size=3), "one of them"),
-        (lambda: ps.split(longest=0), "longest"),
+        (lambda: ps.split(capacity=0), "capacity"),
         (lambda: ps.decode("klingon"), "klingon"),
         (lambda: ps.decode(errors="loud"), "loud"),
     ],

@@ -58,24 +58,24 @@ def test_unique_is_unique_everseen(data, limit):
 
 @settings(deadline=None)
 @given(values, st.sampled_from([None, 1, 2, 5]), limits)
-def test_unique_and_non_unique_share_the_values(data, bound, limit):
+def test_unique_and_non_unique_share_the_values(data, capacity, limit):
     """Every value passes exactly one of the two, whatever they remember."""
     numbered = list(enumerate(data))
-    first = through(numbered, ps.unique(operator.itemgetter(1), bound=bound), limit=limit)
-    again = through(numbered, ps.non_unique(operator.itemgetter(1), bound=bound), limit=limit)
+    first = through(numbered, ps.unique(operator.itemgetter(1), capacity=capacity), limit=limit)
+    again = through(numbered, ps.non_unique(operator.itemgetter(1), capacity=capacity), limit=limit)
     assert sorted(first + again) == numbered
 
 
 @settings(deadline=None)
 @given(values, st.integers(1, 4), limits)
-def test_a_bound_remembers_the_keys_that_came_last(data, bound, limit):
-    """A value is new unless it is among the last `bound` different ones before it."""
+def test_a_capacity_remembers_the_keys_that_came_last(data, capacity, limit):
+    """A value is new unless it is among the last `capacity` different ones before it."""
     expected = []
     for position, value in enumerate(data):
-        lately = list(more_itertools.unique_everseen(reversed(data[:position])))[:bound]
+        lately = list(more_itertools.unique_everseen(reversed(data[:position])))[:capacity]
         if value not in lately:
             expected.append(value)
-    assert through(data, ps.unique(bound=bound), limit=limit) == expected
+    assert through(data, ps.unique(capacity=capacity), limit=limit) == expected
 
 
 def test_keys_are_as_they_are():
@@ -85,7 +85,7 @@ def test_keys_are_as_they_are():
         through([[1]], ps.unique())
 
 
-@pytest.mark.parametrize("module", [ps.unique(), ps.scan(operator.add, 0), ps.unique(bound=3)])
+@pytest.mark.parametrize("module", [ps.unique(), ps.scan(operator.add, 0), ps.unique(capacity=3)])
 def test_state_belongs_to_one_run(module):
     """A blueprint that is run again starts anew."""
     pipeline = ps.pipe(ps.values([1, 2, 3]), module, ps.collect())
@@ -227,7 +227,7 @@ async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, pr
         (lambda: ps.filter_not(3), "filter_not"),
         (lambda: ps.tap(trio.sleep), "map_async"),
         (lambda: ps.tap(print, on_end=3), "on_end"),
-        (lambda: ps.unique(bound=0), "at least 1"),
+        (lambda: ps.unique(capacity=0), "at least 1"),
         (lambda: ps.unique(3), "key"),
         (lambda: ps.scan(3), "function"),
         (lambda: ps.scan(ps.Fold(int, operator.add), 3), "Fold"),

@@ -48,10 +48,10 @@ class Part(ABC):
 class Gather(Slotted[Any]):
     """Feeds parts, a new one for each time, and answers what they make."""
 
-    def __init__(self, part: Callable[[], Part], *, timed: bool = False, bound: float = inf) -> None:
+    def __init__(self, part: Callable[[], Part], *, timed: bool = False, capacity: float = inf) -> None:
         self._new_part = part
         self._timed = timed
-        self._bound = bound
+        self._capacity = capacity
         self._parts: dict[Hashable, tuple[Part, Waiter]] = {}
         self._ready = Outbox(self)
         self._end: Done | BaseException | None = None
@@ -95,8 +95,8 @@ class Gather(Slotted[Any]):
 
     async def _fetch(self, limit: int) -> None:
         room = limit
-        if self._bound < inf:
-            room = min(limit, int(self._bound) - sum(len(part) for part, _ in self._parts.values()))
+        if self._capacity < inf:
+            room = min(limit, int(self._capacity) - sum(len(part) for part, _ in self._parts.values()))
         if room > 0 and (self._prompt or not self._parts) and not self.asking(self.upstream):
             await self.ask_here(room)
             return

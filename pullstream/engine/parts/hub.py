@@ -251,16 +251,16 @@ class Hub(ABC):
 
 
 class Copies(Hub):
-    """Gives every branch every value; the fastest may be ahead of the slowest by `lag` values."""
+    """Gives every branch every value; the fastest may be ahead of the slowest by `capacity` values."""
 
-    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], lag: int = 0) -> None:
+    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], capacity: int = 0) -> None:
         super().__init__(assembly, module, name, upstream)
-        self._lag = lag
+        self._capacity = capacity
 
     @override
     def room(self) -> int:
         most = max(branch.wanted for branch in self.branches)
-        return max(0, min(most, *(branch.wanted + self._lag - branch.kept for branch in self.branches)))
+        return max(0, min(most, *(branch.wanted + self._capacity - branch.kept for branch in self.branches)))
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:

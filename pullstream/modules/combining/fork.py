@@ -16,15 +16,15 @@ B = TypeVar("B")
 
 
 class _Fork(Wiring):
-    def __init__(self, *transformers: Blueprint, lag: int = 0) -> None:
+    def __init__(self, *transformers: Blueprint, capacity: int = 0) -> None:
         self._transformers = transformers
-        self._lag = lag
+        self._capacity = capacity
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
         assert upstream is not None, "a fork is a transformer"
         name = named(module)
-        hub = Copies(assembly, module, f"into {name}", upstream, self._lag)
+        hub = Copies(assembly, module, f"into {name}", upstream, self._capacity)
         branches = [hub.branch(f"{name}[{number}]") for number in range(len(self._transformers))]
         ways = [
             assembly.stream(transformer.modules, branch)
@@ -33,7 +33,7 @@ class _Fork(Wiring):
         return assembly.connect(Merge(), [name], module.site, ways)
 
 
-def fork(*transformers: Transformer[A, B], lag: int = 0) -> Transformer[A, B]:
+def fork(*transformers: Transformer[A, B], capacity: int = 0) -> Transformer[A, B]:
     """Send every value through each of several transformers, and merge what comes out, as it comes.
 
     >>> import pullstream as ps
@@ -41,7 +41,7 @@ def fork(*transformers: Transformer[A, B], lag: int = 0) -> Transformer[A, B]:
     >>> sorted(ps.run(ps.pipe(ps.values([2, 4]), ways, ps.collect())))
     [('half', 1.0), ('half', 2.0), ('twice', 4), ('twice', 8)]
 
-    The slowest transformer sets the pace; with `lag`, the others may be ahead of it by so many values. Each way's
+    The slowest transformer sets the pace; with `capacity`, the others may be ahead of it by so many values. Each way's
     results keep their order and their times, and a time is complete when it is on every way. A transformer that ends
     by itself leaves the others running, and when the last has, the stream is aborted; a failure ends all (R6).
     """
@@ -51,5 +51,5 @@ def fork(*transformers: Transformer[A, B], lag: int = 0) -> Transformer[A, B]:
             raise CompositionError(f"fork() at {Site.here()} takes transformers, and got {transformer!r}{hint}")
     if not transformers:
         raise CompositionError(f"fork() at {Site.here()} needs at least one transformer")
-    count_argument("fork", "lag", lag)
-    return Transformer((Module("fork", _Fork, transformers, (("lag", lag),) if lag else ()),))
+    count_argument("fork", "capacity", capacity)
+    return Transformer((Module("fork", _Fork, transformers, (("capacity", capacity),) if capacity else ()),))

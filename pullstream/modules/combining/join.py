@@ -26,7 +26,7 @@ How = Literal["inner", "left"]
 
 HOW: Final = ("inner", "left")
 _LOG: Final = logging.getLogger("pullstream")
-BOUND: Final = 1_000_000
+CAPACITY: Final = 1_000_000
 """How many values of each source a join keeps when nothing is said."""
 
 MANY: Final = 256
@@ -80,7 +80,7 @@ class _Join(FanIn):
         keys: tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]],
         how: How = "inner",
         within: Any = None,
-        bound: int = BOUND,
+        capacity: int = CAPACITY,
     ) -> None:
         super().__init__(*sources)
         self._keys = keys
@@ -89,7 +89,7 @@ class _Join(FanIn):
         if within is not None:
             self.lasting = self._last_match
             self.later = True
-        self._bound = bound
+        self._capacity = capacity
         self._sides: list[_Side] = []
         self._ready = Outbox(self)
         self._work: Iterator[Chunk] | None = None
@@ -271,12 +271,12 @@ class _Join(FanIn):
     # ---- asking
 
     def _ask_sides(self, limit: int) -> None:
-        rooms = [self._bound - side.kept.size for side in self._sides]
+        rooms = [self._capacity - side.kept.size for side in self._sides]
         if max(rooms) <= 0:
             raise Overflow(
                 f"{self.location} keeps {self._sides[0].kept.size} and {self._sides[1].kept.size} values of its "
-                f"sources, and may keep {self._bound} of each: what is complete in one is not kept of the other, so "
-                f"give the values times that do complete, or raise bound="
+                f"sources, and may keep {self._capacity} of each: what is complete in one is not kept of the other, so "
+                f"give the values times that do complete, or raise capacity="
             )
         for side, room in zip(self._sides, rooms, strict=True):
             if room > 0 and not side.each.left and side.each.ending is None:
@@ -303,7 +303,7 @@ def join(
     on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
     how: Literal["inner"] = "inner",
     within: Any = None,
-    bound: int = BOUND,
+    capacity: int = CAPACITY,
 ) -> Source[tuple[A, B]]: ...
 @overload
 def join(
@@ -313,7 +313,7 @@ def join(
     on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
     how: Literal["left"],
     within: Any = None,
-    bound: int = BOUND,
+    capacity: int = CAPACITY,
 ) -> Source[tuple[A, B | None]]: ...
 def join(
     left: Source[Any],
@@ -322,7 +322,7 @@ def join(
     on: Callable[[Any], Hashable] | tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]],
     how: How = "inner",
     within: Any = None,
-    bound: int = BOUND,
+    capacity: int = CAPACITY,
 ) -> Source[tuple[Any, Any]]:
     """Give pairs of the values of two sources whose keys are equal, and whose times are equal or near.
 
@@ -343,7 +343,7 @@ def join(
     or a `timedelta` is added to. A pair comes as soon as both its values are there, at the later of their times. In
     which order pairs come depends on how the sources take turns.
 
-    A value is kept until everything that could match it is complete in the other source. At most about `bound` are
+    A value is kept until everything that could match it is complete in the other source. At most about `capacity` are
     kept of each: a source that is so far ahead is not asked until the other one has come after it. The join ends when
     nothing can come of it any more, and aborts the source that goes on (R7); a source that fails ends the other (R6).
 
@@ -361,9 +361,9 @@ def join(
         raise CompositionError(f"join() at {Site.here()} has how='inner' and how='left', and got how={how!r}")
     if within is not None:
         duration_argument("join", "within", within)
-    count_argument("join", "bound", bound, least=1)
+    count_argument("join", "capacity", capacity, least=1)
     options: tuple[tuple[str, object], ...] = (("on", keys if keys[0] is not keys[1] else keys[0]),)
-    given = (("how", how, "inner"), ("within", within, None), ("bound", bound, BOUND))
+    given = (("how", how, "inner"), ("within", within, None), ("capacity", capacity, CAPACITY))
     options += tuple((name, value) for name, value, usual in given if value != usual)
     return Source((Module("join", _joining, (left, right), options),))
 

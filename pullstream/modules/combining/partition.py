@@ -25,18 +25,18 @@ class _Partition(Wiring):
         key: Callable[[Any], Hashable],
         sinks: Mapping[Hashable, Blueprint],
         other: Blueprint | None = None,
-        lag: int = 0,
+        capacity: int = 0,
     ) -> None:
         self._key = key
         self._sinks = sinks
         self._other = other
-        self._lag = lag
+        self._capacity = capacity
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
         assert upstream is not None, "a partition is a sink"
         name = named(module)
-        hub = _Router(assembly, module, upstream, self._key, self._lag)
+        hub = _Router(assembly, module, upstream, self._key, self._capacity)
         consumers: list[Consuming] = []
         for key, sink in self._sinks.items():
             hub.ways[key] = branch = hub.branch(f"{name}[{key!r}]")
@@ -49,11 +49,11 @@ class _Partition(Wiring):
 
 class _Router(Hub):
     def __init__(
-        self, assembly: Assembly, module: Module, upstream: Kernel[Any], key: Callable[[Any], Hashable], lag: int
+        self, assembly: Assembly, module: Module, upstream: Kernel[Any], key: Callable[[Any], Hashable], capacity: int
     ) -> None:
         super().__init__(assembly, module, named(module), upstream)
         self._key = key
-        self._lag = lag
+        self._capacity = capacity
         self.ways: dict[Hashable, Branch] = {}
         self.other: Branch | None = None
 
@@ -61,9 +61,9 @@ class _Router(Hub):
     def room(self) -> int:
         # All values may be for one branch. What is more than it asked for is kept for it, a batch at most.
         most = max(branch.wanted for branch in self.branches)
-        if not self._lag:
+        if not self._capacity:
             return most if all(branch.wanted for branch in self.branches) else 0
-        return max(0, min(most, *(branch.wanted + self._lag - branch.kept for branch in self.branches)))
+        return max(0, min(most, *(branch.wanted + self._capacity - branch.kept for branch in self.branches)))
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
@@ -103,13 +103,17 @@ class _ByKey(Several):
 
 
 @overload
-def partition(key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, lag: int = 0) -> Sink[A, dict[K, R]]: ...
+def partition(key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, capacity: int = 0) -> Sink[A, dict[K, R]]: ...
 @overload
 def partition(
-    key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, other: Sink[A, R2], lag: int = 0
+    key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, other: Sink[A, R2], capacity: int = 0
 ) -> Sink[A, tuple[dict[K, R], R2]]: ...
 def partition(
-    key: Callable[[Any], Any], sinks: Mapping[Any, Sink[Any, Any]], *, other: Sink[Any, Any] | None = None, lag: int = 0
+    key: Callable[[Any], Any],
+    sinks: Mapping[Any, Sink[Any, Any]],
+    *,
+    other: Sink[Any, Any] | None = None,
+    capacity: int = 0,
 ) -> Sink[Any, Any]:
     """Give every value to the sink for its key; the result is a dict of their results.
 
@@ -123,8 +127,9 @@ def partition(
     >>> ps.run(ps.pipe(ps.values("abcab"), ps.partition(str, {"a": ps.collect()}, other=ps.collect())))
     ({'a': ['a', 'a']}, ['b', 'c', 'b'])
 
-    The slowest sink sets the pace; with `lag`, the stream may be ahead of it by so many values, which are kept for it.
-    What is for a sink that has ended is dropped; when all have, the stream is aborted; one that fails ends all (R6).
+    The slowest sink sets the pace; with `capacity`, the stream may be ahead of it by so many values, which are kept for
+    it. What is for a sink that has ended is dropped; when all have, the stream is aborted; one that fails ends all
+    (R6).
 
     Raises:
         RoutingError: a key has no sink.
@@ -138,7 +143,7 @@ def partition(
             raise CompositionError(f"partition() at {Site.here()} takes sinks, and got {sink!r}{hint}")
     if not sinks and other is None:
         raise CompositionError(f"partition() at {Site.here()} needs at least one sink")
-    count_argument("partition", "lag", lag)
+    count_argument("partition", "capacity", capacity)
     options: list[tuple[str, object]] = [("other", other)] if other is not None else []
-    options += [("lag", lag)] if lag else []
+    options += [("capacity", capacity)] if capacity else []
     return Sink((Module("partition", _Partition, (key, dict(cast("Mapping[Any, Any]", sinks))), tuple(options)),))

@@ -21,15 +21,15 @@ R4 = TypeVar("R4")
 class Tee(Wiring):
     """What a run makes of a `tee` module."""
 
-    def __init__(self, *sinks: Blueprint, lag: int = 0) -> None:
+    def __init__(self, *sinks: Blueprint, capacity: int = 0) -> None:
         self._sinks = sinks
-        self._lag = lag
+        self._capacity = capacity
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
         assert upstream is not None, "a tee is a sink"
         name = named(module)
-        hub = Copies(assembly, module, name, upstream, self._lag)
+        hub = Copies(assembly, module, name, upstream, self._capacity)
         branches = [hub.branch(f"{name}[{number}]") for number in range(len(self._sinks))]
         return Several([assembly.sink(sink, branch) for sink, branch in zip(self._sinks, branches, strict=True)])
 
@@ -46,25 +46,26 @@ class Several:
 
 
 @overload
-def tee(a: Sink[A, R1], b: Sink[A, R2], /, *, lag: int = 0) -> Sink[A, tuple[R1, R2]]: ...
+def tee(a: Sink[A, R1], b: Sink[A, R2], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2]]: ...
 @overload
-def tee(a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], /, *, lag: int = 0) -> Sink[A, tuple[R1, R2, R3]]: ...
+def tee(a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], /, *, capacity: int = 0) -> Sink[A, tuple[R1, R2, R3]]: ...
 @overload
 def tee(
-    a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], d: Sink[A, R4], /, *, lag: int = 0
+    a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], d: Sink[A, R4], /, *, capacity: int = 0
 ) -> Sink[A, tuple[R1, R2, R3, R4]]: ...
 @overload
-def tee(*sinks: Sink[A, R1], lag: int = 0) -> Sink[A, tuple[R1, ...]]: ...
-def tee(*sinks: Sink[Any, Any], lag: int = 0) -> Sink[Any, tuple[Any, ...]]:
+def tee(*sinks: Sink[A, R1], capacity: int = 0) -> Sink[A, tuple[R1, ...]]: ...
+def tee(*sinks: Sink[Any, Any], capacity: int = 0) -> Sink[Any, tuple[Any, ...]]:
     """Give every value to each of several sinks; the result is the tuple of their results.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.reduce(max, 0))))
     ([0, 1, 2, 3], 3)
 
-    The slowest sink sets the pace. With `lag`, the others may be ahead of it by so many values, which are kept for it:
+    The slowest sink sets the pace. With `capacity`, the others may be ahead of it by so many values, which are kept for
+    it:
 
-    >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.drain(), lag=1000)))
+    >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.drain(), capacity=1000)))
     ([0, 1, 2, 3], None)
 
     A sink that ends early leaves the others running, and the last one's end is the stream's; one that fails ends them
@@ -76,5 +77,5 @@ def tee(*sinks: Sink[Any, Any], lag: int = 0) -> Sink[Any, tuple[Any, ...]]:
             raise CompositionError(f"tee() at {Site.here()} takes sinks, and got {sink!r}{hint}")
     if not sinks:
         raise CompositionError(f"tee() at {Site.here()} needs at least one sink")
-    count_argument("tee", "lag", lag)
-    return Sink((Module("tee", Tee, sinks, (("lag", lag),) if lag else ()),))
+    count_argument("tee", "capacity", capacity)
+    return Sink((Module("tee", Tee, sinks, (("capacity", capacity),) if capacity else ()),))

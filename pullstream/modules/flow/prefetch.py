@@ -18,8 +18,8 @@ class Prefetch(Beside[Any]):
 
     asks_apart: ClassVar[bool] = True
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._kept = Outbox(self)
 
     @override
@@ -32,7 +32,7 @@ class Prefetch(Beside[Any]):
 
     def ask_ahead(self) -> None:
         """Have an ask outstanding while there is room."""
-        room = self._count - self._kept.values
+        room = self._capacity - self._kept.values
         if room > 0 and self._kept.ending is None:
             self.ask_beside(self.upstream, room)
 
@@ -46,8 +46,8 @@ class Prefetch(Beside[Any]):
         self.ask_ahead()
 
 
-def prefetch(count: int) -> Transformer[A, A]:
-    """Ask ahead, and keep up to `count` values until they are asked for: what is above works while what is below does.
+def prefetch(capacity: int) -> Transformer[A, A]:
+    """Ask ahead, and keep up to `capacity` values until they are wanted: what is above works while what is below does.
 
     Two stages with a prefetch between them take, together, as long as the slower one alone.
 
@@ -59,9 +59,9 @@ def prefetch(count: int) -> Transformer[A, A]:
     >>> ps.run(ps.pipe(ps.values("abc"), stages, ps.collect()))
     ['a', 'b', 'c']
 
-    It begins with the first ask. From then on it asks whenever there is room, so an abort may find up to `count` values
-    that were produced and are wanted no more; they are dropped. What is kept is held at its times. If upstream fails,
-    the values before come first (R8).
+    It begins with the first ask. From then on it asks whenever there is room, so an abort may find up to `capacity`
+    values that were produced and are wanted no more; they are dropped. What is kept is held at its times. If upstream
+    fails, the values before come first (R8).
     """
-    count_argument("prefetch", "count", count, least=1)
-    return Transformer((Module("prefetch", Prefetch, (count,)),))
+    count_argument("prefetch", "capacity", capacity, least=1)
+    return Transformer((Module("prefetch", Prefetch, (capacity,)),))

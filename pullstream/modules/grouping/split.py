@@ -12,15 +12,15 @@ from pullstream.errors import CompositionError
 
 A = TypeVar("A")
 
-LONGEST: Final = 2**24
+CAPACITY: Final = 2**24
 """How long a piece may be, in characters or bytes, when nothing is said."""
 
 
 class _Pieces(Part):
     """What has come of the piece that is not whole yet, unjoined: a long one costs what it is long, and no more."""
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._rest: list[Any] = []
         self._size = 0
 
@@ -39,9 +39,9 @@ class _Pieces(Part):
     def keep(self, chunk: Any) -> None:
         """Add to the piece that is not whole."""
         self._size += len(chunk)
-        if self._size > self._longest:
+        if self._size > self._capacity:
             raise ValueError(
-                f"a piece is longer than {self._longest}, and has no end yet: give split(longest=...) if it may be so"
+                f"a piece is longer than {self._capacity}, and has no end yet: give split(capacity=...) if it may be so"
             )
         if chunk:
             self._rest.append(chunk)
@@ -94,8 +94,8 @@ class _Lines(_Pieces):
 
 
 class _Separated(_Pieces):
-    def __init__(self, longest: int, separator: Any) -> None:
-        super().__init__(longest)
+    def __init__(self, capacity: int, separator: Any) -> None:
+        super().__init__(capacity)
         self._separator = separator
         self._tail = separator[:0]
 
@@ -119,7 +119,7 @@ class _Blocks(_Pieces):
 
     @override
     def cut(self, chunk: Any, out: list[Any]) -> None:
-        size = self._longest
+        size = self._capacity
         if self._size + len(chunk) < size:
             self.keep(chunk)
             return
@@ -130,14 +130,14 @@ class _Blocks(_Pieces):
 
 
 @overload
-def split(*, longest: int = LONGEST) -> Transformer[A, A]: ...
+def split(*, capacity: int = CAPACITY) -> Transformer[A, A]: ...
 @overload
-def split(separator: str, *, longest: int = LONGEST) -> Transformer[str, str]: ...
+def split(separator: str, *, capacity: int = CAPACITY) -> Transformer[str, str]: ...
 @overload
-def split(separator: bytes, *, longest: int = LONGEST) -> Transformer[bytes, bytes]: ...
+def split(separator: bytes, *, capacity: int = CAPACITY) -> Transformer[bytes, bytes]: ...
 @overload
 def split(*, size: int) -> Transformer[A, A]: ...
-def split(separator: Any = None, *, size: int | None = None, longest: int = LONGEST) -> Transformer[Any, Any]:
+def split(separator: Any = None, *, size: int | None = None, capacity: int = CAPACITY) -> Transformer[Any, Any]:
     r"""Cut text, or bytes, that come in pieces of any length: into lines, at a separator, or into blocks.
 
     >>> import pullstream as ps
@@ -150,7 +150,7 @@ def split(separator: Any = None, *, size: int | None = None, longest: int = LONG
 
     Lines end as they do for `str.splitlines` (and `bytes.splitlines`). What ends a piece is not part of it, and what
     follows the last end comes, unless it is empty, when its time is complete: a piece is of one time, and never of
-    a stream that failed. Of one that has no end yet, `longest` characters or bytes are kept, 16 Mi if nothing is
+    a stream that failed. Of one that has no end yet, `capacity` characters or bytes are kept, 16 Mi if nothing is
     said; more are a ValueError.
     """
     if separator is not None and size is not None:
@@ -163,19 +163,19 @@ def split(separator: Any = None, *, size: int | None = None, longest: int = LONG
             f"split() at {Site.here()} needs text or bytes as its separator, and got {separator!r}; "
             f"without one it gives lines"
         )
-    count_argument("split", "longest", longest, least=1)
-    options = () if longest == LONGEST else (("longest", longest),)
+    count_argument("split", "capacity", capacity, least=1)
+    options = () if capacity == CAPACITY else (("capacity", capacity),)
     if separator is None:
         return Transformer((Module("split", _lines, (), options),))
     return Transformer((Module("split", _separated, (separator,), options),))
 
 
-def _lines(longest: int = LONGEST) -> Gather:
-    return Gather(lambda: _Lines(longest))
+def _lines(capacity: int = CAPACITY) -> Gather:
+    return Gather(lambda: _Lines(capacity))
 
 
-def _separated(separator: Any, longest: int = LONGEST) -> Gather:
-    return Gather(lambda: _Separated(longest, separator))
+def _separated(separator: Any, capacity: int = CAPACITY) -> Gather:
+    return Gather(lambda: _Separated(capacity, separator))
 
 
 def _blocks(size: int) -> Gather:

@@ -13,7 +13,7 @@ from pullstream.errors import CompositionError
 
 A = TypeVar("A")
 
-MOST: Final = 10_000
+CAPACITY: Final = 10_000
 """How many values the windows by the clock keep at most when nothing is said."""
 
 
@@ -117,14 +117,14 @@ class _Clocked(Part):
 @overload
 def window(count: int, step: int | None = None) -> Transformer[A, list[A]]: ...
 @overload
-def window(*, seconds: float, every: float | None = None, bound: int = MOST) -> Transformer[A, list[A]]: ...
+def window(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Transformer[A, list[A]]: ...
 def window(
     count: int | None = None,
     step: int | None = None,
     *,
     seconds: float | None = None,
     every: float | None = None,
-    bound: int = MOST,
+    capacity: int = CAPACITY,
 ) -> Transformer[A, list[A]]:
     """Give lists of the latest values: the last `count`, after every `step` values, or by the clock.
 
@@ -140,10 +140,10 @@ def window(
     `window(seconds=60, every=10)` gives, every ten seconds, the values that arrived in the last minute; without
     `every`, each value once. The clock is trio's, and starts when the first value arrives. A window comes when its
     time is up, whether anything else arrives or not, and sooner when the time of its values is complete; one without
-    values does not come. Windows keep `bound` values at most: when there are more, upstream waits for the next tick.
+    values does not come. Windows keep `capacity` values at most: when there are more, upstream waits for the next tick.
     """
     if count is not None:
-        if not (seconds is None and every is None and bound == MOST):
+        if not (seconds is None and every is None and capacity == CAPACITY):
             raise CompositionError(f"window() at {Site.here()} got both a count and seconds: it goes by one of them")
         count_argument("window", "count", count, least=1)
         if step is not None:
@@ -158,9 +158,9 @@ def window(
     if every is not None:
         seconds_argument("window", "every", every)
         options += (("every", every),)
-    if bound != MOST:
-        count_argument("window", "bound", bound, least=1)
-        options += (("bound", bound),)
+    if capacity != CAPACITY:
+        count_argument("window", "capacity", capacity, least=1)
+        options += (("capacity", capacity),)
     return Transformer((Module("window", _by_clock, (), options),))
 
 
@@ -168,6 +168,6 @@ def _by_count(count: int, step: int | None = None) -> Gather:
     return Gather(lambda: _Counted(count, step or count))
 
 
-def _by_clock(seconds: float, every: float | None = None, bound: int = MOST) -> Gather:
+def _by_clock(seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Gather:
     clock = _Clock(every or seconds)
-    return Gather(lambda: _Clocked(clock, seconds), timed=True, bound=bound)
+    return Gather(lambda: _Clocked(clock, seconds), timed=True, capacity=capacity)

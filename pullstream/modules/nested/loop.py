@@ -42,19 +42,19 @@ class Again(Generic[V_co]):
 class _Feedback:
     """What goes round: values on their way from the egress back to the ingress, held at the round they come in at."""
 
-    def __init__(self, location: Location, bound: int, ingress: "_Ingress") -> None:
+    def __init__(self, location: Location, capacity: int, ingress: "_Ingress") -> None:
         self.location = location
-        self._bound = bound
+        self._capacity = capacity
         self._ingress = ingress
         self.row = Outbox(self)
 
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
         """Send values round, to come in at `time`."""
         length = self.row.values + len(values)
-        if length > self._bound:
+        if length > self._capacity:
             raise Overflow(
                 f"{self._ingress.location} has {length} values on their way round, at {time!r}, and may have "
-                f"{self._bound}: let the body send fewer of them round (does it converge?), or raise bound=",
+                f"{self._capacity}: let the body send fewer of them round (does it converge?), or raise capacity=",
             )
         self.row.put(time, values)
         self._ingress.changed()
@@ -196,9 +196,9 @@ class _Egress(Kernel[Any]):
 
 
 class _Loop(Wiring):
-    def __init__(self, body: Blueprint, bound: int) -> None:
+    def __init__(self, body: Blueprint, capacity: int) -> None:
         self._body = body
-        self._bound = bound
+        self._capacity = capacity
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
@@ -216,7 +216,7 @@ class _Loop(Wiring):
         location.upstreams[1] = back
         location.lasting = _last_round_of
         back.lasting = _last_round
-        ingress.feedback = _Feedback(back, self._bound, ingress)
+        ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.leaving = out
         egress = _Egress(ingress.feedback)
         egress.connect(run, out, [body])
@@ -237,7 +237,7 @@ def _last_round(number: int, time: Any) -> Sequence[Hashable]:
     return [LoopTime(time.outer, (*time.counters[:-1], endless))]
 
 
-def loop(body: Transformer[A, B | Again[A]], *, bound: int = 1_000_000) -> Transformer[A, B]:
+def loop(body: Transformer[A, B | Again[A]], *, capacity: int = 1_000_000) -> Transformer[A, B]:
     """Let values go round in `body`: an `Again(value)` that it answers comes in again, everything else leaves.
 
     >>> import pullstream as ps
@@ -257,10 +257,10 @@ def loop(body: Transformer[A, B | Again[A]], *, bound: int = 1_000_000) -> Trans
     batches.
 
     Raises:
-        Overflow: more than `bound` values are on their way round.
+        Overflow: more than `capacity` values are on their way round.
     """
     if not isinstance(body, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
         hint = advice("loop", body)
         raise CompositionError(f"loop() at {Site.here()} needs a transformer as its body, and got {body!r}{hint}")
-    count_argument("loop", "bound", bound, least=1)
-    return Transformer((Module("loop", _Loop, (body, bound)),))
+    count_argument("loop", "capacity", capacity, least=1)
+    return Transformer((Module("loop", _Loop, (body, capacity)),))

@@ -19,14 +19,14 @@ _KEYS_AT_ONCE = "a key is computed at once; map_async the values to (key, value)
 
 @overload
 def unique(
-    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError[A] = "fail"
+    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
 ) -> Transformer[A, A]: ...
 @overload
 def unique(
-    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: Literal["result"]
+    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
 def unique(
-    key: Callable[[Any], Hashable] | None = None, *, bound: int | None = None, on_error: object = "fail"
+    key: Callable[[Any], Hashable] | None = None, *, capacity: int | None = None, on_error: object = "fail"
 ) -> Transformer[Any, Any]:
     """Keep the values whose key comes for the first time; without `key`, a value is its own.
 
@@ -35,26 +35,27 @@ def unique(
     [1, '1', 2]
 
     Keys are hashable, and equal or not as Python has it. All are kept for as long as the run lasts, over all times;
-    with a `bound`, only that many: those that came last, so that a key which comes again after `bound` others is new.
+    with a `capacity`, only that many: those that came last, so that a key which comes again after `capacity` others is
+    new.
 
-    >>> ps.run(ps.pipe(ps.values([1, 2, 1, 3, 4, 1]), ps.unique(bound=2), ps.collect()))
+    >>> ps.run(ps.pipe(ps.values([1, 2, 1, 3, 4, 1]), ps.unique(capacity=2), ps.collect()))
     [1, 2, 3, 4, 1]
 
     Times are kept. If `key` raises, or gives what has no hash, see `map`.
     """
-    return Transformer(_modules("unique", key, bound, on_error))
+    return Transformer(_modules("unique", key, capacity, on_error))
 
 
 @overload
 def non_unique(
-    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: OnError[A] = "fail"
+    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
 ) -> Transformer[A, A]: ...
 @overload
 def non_unique(
-    key: Callable[[A], Hashable] | None = None, *, bound: int | None = None, on_error: Literal["result"]
+    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
 def non_unique(
-    key: Callable[[Any], Hashable] | None = None, *, bound: int | None = None, on_error: object = "fail"
+    key: Callable[[Any], Hashable] | None = None, *, capacity: int | None = None, on_error: object = "fail"
 ) -> Transformer[Any, Any]:
     """Keep the values whose key has come before: what `unique` leaves out.
 
@@ -62,40 +63,42 @@ def non_unique(
     >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.non_unique(str.lower), ps.collect()))
     ['Tea']
     """
-    return Transformer(_modules("non_unique", key, bound, on_error))
+    return Transformer(_modules("non_unique", key, capacity, on_error))
 
 
-def _modules(name: str, key: object, bound: int | None, on_error: object) -> tuple[Module, ...]:
+def _modules(name: str, key: object, capacity: int | None, on_error: object) -> tuple[Module, ...]:
     args: tuple[object, ...] = ()
     if key is not None:
         sync_argument(name, "key", key, _KEYS_AT_ONCE)
         args = (key,)
     options: tuple[tuple[str, object], ...] = ()
-    if bound is not None:
-        count_argument(name, "bound", bound, least=1)
-        options = (("bound", bound),)
+    if capacity is not None:
+        count_argument(name, "capacity", capacity, least=1)
+        options = (("capacity", capacity),)
     return with_policy(Module(name, {"unique": _unique, "non_unique": _non_unique}[name], args, options), on_error)
 
 
-def _unique(key: Callable[[Any], Hashable] | None = None, bound: int | None = None, on_error: object = "fail") -> Stage:
-    test, memory = _seen_before(key, bound)
+def _unique(
+    key: Callable[[Any], Hashable] | None = None, capacity: int | None = None, on_error: object = "fail"
+) -> Stage:
+    test, memory = _seen_before(key, capacity)
     return Stage(Kind.FILTER_NOT, test, catches(on_error), memory)
 
 
 def _non_unique(
-    key: Callable[[Any], Hashable] | None = None, bound: int | None = None, on_error: object = "fail"
+    key: Callable[[Any], Hashable] | None = None, capacity: int | None = None, on_error: object = "fail"
 ) -> Stage:
-    test, memory = _seen_before(key, bound)
+    test, memory = _seen_before(key, capacity)
     return Stage(Kind.FILTER, test, catches(on_error), memory)
 
 
 Seen = tuple[Callable[[Any], bool], StageMemory]
 
 
-def _seen_before(key: Callable[[Any], Hashable] | None, bound: int | None) -> Seen:
+def _seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> Seen:
     """A test that remembers what it was given; one for each run."""
-    if bound is not None:
-        return _seen_lately(key, bound)
+    if capacity is not None:
+        return _seen_lately(key, capacity)
     seen: dict[Hashable, None] = {}
     saved = 0
 
@@ -120,7 +123,7 @@ def _seen_before(key: Callable[[Any], Hashable] | None, bound: int | None) -> Se
     return before, StageMemory(save, load)
 
 
-def _seen_lately(key: Callable[[Any], Hashable] | None, bound: int) -> Seen:
+def _seen_lately(key: Callable[[Any], Hashable] | None, capacity: int) -> Seen:
     seen: OrderedDict[Hashable, None] = OrderedDict()
 
     def lately(value: Any) -> bool:
@@ -129,7 +132,7 @@ def _seen_lately(key: Callable[[Any], Hashable] | None, bound: int) -> Seen:
             seen.move_to_end(name)
             return True
         seen[name] = None
-        if len(seen) > bound:
+        if len(seen) > capacity:
             seen.popitem(last=False)
         return False
 

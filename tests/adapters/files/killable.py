@@ -53,7 +53,7 @@ def pipeline(data, out):
     )
     prices = files.read_jsonl(data / "prices.jsonl.gz", time=day_of)
     rows = ps.pipe(
-        ps.join(orders, prices, on=by_item, how="left", bound=10_000),
+        ps.join(orders, prices, on=by_item, how="left", capacity=10_000),
         ps.map(priced),
         ps.rate(2000),
         ps.sort_by_time(by_all),
@@ -70,7 +70,7 @@ def pipeline(data, out):
                 breaks, ps.sort_by_time(lambda row: row["item"]), files.write_jsonl(f"{out}/breaks/{{time}}.jsonl")
             ),
             ps.pipe(numbered, files.write_parquet(f"{out}/numbers/{{time}}.parquet")),
-            lag=64,
+            capacity=64,
         ),
     )
 

@@ -51,7 +51,7 @@ transformers = [
     ps.group_by(int, lambda key: ps.pipe(ps.map(int, on_error=bad), ps.take(1))),
     ps.flatten(),
     ps.catch(lambda exc: numbers),
-    ps.loop(ps.pipe(ps.map(int, on_error=bad), ps.take(3)), bound=10),
+    ps.loop(ps.pipe(ps.map(int, on_error=bad), ps.take(3)), capacity=10),
     ps.lend(ps.map_async(trio.sleep, 2, on_error=bad), ps.map(abs), concurrency=2),
     ps.fork(ps.map(int, on_error=bad), ps.map(abs)),
     ps.limit(ps.map_async(trio.sleep, 2), 3),

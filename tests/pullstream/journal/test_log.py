@@ -51,7 +51,9 @@ def folded(out):
 
 def behind(out):
     slow = ps.pipe(ps.map(until_stop), ps.at_completion(lambda time, values: out.__setitem__((time, "slow"), values)))
-    return ps.pipe(ps.values(range(60), time=lambda n: n // 5), ps.tee(ps.at_completion(out.__setitem__), slow, lag=5))
+    return ps.pipe(
+        ps.values(range(60), time=lambda n: n // 5), ps.tee(ps.at_completion(out.__setitem__), slow, capacity=5)
+    )
 
 
 @ps.source

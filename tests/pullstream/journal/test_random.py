@@ -48,7 +48,7 @@ STEPS = {
     "scan": lambda: ps.scan(ps.agg.sum()),
     "scan, by function": lambda: ps.scan(lambda a, b: (3 * a + b) % 1009, 0),
     "unique": lambda: ps.unique(lambda n: n % 7),
-    "unique, bound": lambda: ps.unique(lambda n: n % 7, bound=3),
+    "unique, capacity": lambda: ps.unique(lambda n: n % 7, capacity=3),
     "non_unique": lambda: ps.non_unique(lambda n: n % 5),
     "several": lambda: step(ps.scan(agg.count()), ps.unique(lambda n: n % 11), ps.scan(agg.sum())),
     "skip": lambda: ps.skip(5),
@@ -105,7 +105,7 @@ def pipeline(world, plan):
         for number, steps in enumerate(branches)
     ]
     results = [ps.pipe(ps.map(number), ps.collect()), ps.reduce(lambda a, b: (a * 5 + b) % 997, 0), ps.tally()]
-    return ps.pipe(head, ps.tee(*sinks, results[seed % 3], lag=seed % 4))
+    return ps.pipe(head, ps.tee(*sinks, results[seed % 3], capacity=seed % 4))
 
 
 PLANS = st.tuples(

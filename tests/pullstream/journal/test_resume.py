@@ -157,7 +157,7 @@ def test_each_sink_is_given_what_it_has_not_completed(path):
     async def main(stop):
         fast, slow = {}, {}
         behind = ps.pipe(ps.map_async(waiting_at(stop), 1), ps.at_completion(slow.__setitem__))
-        pipeline = ps.pipe(numbers(100), ps.tee(ps.at_completion(fast.__setitem__), behind, lag=20))
+        pipeline = ps.pipe(numbers(100), ps.tee(ps.at_completion(fast.__setitem__), behind, capacity=20))
         async with pipeline.open(journal=path, limit=2) as running:
             await trio.testing.wait_all_tasks_blocked()
             await (running.result() if stop is None else running.abort())

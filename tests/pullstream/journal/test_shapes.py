@@ -31,7 +31,7 @@ def early(world):
 def uneven(world):
     """One sink gets something at every time, and the other only at the last, from a state."""
     late = ps.pipe(ps.filter(lambda n: n > 20), ps.scan(agg.sum()), world.store("late"))
-    return ps.tee(world.store("odd"), late, lag=1)
+    return ps.tee(world.store("odd"), late, capacity=1)
 
 
 SHAPES = {
