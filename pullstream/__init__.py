@@ -6,9 +6,8 @@ it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
 """
 
 from pullstream import checker
-from pullstream.arun import arun
 from pullstream.asyncio_bridge import asyncio_call
-from pullstream.blueprint import Blueprint, Pipeline, Sink, Source, Transformer
+from pullstream.blueprint import Blueprint, Sink, Source, Transformer
 from pullstream.decorators import sink, source, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Completed, Context, Hold
@@ -60,7 +59,7 @@ from pullstream.modules.grouping.split import decode, split
 from pullstream.modules.grouping.window import window
 from pullstream.modules.handles.broadcast import Notify, notify
 from pullstream.modules.handles.deferred import DeferredSink, DeferredSource, DeferredTransformer, deferred
-from pullstream.modules.handles.duplex import Duplex, connect, duplex_pair, pair
+from pullstream.modules.handles.duplex import Duplex, duplex_pair, pair
 from pullstream.modules.handles.handshake import Talk, handshake
 from pullstream.modules.handles.many import Many, many
 from pullstream.modules.handles.probe import Probed, probe
@@ -70,10 +69,8 @@ from pullstream.modules.nested.flatten import flatten
 from pullstream.modules.nested.lend import Lending, lend, lending
 from pullstream.modules.nested.loop import Again, loop
 from pullstream.modules.nested.recover import catch, retry
-from pullstream.modules.sinks.aiterate import aiterate
 from pullstream.modules.sinks.basic import collect, concat_values, drain, log, reduce, tally
 from pullstream.modules.sinks.channel import to_channel
-from pullstream.modules.sinks.iterate import iterate
 from pullstream.modules.sinks.on_end import on_end
 from pullstream.modules.sinks.search import find, first, last
 from pullstream.modules.sources.awaited import from_async_iterable, from_awaitable
@@ -101,9 +98,15 @@ from pullstream.modules.values.unique import non_unique, unique
 from pullstream.modules.windows.sessions import sessions
 from pullstream.modules.windows.tumbling import sliding, tumbling
 from pullstream.modules.windows.window import Window
-from pullstream.pipe import pipe
+from pullstream.program.aiterate import aiterate
+from pullstream.program.arun import arun
+from pullstream.program.connect import connect
+from pullstream.program.iterate import iterate
+from pullstream.program.pipe import pipe
+from pullstream.program.pipeline import Pipeline
+from pullstream.program.run import run
+from pullstream.program.running import Beside, Running
 from pullstream.protocol import DONE, Batch, Done, Reader
-from pullstream.run import Beside, Running, run
 from timely import LoopTime
 
 __all__ = [

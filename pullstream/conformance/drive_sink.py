@@ -4,13 +4,13 @@ from typing import Any, Final
 
 import trio
 
-from pullstream.blueprint import Pipeline
 from pullstream.checker import Checker
 from pullstream.conformance.bench import Bench, Outcome, expect
 from pullstream.conformance.cells import DELAY, Cell
 from pullstream.conformance.subject import Subject
 from pullstream.errors import Abandoned
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
+from pullstream.program.pipeline import Pipeline
 
 MOMENT: Final = 0.05 * DELAY
 

@@ -12,7 +12,7 @@ from pullstream.conformance.bench import Bench, Outcome, expect
 from pullstream.conformance.cells import Cell
 from pullstream.conformance.partners import SINK, Unwanted, edge_below
 from pullstream.conformance.subject import Subject
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Done, Reader
 
 MOST: Final = 40

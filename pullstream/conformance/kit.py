@@ -13,7 +13,7 @@ import attrs
 import trio
 import trio.testing
 
-from pullstream.blueprint import Blueprint, Pipeline, Sink, Site, Source
+from pullstream.blueprint import Blueprint, Sink, Site, Source
 from pullstream.conformance.bench import Bench, Failed, Outcome
 from pullstream.conformance.cells import Cell, grid, sample
 from pullstream.conformance.drive_sink import SinkDriver
@@ -23,6 +23,7 @@ from pullstream.conformance.report import Finding, Report
 from pullstream.conformance.subject import Subject
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import CompositionError, PullstreamError, without_cancelled
+from pullstream.program.pipeline import Pipeline
 from pullstream.protocol import DONE
 
 PATIENCE: Final = 1000.0

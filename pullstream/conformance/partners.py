@@ -15,7 +15,7 @@ from pullstream.conformance.cells import DELAY, Cell
 from pullstream.decorators import sink, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Pipeline
+from pullstream.blueprint import Blueprint
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.runtime.deadlock import LOOKS_ON
 from pullstream.engine.runtime.run import Run
@@ -36,7 +36,7 @@ _UNKNOWN: Final = [Antichain([BEGINNING])]
 class Keeper:
     """The journal of one run."""
 
-    def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Pipeline[Any], run: Run) -> None:
+    def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Blueprint, run: Run) -> None:
         self._journal = Journal.of(journal)
         self.path = Path(self._journal.path)
         # Looked at before anything is taken from it: a generator, say, is compared by what it will give.

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from pullstream.blueprint import Pipeline
+from pullstream.blueprint import Blueprint
 from pullstream.errors import JournalError
 from pullstream.journal.code import PYTHON
 from pullstream.journal.fingerprint import Line, difference, fingerprint
@@ -24,7 +23,7 @@ class Program:
     """What the user says of it; then its functions are not compared."""
 
     @classmethod
-    def of(cls, pipeline: Pipeline[Any], version: str | None) -> "Program":
+    def of(cls, pipeline: Blueprint, version: str | None) -> "Program":
         """The program of a pipeline that is about to run."""
         return cls(fingerprint(pipeline), PYTHON, version)
 

@@ -15,7 +15,7 @@ from adapters.spark.refusals import no_frame, refused
 from adapters.spark.schemas import arrow_schema, spark_schema
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice
 from pullstream.errors import CompositionError
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -24,7 +24,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.errors import blame
 from pullstream.frames import users_frames
 from pullstream.modules.nested.flatten import flatten
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
 from pullstream.protocol import Reader
 
 ROWS = 10_000

@@ -16,7 +16,7 @@ from adapters.spark.reading.timed import TimedFrame, refusal, timed
 from pullstream.blueprint import Module, Sink, Source, Transformer
 from pullstream.modules.times.stamp import stamp
 from pullstream.modules.values.flat_map import flat_map
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,9 +9,8 @@ from adapters.spark.writing.desk import Desk, desk_for
 from adapters.spark.writing.log import Offsets
 from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import active_session
-from pullstream.blueprint import Site, Source
+from pullstream.blueprint import Site, Source, source_argument
 from pullstream.errors import CompositionError
-from pullstream.modules.sinks.aiterate import source_argument
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ import trio
 from pullstream.blueprint import Module, Sink, Source
 from pullstream.engine.parts.context import Completed, Context
 from pullstream.errors import Abandoned, PullstreamError, without_cancelled
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Batch, Reader
 
 Offsets: TypeAlias = Literal["values", "times"]

@@ -19,7 +19,7 @@ from adapters.spark.writing.packing import ROWS, Packing, packed
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.parts.context import Context
 from pullstream.errors import Abandoned, PullstreamError, without_cancelled
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader
 
 if TYPE_CHECKING:

@@ -1,25 +1,23 @@
-"""Running a pipeline: opening it, waiting for it, ending it in order."""
+"""`Running`: a pipeline that is open, from its first instruction to its end in order."""
 
-import builtins
 import inspect
-import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, Generic, Self, cast
+from typing import Any, Generic, Self, cast
 
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Pipeline, Site, advice, refuse_sharing, shown_callable
+from pullstream.blueprint import Blueprint, Site, refuse_sharing, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.runtime.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
-from pullstream.engine.runtime.interrupts import Interrupts, Spared, current_task
+from pullstream.engine.runtime.interrupts import Interrupts, Spared
 from pullstream.engine.runtime.run import Run
-from pullstream.engine.runtime.signals import borrowed_wakeups, pass_on_wakeups
+from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.progress import Progress
 from pullstream.errors import (
@@ -35,11 +33,6 @@ from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import Journal
 
 R = TypeVar("R")
-
-STALLS_ASYNCIO: Final = (
-    "run() keeps the asyncio loop that runs here waiting until the stream has ended: nothing else in it goes on. "
-    "Use `await arun(pipeline)`"
-)
 
 Beside = Callable[["Running[Any]"], Awaitable[object]]
 """What looks on while a pipeline runs, such as a progress display: an async function of the `Running`."""
@@ -59,7 +52,7 @@ class Running(Generic[R]):
 
     def __init__(
         self,
-        pipeline: Pipeline[R],
+        pipeline: Blueprint,
         *,
         limit: int,
         release_timeout: float,
@@ -518,73 +511,3 @@ def _contains(exc: BaseException | None, failure: BaseException) -> bool:
     if isinstance(exc, BaseExceptionGroup):
         return any(_contains(part, failure) for part in cast("BaseExceptionGroup[BaseException]", exc).exceptions)
     return exc is failure
-
-
-def run(
-    pipeline: Pipeline[R],
-    *,
-    limit: int = 4096,
-    release_timeout: float = 5.0,
-    check: Check = False,
-    beside: Beside | None = None,
-    journal: "str | PathLike[str] | Journal | None" = None,
-) -> R:
-    """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
-
-    Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
-    wait for the order, only for code that shields itself from cancellation, and is raised at once in a function that
-    keeps everything waiting. What a handler of your own raises is treated alike, for SIGTERM, too; one that raises
-    nothing has dealt with the signal (but where asyncio runs Ctrl-C always aborts: the loop's handlers hear of it only
-    when `run` has returned). Before a third one the toolkit is never interrupted in its midst, from the first
-    instruction to the last.
-
-    It may be called in any thread (signals are the main thread's), and in a notebook, whose loop waits until it
-    returns. In an asyncio program use `arun`: a RuntimeWarning says so. `limit`, `release_timeout`, `check`, `beside`
-    (a progress display) and `journal` (a run that can be killed and goes on) are those of `Pipeline.open`.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
-    [0, 1, 4, 9]
-
-    Raises:
-        BaseException: the stream's failure, as itself, with a note that names the module. Its traceback has the user's
-            own frames, and all of them with `PULLSTREAM_TRACEBACK=full` in the environment.
-        Violation: with `check`, a rule was broken.
-        JournalError: `journal` belongs to another pipeline, is in use, or cannot hold what it should.
-    """
-    pipeline_argument("run", pipeline)
-    if running_program() is not None:
-        raise PullstreamError(
-            "run() starts a trio program, and this is one: use `async with pipeline.open() as running:`"
-        )
-    if current_task() is not None and not hasattr(builtins, "__IPYTHON__"):
-        # In a notebook it waits, too, but so does the notebook.
-        warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=2)
-    with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
-        running = pipeline.open(
-            limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal
-        )
-        try:
-            return trio.run(_run, running, borrowed, interrupts)
-        except BaseException as exc:
-            cut(exc)
-            raise
-
-
-def pipeline_argument(name: str, pipeline: object) -> None:
-    """Refuse what is not a pipeline."""
-    if not isinstance(pipeline, Pipeline):
-        lacks = {"source": "; it has no sink: collect() gives all values as a list", "sink": "; it has no source"}
-        hint = lacks.get(getattr(pipeline, "kind", ""), advice(name, pipeline))
-        raise CompositionError(
-            f"{name}() at {Site.here()} needs a pipeline, from a source to a sink, and got {pipeline!r}{hint}"
-        )
-
-
-async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:
-    interrupts.check()
-    running.heed(interrupts)
-    async with running:
-        if borrowed is not None:
-            running.pass_on_signals(borrowed)
-        return await running.result()

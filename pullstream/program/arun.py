@@ -13,13 +13,13 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.asyncio_bridge import Bridge, at_home
-from pullstream.blueprint import Pipeline
 from pullstream.checker.pipeline import Check
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.journal.store import Journal
-from pullstream.run import Beside, Running, pipeline_argument
+from pullstream.program.pipeline import Pipeline, pipeline_argument
+from pullstream.program.running import Beside, Running
 
 R = TypeVar("R")
 

@@ -6,8 +6,9 @@ from typing import Any, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Pipeline, Sink, Site, Source, Transformer, advice
+from pullstream.blueprint import Blueprint, Sink, Site, Source, Transformer, advice
 from pullstream.errors import CompositionError
+from pullstream.program.pipeline import Pipeline
 
 A = TypeVar("A")
 B = TypeVar("B")

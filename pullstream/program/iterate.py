@@ -19,12 +19,12 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Site, Source
+from pullstream.blueprint import Site, Source, source_argument
 from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
-from pullstream.modules.sinks.aiterate import Reading, reading, source_argument
+from pullstream.program.aiterate import Reading, reading
 from pullstream.protocol import DONE, Done
 
 T = TypeVar("T")

@@ -7,15 +7,14 @@ from typing import Any, Generic, cast
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Pipeline, Sink, Site, Source, advice
+from pullstream.blueprint import Module, Sink, Site, Source, source_argument
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.errors import CompositionError
-from pullstream.pipe import pipe
+from pullstream.program.pipe import pipe
+from pullstream.program.running import Running, trio_needed
 from pullstream.protocol import DONE, Batch, Done, Reader
-from pullstream.run import Running, trio_needed
 
 T = TypeVar("T")
 
@@ -96,15 +95,6 @@ async def reading(
         await hands.begin()
         yield hands
         hands.leave()
-
-
-def source_argument(name: str, source: object) -> None:
-    """Refuse what is not a source."""
-    if not isinstance(source, Source):
-        hint = advice(name, source, source=True)
-        if isinstance(source, Pipeline):
-            hint = ", a whole pipeline; leave its sink out"
-        raise CompositionError(f"{name}() at {Site.here()} reads a source, and got {source!r}{hint}")
 
 
 def aiterate(

@@ -1,0 +1,76 @@
+"""Hints for whoever gave something that is no module."""
+
+import inspect
+from collections.abc import AsyncIterable, Callable, Iterable
+from difflib import get_close_matches
+from os import PathLike
+from types import BuiltinFunctionType
+from typing import Final, cast
+
+from pullstream.blueprint.modules import Blueprint
+from pullstream.frames import is_ours
+
+_TABLES: Final = {
+    ("pyspark", "DataFrame"): "spark.from_dataframe(df) makes a source of it (from adapters import spark)",
+    ("pandas", "DataFrame"): "values(df.itertuples(index=False)) makes a source of its rows",
+    ("polars", "DataFrame"): "values(df.iter_rows(named=True)) makes a source of its rows",
+    ("pyarrow", "Table"): "values(table.to_pylist()) makes a source of its rows",
+}
+"""Tables by package and class, most of which can be iterated, though not by rows; and what makes a source of each."""
+
+
+def table_advice(value: object) -> str:
+    """What makes a source of a table's rows, if `value` is a table."""
+    return _TABLES.get((type(value).__module__.partition(".")[0], type(value).__name__), "")
+
+
+def advice(module: str, value: object, *, source: bool = False) -> str:
+    """What whoever gave `value`, which is no module, may have meant; with `source`, where a source was wanted."""
+    if isinstance(value, Blueprint):
+        return ""
+    if isinstance(value, (map, filter, zip)):
+        name = cast("type[object]", type(value)).__name__  # pyright: ignore[reportUnknownArgumentType]
+        return f"; this is Python's own {name}: the module is ps.{name}"
+    if callable(value):
+        return _advice_on_callable(value)
+    if source and (table := table_advice(value)):
+        return f"; {table}"
+    if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
+        return f"; give the parts one by one: {module}(*parts)"
+    if source and isinstance(value, (str, PathLike)):
+        return "; a file is read by read_text(path), read_csv(path) and others (from adapters import files)"
+    if callable(getattr(cast("object", value), "produce", None)):
+        return "; above its class belongs @ps.source, @ps.transformer or @ps.sink"
+    if source and isinstance(value, AsyncIterable):
+        return "; from_async_iterable(...) makes a source of it"
+    if source and isinstance(value, Iterable):
+        return "; values(...) makes a source of it"
+    return ""
+
+
+def _advice_on_callable(value: Callable[..., object]) -> str:
+    name = getattr(value, "__name__", repr(value))
+    module = f"a module is called, {name}()"
+    plain = f"a plain function goes into map({name}), or tap({name}) if it gives nothing back"
+    if is_ours(getattr(value, "__module__", "")):
+        return f"; {module}"
+    if inspect.isasyncgenfunction(value) or inspect.iscoroutinefunction(value):
+        return f"; {_advice_on_async(value, name)}"
+    return f"; {plain}" if isinstance(value, BuiltinFunctionType) or name == "<lambda>" else f"; {module}, and {plain}"
+
+
+def _advice_on_async(value: Callable[..., object], name: str) -> str:
+    generates = inspect.isasyncgenfunction(value)
+    first = next(iter(inspect.signature(value).parameters), None)
+    if first is None:
+        return f"{f'from_async_iterable({name}())' if generates else f'from_awaitable({name})'} makes a source of it"
+    if first == "upstream" or generates:
+        which = "source" if first != "upstream" else "transformer" if generates else "sink"
+        return f"@ps.{which} above it makes a module of it, which is then called, {name}()"
+    return f"an async function that gives a value for each goes into map_async({name}, concurrency)"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for whoever wrote a name that is not known: the one that was meant, as far as spelling tells."""
+    found = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {found[0]}=?" if found else ""

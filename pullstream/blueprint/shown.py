@@ -1,0 +1,13 @@
+"""The arguments of modules, as they are shown."""
+
+
+def shown_callable(value: object) -> str:
+    """The name a reader would know a callable by."""
+    name = getattr(value, "__qualname__", None)
+    return name.rpartition("<locals>.")[2] if isinstance(name, str) else repr(value)
+
+
+def shown_argument(value: object) -> str:
+    """An argument, shortened."""
+    text = shown_callable(value) if callable(value) else repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,33 @@
+"""The place in a program where a module was composed."""
+
+import inspect
+from types import FrameType
+from typing import Self
+
+import attrs
+
+from pullstream.frames import is_ours
+
+
+@attrs.frozen
+class Site:
+    """The line of the user's program that composed a module; error messages name it."""
+
+    filename: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+    @classmethod
+    def here(cls) -> Self:
+        """The innermost line outside the toolkit."""
+        frame: FrameType = inspect.currentframe()  # type: ignore[assignment]  # CPython always has one
+        while frame.f_back is not None and _passes_on(frame.f_globals.get("__name__")):
+            frame = frame.f_back
+        return cls(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _passes_on(module: object) -> bool:
+    # pyspark calls what it was given, as in `df.transform(...)`.
+    return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] == "pyspark")

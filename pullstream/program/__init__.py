@@ -1,0 +1,1 @@
+"""Whole programs: composed of modules, opened, run and read."""

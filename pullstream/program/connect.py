@@ -1,0 +1,91 @@
+"""`connect`: two duplexes as one program."""
+
+from typing import Any
+
+import trio
+from typing_extensions import TypeVar, override
+
+from pullstream.blueprint import Blueprint, Module, Site
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.runtime.assembly import Assembly, Consuming, Wiring
+from pullstream.errors import CompositionError, without_cancelled
+from pullstream.modules.handles.duplex import Duplex
+from pullstream.program.pipeline import Pipeline
+
+A = TypeVar("A")
+B = TypeVar("B")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class Connection(Wiring):
+    """Two directions, in one run."""
+
+    def __init__(self, *ways: Blueprint) -> None:
+        self._ways = ways
+
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+        both = Both()
+        for source, sink in zip(self._ways[::2], self._ways[1::2], strict=True):
+            kernel = assembly.stream(source.modules, None)
+            both.ways.append((kernel, assembly.sink(sink, kernel)))
+        return both
+
+
+class Both:
+    """A connection at run time: each direction runs to its end; one that fails ends the other."""
+
+    def __init__(self) -> None:
+        self.ways: list[tuple[Kernel[Any], Consuming]] = []
+
+    async def consume(self) -> tuple[Any, ...]:
+        """Run both directions; the results of their sinks."""
+        results: list[Any] = [None] * len(self.ways)
+        failures: list[BaseException] = []
+
+        async def consume(number: int) -> None:
+            try:
+                results[number] = await self.ways[number][1].consume()
+            except BaseException as exc:
+                rest = without_cancelled(exc)
+                if rest is None:
+                    raise
+                if not failures:
+                    failures.append(rest)
+                    await self._end_others(number, rest)
+                    nursery.cancel_scope.cancel()
+                elif rest is not failures[0]:
+                    failures.append(rest)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(len(self.ways)):
+                nursery.start_soon(consume, number)
+        if len(failures) > 1:
+            raise BaseExceptionGroup("both directions failed, each in its own way", failures)
+        if failures:
+            raise failures[0]
+        return tuple(results)
+
+    async def _end_others(self, failed: int, reason: BaseException) -> None:
+        for number, (kernel, _) in enumerate(self.ways):
+            if number != failed:
+                await kernel.terminate(reason)
+
+
+def connect(a: Duplex[A, B, R], b: Duplex[B, A, S]) -> Pipeline[tuple[S, R]]:
+    """Connect two duplexes: what either says goes to the other, in one run; the results are b's sink's and a's.
+
+    >>> import pullstream as ps
+    >>> a = ps.Duplex(ps.values([1, 2]), ps.collect())
+    >>> b = ps.Duplex(ps.values("xy"), ps.reduce(max, 0))
+    >>> ps.run(ps.connect(a, b))
+    (2, ['x', 'y'])
+
+    Each direction goes at its own pace and ends when it does: the connection may be half-open for a while, and the run
+    ends with the second. One that fails ends the other, whose source is told why, and the run fails with it.
+    """
+    for side in (a, b):
+        if not isinstance(side, Duplex):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
+            raise CompositionError(f"connect() at {Site.here()} connects two duplexes, and got {side!r}")
+    return Pipeline((Module("connect", Connection, (a.source, b.sink, b.source, a.sink)),))
