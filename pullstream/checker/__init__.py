@@ -3,11 +3,11 @@
 At one edge, by hand: `watch(reader)`. On a whole run: `run(pipeline, check=True)`, or `check="strict"`.
 """
 
-from pullstream.checker.diagram import diagram, module_diagram
-from pullstream.checker.events import Batched, Seen, What
 from pullstream.checker.pipeline import Checker
 from pullstream.checker.rules import RULES, Violation
 from pullstream.checker.watch import WatchedReader, watch
+from pullstream.history.diagram import diagram, module_diagram
+from pullstream.history.events import Batched, Seen, What
 
 __all__ = [
     "RULES",

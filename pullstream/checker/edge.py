@@ -4,11 +4,11 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, NoReturn
 
-from pullstream.checker.diagram import diagram
-from pullstream.checker.events import SAMPLE, Record, Seen, What
 from pullstream.checker.partner import Partner, Watching
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
+from pullstream.history.diagram import diagram
+from pullstream.history.events import SAMPLE, Record, Seen, What
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
 

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.checker.diagram import module_diagram
 from pullstream.checker.edge import Edge
 from pullstream.checker.partner import Partner
 from pullstream.checker.resource import Resource
@@ -19,6 +18,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.counters import Count
 from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.errors import ReleaseTimeout, without_cancelled
+from pullstream.history.diagram import module_diagram
 from pullstream.protocol import DONE, Batch, Done, Event
 from timely import Antichain
 

@@ -5,8 +5,8 @@ from types import MappingProxyType
 from typing import Final
 
 from pullstream.blueprint import Site
-from pullstream.checker.events import Seen
 from pullstream.errors import ProtocolError
+from pullstream.history.events import Seen
 
 RULES: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pullstream.checker.diagram import module_diagram
 from pullstream.checker.edge import Edge
 from pullstream.checker.rules import Violation
+from pullstream.history.diagram import module_diagram
 from pullstream.protocol import DONE, Event
 
 

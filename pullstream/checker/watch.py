@@ -5,11 +5,11 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site
-from pullstream.checker.diagram import module_diagram
 from pullstream.checker.edge import Edge
-from pullstream.checker.events import Seen
 from pullstream.checker.partner import Partner
 from pullstream.checker.ties import Tie
+from pullstream.history.diagram import module_diagram
+from pullstream.history.events import Seen
 from pullstream.protocol import Batch, Done, Reader
 
 T_co = TypeVar("T_co", covariant=True)

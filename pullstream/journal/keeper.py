@@ -1,6 +1,5 @@
 """Keeping a run's journal: what the last run left behind is given out, and what this one completes is recorded."""
 
-import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from os import PathLike
@@ -13,14 +12,15 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.runtime.run import Run
 from pullstream.engine.sidecar.location import Carries, Ending, Location
+from pullstream.engine.sidecar.memory import Changes, Memory, pickled
 from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
-from pullstream.journal.memory import Changes, Memory, pickled
 from pullstream.journal.program import Program
 from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
+from pullstream.logger import LOG
 from timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2
@@ -28,7 +28,6 @@ SHARE: Final = 0.2
 
 R = TypeVar("R")
 
-_LOG: Final = logging.getLogger("pullstream")
 
 _UNKNOWN: Final = [Antichain([BEGINNING])]
 
@@ -167,11 +166,11 @@ class Keeper:
                 sure = await source.unchanged() and sure
                 source.finish()
         if not self.was_finished:
-            _LOG.info("going on with the journal %s", self.path)
+            LOG.info("going on with the journal %s", self.path)
         elif sure:
-            _LOG.info("%s is the journal of a run that came to its end: its result is given again", self.path)
+            LOG.info("%s is the journal of a run that came to its end: its result is given again", self.path)
         else:
-            _LOG.warning(
+            LOG.warning(
                 "%s is the journal of a run that came to its end: nothing is read, and its result is given again. What "
                 "has come since is for a run with another journal",
                 self.path,

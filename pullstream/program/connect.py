@@ -6,8 +6,8 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Site
+from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.runtime.assembly import Assembly, Consuming, Wiring
 from pullstream.errors import CompositionError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
 from pullstream.program.pipeline import Pipeline

@@ -12,11 +12,11 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Site, refuse_sharing, shown_callable
 from pullstream.checker.pipeline import Check, Checker, checker_for
-from pullstream.engine.runtime.assembly import Assembly, Consuming, consume_all
+from pullstream.engine.assembly import Assembly, Consuming, consume_all
+from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.runtime.interrupts import Interrupts, Spared
-from pullstream.engine.runtime.run import Run
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.progress import Progress

@@ -9,7 +9,7 @@ from trio._core import _run as trio_scheduler
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
-from pullstream.engine.runtime.run import InnerRun
+from pullstream.engine.run import InnerRun
 
 
 class Unseen(Exception):

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import pullstream as ps
+from pullstream.engine.assembly import ASK_FRAMES, TERMINATION_FRAMES
 from pullstream.engine.edge.kernel import STEPS
-from pullstream.engine.runtime.assembly import ASK_FRAMES, TERMINATION_FRAMES
 
 SOURCE, TRANSFORMER, SINK = ps.values([1, 2]), ps.map(str), ps.collect()
 

@@ -255,7 +255,7 @@ def test_what_looks_on_without_waiting_is_refused():
 
 async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
     """An exception before the first task of the run is there reaches the caller, and nobody waits for ever."""
-    from pullstream.engine.runtime.run import Run
+    from pullstream.engine.run import Run
 
     def broken(self, task, *args):
         raise RuntimeError("no room for another task")

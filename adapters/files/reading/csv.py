@@ -24,7 +24,7 @@ from adapters.files.reading.places import File, Paths, checked_paths
 from adapters.files.reading.streams import CODECS, Raw, transcoded
 from adapters.files.reading.tables import MOST, WIDTH, Sieve, uncounted
 from pullstream.blueprint import Site, Source
-from pullstream.engine.parts.on_error import OnError
+from pullstream.engine.nested.on_error import OnError
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
 

@@ -12,7 +12,7 @@ from adapters.files.reading.source import FilesSource
 from adapters.files.reading.streams import CODECS
 from adapters.files.reading.times import PathTime, time_argument
 from pullstream.blueprint import Module, Site, Source, count_argument, nearest, seconds_argument
-from pullstream.engine.parts.on_error import with_policy
+from pullstream.engine.nested.on_error import with_policy
 from pullstream.errors import CompositionError
 
 

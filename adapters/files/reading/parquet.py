@@ -15,7 +15,7 @@ from adapters.files.reading.pieces import Agreed, Format, Piece, Start, Table, a
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, compression_of, explained
 from pullstream.blueprint import Source
-from pullstream.engine.parts.on_error import OnError
+from pullstream.engine.nested.on_error import OnError
 from pullstream.failures import Failed
 
 ROWS = 65_536

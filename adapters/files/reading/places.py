@@ -1,11 +1,10 @@
 """Where files are: paths, globs, folders and fsspec's URLs, and the files that are found there."""
 
-import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import has_magic
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from zipfile import is_zipfile
 
 import attrs
@@ -17,8 +16,7 @@ from adapters.files.traffic import Read
 from adapters.files.urls import fsspec, url_argument
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
-
-_LOG: Final = logging.getLogger("pullstream")
+from pullstream.logger import LOG
 
 Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]
@@ -163,7 +161,7 @@ class Places:
                 found.setdefault((id(file.fs), file.key), file)
         for given in absent:
             if given not in self.absent:
-                _LOG.warning("%s does not exist: follow=True waits until it does", given)
+                LOG.warning("%s does not exist: follow=True waits until it does", given)
         self.absent = absent
         return list(found.values())
 

@@ -24,7 +24,7 @@ from adapters.files.reading.reading import (
 )
 from adapters.files.traffic import Traffic
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.on_error import catches
+from pullstream.engine.nested.on_error import catches
 from pullstream.engine.sidecar.location import Carries
 from pullstream.errors import JournalError
 from pullstream.protocol import DONE, Batch, Done, State

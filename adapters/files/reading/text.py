@@ -12,7 +12,7 @@ from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start, Val
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, transcoded
 from pullstream.blueprint import Source
-from pullstream.engine.parts.on_error import OnError
+from pullstream.engine.nested.on_error import OnError
 from pullstream.failures import Failed
 
 

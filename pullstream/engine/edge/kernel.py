@@ -25,9 +25,9 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.requests import EdgeRequests
+from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.runtime.run import Run
 from pullstream.engine.sidecar.location import Carries, Location, Port
 from pullstream.errors import (
     CapabilityError,
@@ -42,7 +42,7 @@ from timely import Summary
 
 if TYPE_CHECKING:
     from pullstream.engine.sidecar.consequences import Lasting
-    from pullstream.journal.memory import Memory
+    from pullstream.engine.sidecar.memory import Memory
 
 T = TypeVar("T")
 

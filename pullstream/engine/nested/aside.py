@@ -6,9 +6,9 @@ from typing import Any
 from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module
+from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.hub import Dealt, Hub
-from pullstream.engine.runtime.assembly import Assembly, Wiring, named
+from pullstream.engine.nested.hub import Dealt, Hub
 from pullstream.protocol import Batch
 
 

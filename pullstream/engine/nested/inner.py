@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Blueprint, Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Feed, Through
-from pullstream.engine.runtime.run import InnerRun, Run
+from pullstream.engine.run import InnerRun, Run
 from pullstream.engine.sidecar.location import Location
 from timely import Antichain
 
@@ -36,8 +36,8 @@ def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
 
 def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | None") -> "Lane[Any]":
     """The same for a transformer, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
+    from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
     from pullstream.engine.nested.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
-    from pullstream.engine.runtime.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
 
     run = InnerRun(owner.run, fed=feed is not None)
     run.depth = owner.depth
@@ -96,7 +96,7 @@ def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
 
 async def consume_below(run: Run, location: Location, reader: "Lane[Any]", sink: Blueprint) -> Any:
     """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
-    from pullstream.engine.runtime.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
+    from pullstream.engine.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
 
     inner = InnerRun(run, fed=True)
     inner.depth = reader.kernel.depth

@@ -10,7 +10,7 @@ from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:
-    from pullstream.engine.runtime.assembly import Consuming
+    from pullstream.engine.assembly import Consuming
 
 
 class Sides(Kernel[Any]):

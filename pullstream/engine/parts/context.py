@@ -1,12 +1,11 @@
 """What a module written as a function works with: events, holds and notifications (000's g1, DESIGN 3.4)."""
 
-import logging
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, Any, Final, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 import attrs
 import trio
@@ -14,19 +13,19 @@ from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.kernel import BREATH
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.runtime.run import Run
+from pullstream.engine.run import Run
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.errors import CapabilityError
+from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import less_equal
 
 if TYPE_CHECKING:
-    from pullstream.journal.memory import Memory
+    from pullstream.engine.sidecar.memory import Memory
 
 T = TypeVar("T")
 
-_LOG: Final = logging.getLogger("pullstream")
 
 FIRST_LIMIT = 16
 """How many values a sink asks for at first."""
@@ -96,7 +95,7 @@ class Account:
     def look_back(self, name: str) -> None:
         """At the end of a transformer: say so where it has waited for completions that it never asked for."""
         if self.listened and not (self.notified or self.answered):
-            _LOG.warning(
+            LOG.warning(
                 "%s, took batches from ctx.events(upstream), answered nothing, and never asked to be told of a time: a "
                 "Completed(time) comes for those times only for which %s calls ctx.notify_at(time) while it has a "
                 "batch at that time; where none is wanted, ctx.batches(upstream) gives the batches alone",

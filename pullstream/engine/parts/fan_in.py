@@ -10,7 +10,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder
-from pullstream.engine.runtime.run import Run
+from pullstream.engine.run import Run
 from pullstream.engine.sidecar.location import Location
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done

@@ -16,7 +16,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.above import Above
 from pullstream.engine.parts.beside import Slotted
 from pullstream.engine.parts.outbox import Outbox
-from pullstream.engine.runtime.run import Run
+from pullstream.engine.run import Run
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, State

@@ -5,7 +5,6 @@ of the run's own is called then. So of each run one task is kept in mind that ma
 happened to that one another is looked for. A run in which none is found stands still.
 """
 
-import logging
 from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
@@ -13,6 +12,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.runtime import blocked
+from pullstream.logger import LOG
 
 _PROGRAM: trio.lowlevel.RunVar["Rounds | None"] = trio.lowlevel.RunVar("pullstream rounds")
 
@@ -57,7 +57,7 @@ class Rounds(trio.abc.Instrument):
             trio.lowlevel.add_instrument(rounds)
         elif not cls._silent:
             Rounds._silent = True
-            logging.getLogger("pullstream").warning(
+            LOG.warning(
                 "trio %s does not tell what its tasks wait for in the way that is known here: a run in which nothing "
                 "can move any more will hang, and not fail with StalledError",
                 trio.__version__,

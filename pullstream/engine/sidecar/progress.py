@@ -47,8 +47,8 @@ from timely import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pullstream.engine.runtime.run import Run
-    from pullstream.journal.memory import Memory
+    from pullstream.engine.run import Run
+    from pullstream.engine.sidecar.memory import Memory
 
 
 _ADVICE = (

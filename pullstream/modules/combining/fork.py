@@ -5,9 +5,9 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
+from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.hub import Copies
-from pullstream.engine.runtime.assembly import Assembly, Wiring, named
+from pullstream.engine.nested.hub import Copies
 from pullstream.errors import CompositionError
 from pullstream.modules.combining.merge import Merge
 

@@ -1,6 +1,5 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
-import logging
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar, Final, Literal, cast, overload
 
@@ -12,6 +11,7 @@ from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
+from pullstream.logger import LOG
 from pullstream.modules.combining.kept import Entry, Kept, Near
 from pullstream.modules.windows.grid import duration_argument, refusal
 from pullstream.modules.windows.window import KEYS_AT_ONCE
@@ -25,7 +25,6 @@ K = TypeVar("K", bound=Hashable)
 How = Literal["inner", "left"]
 
 HOW: Final = ("inner", "left")
-_LOG: Final = logging.getLogger("pullstream")
 CAPACITY: Final = 1_000_000
 """How many values of each source a join keeps when nothing is said."""
 
@@ -135,7 +134,7 @@ class _Join(FanIn):
     async def release(self) -> None:
         timeless = [number for number, side in enumerate(self._sides, 1) if side.timeless()]
         if self._within is not None and timeless:
-            _LOG.warning(
+            LOG.warning(
                 "%s with within=, got everything of its source %s at the time 0, which is that of a source that says "
                 "nothing of time: give the values times, with time= in the source or stamp(...) below it",
                 self.location,

@@ -6,9 +6,9 @@ from typing import Any, cast, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument, sync_argument
+from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.hub import Branch, Dealt, Hub
-from pullstream.engine.runtime.assembly import Assembly, Consuming, Wiring, named
+from pullstream.engine.nested.hub import Branch, Dealt, Hub
 from pullstream.errors import CompositionError, RoutingError
 from pullstream.modules.combining.tee import Several
 from pullstream.protocol import Batch

@@ -6,9 +6,9 @@ from typing import Any, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument
+from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.hub import Copies
-from pullstream.engine.runtime.assembly import Assembly, Consuming, Wiring, consume_all, named
+from pullstream.engine.nested.hub import Copies
 from pullstream.errors import CompositionError
 
 A = TypeVar("A")

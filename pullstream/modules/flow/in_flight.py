@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_argument
+from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
-from pullstream.engine.runtime.assembly import Assembly, Wiring, named
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done

@@ -8,7 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.on_error import OnError, catches, with_policy
+from pullstream.engine.nested.on_error import OnError, catches, with_policy
 from pullstream.engine.sidecar.location import Carries
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed, caught

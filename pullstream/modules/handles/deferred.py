@@ -8,13 +8,13 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site, Source, Transformer
+from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Through
 from pullstream.engine.nested.inner import consume_below, follow_inner, inner_frontier, open_below
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.handle import Grip
-from pullstream.engine.runtime.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.protocol import DONE, Batch, Done, Reader, State
 

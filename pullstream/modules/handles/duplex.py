@@ -7,12 +7,12 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Sink, Site, Source
+from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
-from pullstream.engine.runtime.assembly import Assembly, Consumer, Consuming, Wiring
+from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal, Standstill
-from pullstream.engine.runtime.run import Run
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.progress import Progress
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled

@@ -9,10 +9,10 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.checker.diagram import shown
-from pullstream.checker.events import What, seen
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.errors import without_cancelled
+from pullstream.history.diagram import shown
+from pullstream.history.events import What, seen
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")

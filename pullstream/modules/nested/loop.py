@@ -16,11 +16,11 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
+from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox, Remainder
-from pullstream.engine.runtime.assembly import Assembly, Wiring, named
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow

@@ -9,9 +9,9 @@ from typing import Any, Literal, TextIO, get_origin, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, Site, sync_argument
+from pullstream.engine.nested.on_error import OnError, catches, skip_option, with_policy
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.fused import Kind, Stage, tried
-from pullstream.engine.parts.on_error import OnError, catches, skip_option, with_policy
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
 from timely.order import is_total

@@ -7,8 +7,8 @@ from typing import Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Sink, count_argument, sync_argument
+from pullstream.engine.nested.on_error import skip_option
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.on_error import skip_option
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Transformer, count_argument, seconds_argument, sync_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.beside import Beside
-from pullstream.engine.runtime.run import Run
+from pullstream.engine.run import Run
 from pullstream.engine.sidecar.location import Carries, Location
 from pullstream.errors import CompositionError
 from pullstream.modules.times.stamp import Clock, Stamping, several_times

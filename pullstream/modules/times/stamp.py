@@ -16,7 +16,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Module, Sink, Site, Transformer, sync_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.aside import SideBranch
-from pullstream.engine.runtime.run import Run
+from pullstream.engine.run import Run
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location
 from pullstream.errors import CapabilityError, CompositionError

@@ -12,7 +12,7 @@ from pullstream.blueprint import Module, Source, Transformer, callable_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner import forget_inner, open_inner
-from pullstream.engine.parts.on_error import OnError, catches, guarded_iterable, with_policy
+from pullstream.engine.nested.on_error import OnError, catches, guarded_iterable, with_policy
 from pullstream.engine.parts.outbox import spent
 from pullstream.engine.parts.pace import Pace
 from pullstream.failures import Failed

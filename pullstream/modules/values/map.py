@@ -6,8 +6,8 @@ from typing import Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.engine.nested.on_error import OnError, catches, with_policy
 from pullstream.engine.parts.fused import Kind, Stage
-from pullstream.engine.parts.on_error import OnError, catches, with_policy
 from pullstream.failures import Failed
 
 A = TypeVar("A")

@@ -1,6 +1,5 @@
 """`map_async`: an async function over several values at a time."""
 
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
 from time import perf_counter
@@ -12,12 +11,13 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.on_error import OnError, catches, guarded_async, with_policy
 from pullstream.engine.parts.beside import Beside
-from pullstream.engine.parts.on_error import OnError, catches, guarded_async, with_policy
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
+from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
@@ -35,8 +35,6 @@ LONG: Final = 0.05
 """Seconds for which a call may keep everything else waiting before anybody would notice."""
 TOO_LONG: Final = 0.5
 """Seconds after which, all such calls together, it is remarked."""
-
-_LOG: Final = logging.getLogger("pullstream")
 
 
 class Group:
@@ -247,7 +245,7 @@ class MapAsync(Beside[Any]):
         """Say once, of calls that never wait, that nothing else goes on meanwhile."""
         before, self._blocked = self._blocked, self._blocked + seconds
         if before <= TOO_LONG < self._blocked:
-            _LOG.warning(
+            LOG.warning(
                 "%s, has kept everything else waiting for %.1f s: its function computes, or waits in a way that is not "
                 "trio's, such as time.sleep, so no two calls go on at once. In threads, map_thread(f, concurrency) "
                 "makes calls that wait; in processes, map_process(f, concurrency) those that compute",

@@ -12,7 +12,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, shown_callable, sync_argument
-from pullstream.engine.parts.on_error import OnError, catches, guarded_async, with_policy
+from pullstream.engine.nested.on_error import OnError, catches, guarded_async, with_policy
 from pullstream.errors import CompositionError, Unpicklable, WorkerDied
 from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync

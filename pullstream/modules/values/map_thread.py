@@ -7,7 +7,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, count_argument, sync_argument
-from pullstream.engine.parts.on_error import OnError, catches, guarded_async, with_policy
+from pullstream.engine.nested.on_error import OnError, catches, guarded_async, with_policy
 from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync
 

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal, cast, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Module, Site, Transformer, sync_argument
+from pullstream.engine.nested.on_error import OnError, catches, with_policy
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
-from pullstream.engine.parts.on_error import OnError, catches, with_policy
 from pullstream.errors import CompositionError
 from pullstream.failures import Failed
 from pullstream.modules.folds.fold import Fold

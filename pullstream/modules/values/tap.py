@@ -7,8 +7,8 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.nested.on_error import OnError, catches, with_policy
 from pullstream.engine.parts.fused import Kind, Stage
-from pullstream.engine.parts.on_error import OnError, catches, with_policy
 from pullstream.failures import Failed
 from pullstream.protocol import Batch, Done
 

@@ -1,6 +1,5 @@
 """What windows in event time have in common: their results, what is kept for them, and when they are over."""
 
-import logging
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
@@ -13,12 +12,12 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import sync_argument
 from pullstream.engine.parts.notified import Notified
+from pullstream.logger import LOG
 from pullstream.modules.folds.fold import Fold, fold_argument
 from timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)
 
-_LOG: Final = logging.getLogger("pullstream")
 
 KEYS_AT_ONCE: Final = "a key is computed at once; map_async the values to (key, value) first"
 
@@ -152,7 +151,7 @@ class Windowed(Notified):
     @override
     async def release(self) -> None:
         if len(self._met) == 1 and type(self._met[0]) is int and self._met[0] == 0:
-            _LOG.warning(
+            LOG.warning(
                 "%s, got everything at the time 0, which is that of a source that says nothing of time, and so all of "
                 "it fell into one window: give the values times, with time= in the source or stamp(...) below it",
                 self.location,

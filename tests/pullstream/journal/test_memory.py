@@ -9,7 +9,7 @@ import trio.testing
 import pullstream as ps
 from pullstream import agg
 from pullstream.engine.sidecar.location import Carries
-from pullstream.journal.memory import Ledger, Memory
+from pullstream.engine.sidecar.memory import Ledger, Memory
 
 
 def unpickled(changes):

@@ -10,8 +10,8 @@ import pullstream as ps
 from pullstream import agg
 from pullstream.engine.sidecar.consequences import Reach
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.memory import Memory
 from pullstream.journal.cut import Cut
-from pullstream.journal.memory import Memory
 
 
 def by_time(values):

@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from pullstream.checker.events import Batched, Seen, What
+from pullstream.history.events import Batched, Seen, What
 
 WIDTH: Final = 104
 """Where a row of concurrent events is broken."""
@@ -43,7 +43,7 @@ OUTPUT: Final = Face("D", "TO")
 def diagram(events: Iterable[Seen], *, gap: int | None = None) -> str:
     r"""Draw the events of one edge; after `gap` of them, some are left out.
 
-    >>> from pullstream.checker.events import Batched
+    >>> from pullstream.history.events import Batched
     >>> ask, value = Seen(0, What.ASK, 1, 0, 1), Seen(2, What.VALUE, 1, 0, Batched(0, 1, ("a",)))
     >>> abort, done = Seen(1, What.ABORT, 2, 1), Seen(3, What.DONE, 2, 1)
     >>> print(diagram([ask, abort, value, done]))

@@ -12,7 +12,7 @@ from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.edge.kernel import STEPS, Kernel
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
-from pullstream.engine.runtime.run import Run
+from pullstream.engine.run import Run
 from pullstream.engine.sidecar.location import Carries
 from pullstream.engine.sidecar.progress import Keeping
 from pullstream.errors import CompositionError, blame, without_cancelled

@@ -8,9 +8,9 @@ import trio
 from typing_extensions import override
 
 from pullstream.blueprint import Module
+from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.kernel import Kernel, dismiss_all
 from pullstream.engine.parts.outbox import Outbox
-from pullstream.engine.runtime.assembly import Assembly
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import Count
 from pullstream.engine.sidecar.location import Location

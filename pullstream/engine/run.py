@@ -11,9 +11,9 @@ from typing_extensions import override
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.location import Location, Port
+from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.progress import Progress
 from pullstream.errors import JournalError
-from pullstream.journal.memory import Memory
 
 
 class Watcher(Protocol):
