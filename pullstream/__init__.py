@@ -42,7 +42,7 @@ from pullstream.modules.combining.merge_sorted import merge_sorted
 from pullstream.modules.combining.partition import partition
 from pullstream.modules.combining.tee import tee
 from pullstream.modules.combining.zip import zip
-from pullstream.modules.flow.in_flight import Quota, limit
+from pullstream.modules.flow.in_flight import Quota, in_flight
 from pullstream.modules.flow.prefetch import prefetch
 from pullstream.modules.flow.rate import rate
 from pullstream.modules.flow.skip import skip
@@ -57,7 +57,7 @@ from pullstream.modules.grouping.batch import batch
 from pullstream.modules.grouping.group_by import group_by
 from pullstream.modules.grouping.split import decode, split
 from pullstream.modules.grouping.window import window
-from pullstream.modules.handles.broadcast import Notify, notify
+from pullstream.modules.handles.broadcast import Broadcast, broadcast
 from pullstream.modules.handles.deferred import DeferredSink, DeferredSource, DeferredTransformer, deferred
 from pullstream.modules.handles.duplex import Duplex, duplex_pair, pair
 from pullstream.modules.handles.handshake import Talk, handshake
@@ -83,7 +83,7 @@ from pullstream.modules.sources.live import live
 from pullstream.modules.sources.values import empty, fail, keys, once, values
 from pullstream.modules.times.at_completion import at_completion
 from pullstream.modules.times.epochs import epochs
-from pullstream.modules.times.per_time import distinct, running, sort_by_time
+from pullstream.modules.times.per_time import accumulate, distinct, sort_by_time
 from pullstream.modules.times.restamp import delay, restamp
 from pullstream.modules.times.stamp import stamp
 from pullstream.modules.times.timed import timed
@@ -119,6 +119,7 @@ __all__ = [
     "Beside",
     "Blocking",
     "Blueprint",
+    "Broadcast",
     "CapabilityError",
     "Completed",
     "CompositionError",
@@ -141,7 +142,6 @@ __all__ = [
     "LengthError",
     "LoopTime",
     "Many",
-    "Notify",
     "Overflow",
     "Pausable",
     "Pipeline",
@@ -165,6 +165,7 @@ __all__ = [
     "Window",
     "WorkerDied",
     "abortable",
+    "accumulate",
     "agg",
     "aggregate",
     "aiterate",
@@ -172,6 +173,7 @@ __all__ = [
     "asyncio_call",
     "at_completion",
     "batch",
+    "broadcast",
     "catch",
     "checker",
     "collect",
@@ -205,6 +207,7 @@ __all__ = [
     "from_channel",
     "group_by",
     "handshake",
+    "in_flight",
     "infinite",
     "interval",
     "iterate",
@@ -213,7 +216,6 @@ __all__ = [
     "last",
     "lend",
     "lending",
-    "limit",
     "live",
     "log",
     "loop",
@@ -226,7 +228,6 @@ __all__ = [
     "merge",
     "merge_sorted",
     "non_unique",
-    "notify",
     "on_end",
     "once",
     "pair",
@@ -244,7 +245,6 @@ __all__ = [
     "restamp",
     "retry",
     "run",
-    "running",
     "sample",
     "scan",
     "sessions",

@@ -68,7 +68,7 @@ class StalledError(PullstreamError):
     - inside a `CancelScope` that a task opened itself: who has it may cancel it (its deadline, if it has one, strikes);
     - while a lane was taken that nobody has asked yet;
     - while a time is waited for that a module holds which opens streams, such as `group_by`, and a handle of the run
-      (`pushable`, `notify`, `many`) may still say more of its times.
+      (`pushable`, `broadcast`, `many`) may still say more of its times.
 
     And it is raised though a program outside would have gone on, if that cancels, or starts tasks in, a nursery that
     was opened inside, or is the first to ask a reader (not a lane of it) while its sink waits for something else.

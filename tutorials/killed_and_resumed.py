@@ -68,7 +68,7 @@ def takings(priced: Callable[[Any], Awaitable[tuple[str, int]]] = known) -> ps.P
     return ps.pipe(
         files.read_csv("receipts/*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d")),  # each file at the day of its name
         ps.map_async(priced, concurrency=1),
-        ps.running(ps.agg.sum(lambda sold: sold[1]), key=lambda sold: sold[0]),  # goes on from day to day
+        ps.accumulate(ps.agg.sum(lambda sold: sold[1]), key=lambda sold: sold[0]),  # goes on from day to day
         ps.map(lambda sum_: {"item": sum_[0], "total": sum_[1]}),
         files.write_jsonl("days/{time}.jsonl"),  # appears when its day is complete
     )
@@ -123,7 +123,7 @@ def a_file_a_day() -> None:
 
     `read_csv` reads the files that a pattern matches, in threads, a block at a time; `name_time` takes a day from each
     name, and they are read in the order of their days. The same goes for text, JSON Lines, Parquet and Arrow, packed
-    or not, in a bucket or on a disk. `running` sums up from day to day. `write_jsonl` writes a file for every day,
+    or not, in a bucket or on a disk. `accumulate` sums up from day to day. `write_jsonl` writes a file for every day,
     beside its place, and renames it when the day is complete: what is there is whole, whatever happens.
     """
     with tea_house():

@@ -211,7 +211,7 @@ TRANSFORMERS: Final = (
     Subject("map_async 3, as ready", lambda f: ps.map_async(calling(f), 3, ordered=False), around=True, ordered=False),
     Subject("prefetch 1", lambda: ps.prefetch(1), grows=True),
     Subject("prefetch 3", lambda: ps.prefetch(3), grows=True),
-    Subject("limit", lambda function: ps.limit(ps.map_async(calling(function), 3), 2), around=True),
+    Subject("in_flight", lambda function: ps.in_flight(ps.map_async(calling(function), 3), 2), around=True),
     Subject("timeout", lambda: ps.timeout(1e6)),
     Subject("rate", lambda: ps.rate(2, per=0.1)),
     Subject("throttle", lambda: ps.throttle(0.1), timing=True, grows=True),
@@ -234,8 +234,8 @@ TRANSFORMERS: Final = (
     Subject("aggregate", lambda f: ps.aggregate(f, n=ps.agg.count()), around=True, flushes=True),
     Subject("distinct", ps.distinct, around=True),
     Subject("sort_by_time", ps.sort_by_time, around=True, flushes=True),
-    Subject("running", lambda f: ps.running(ps.agg.sum(f)), around=True, flushes=True),
-    Subject("running, by key", lambda f: ps.running(ps.agg.count(), f), around=True, flushes=True),
+    Subject("accumulate", lambda f: ps.accumulate(ps.agg.sum(f)), around=True, flushes=True),
+    Subject("accumulate, by key", lambda f: ps.accumulate(ps.agg.count(), f), around=True, flushes=True),
     Subject("stamp", lambda f: ps.stamp(f, nest=True), around=True),
     Subject(
         "stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop")), around=True

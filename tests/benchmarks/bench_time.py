@@ -108,7 +108,7 @@ def one_record() -> None:
         "reduce_by_time": [ps.reduce_by_time(ps.agg.count())],
         "distinct": [ps.distinct()],
         "sort_by_time": [ps.sort_by_time()],
-        "running": [ps.running(ps.agg.count())],
+        "accumulate": [ps.accumulate(ps.agg.count())],
         "count_by_key twice": [ps.count_by_key(), ps.count_by_key()],
         "count_by_key below map_async": [ps.map_async(_later, 1), ps.count_by_key()],
     }

@@ -265,7 +265,7 @@ def journalled(folder, endless):
     from adapters import files
 
     numbers = ps.unfold(0, lambda n: (n, n + 1) if endless or n < 50 else None)
-    lines = ps.pipe(numbers, ps.epochs(5), ps.running(ps.agg.count()), files.write_jsonl(f"{folder}/{{time}}.jsonl"))
+    lines = ps.pipe(numbers, ps.epochs(5), ps.accumulate(ps.agg.count()), files.write_jsonl(f"{folder}/{{time}}.jsonl"))
     ps.run(lines, journal=f"{folder}/journal")
 
 

@@ -356,8 +356,8 @@ def test_wrong_parts_are_refused():
         (lambda: ps.zip(ps.once(1), mode="longest"), "modes shortest, strict, padded"),
         (lambda: ps.zip(ps.once(1), fill=0), "mode='padded'"),
         (lambda: ps.merge_sorted(ps.once(1), key=3), "callable as its key"),
-        (lambda: ps.notify(0), "capacity"),
-        (lambda: ps.notify(1, when_full="burst"), "when_full"),
+        (lambda: ps.broadcast(0), "capacity"),
+        (lambda: ps.broadcast(1, overflow="burst"), "overflow"),
         (lambda: ps.many().add(3), "takes sources"),
     ]:
         with pytest.raises(ps.CompositionError, match=rf"{told}") as caught:

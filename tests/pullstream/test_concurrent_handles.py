@@ -1,4 +1,4 @@
-"""Handles that steer a stream from outside: `pausable`, `abortable`, and `limit` with its `Quota`."""
+"""Handles that steer a stream from outside: `pausable`, `abortable`, and `in_flight` with its `Quota`."""
 
 import pickle
 
@@ -14,7 +14,7 @@ def handles():
     return [
         ("pausable", ps.pausable()),
         ("abortable", ps.abortable()),
-        ("Quota", ps.limit(ps.take(9), quota)),
+        ("Quota", ps.in_flight(ps.take(9), quota)),
     ]
 
 
@@ -271,7 +271,7 @@ async def test_no_more_than_the_limit_are_inside(edge, drained, autojump_clock):
         now -= 1
         return n
 
-    limited = ps.limit(ps.pipe(ps.map_async(call, 16), ps.prefetch(16)), 3)
+    limited = ps.in_flight(ps.pipe(ps.map_async(call, 16), ps.prefetch(16)), 3)
     async with edge(ps.pipe(ps.values(range(9)), limited)) as reader:
         assert await drained(reader) == list(range(9))
         assert trio.current_time() >= 3
@@ -288,7 +288,7 @@ async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
         return n
 
     async with (
-        edge(ps.pipe(ps.values(range(9)), ps.limit(ps.map_async(call, 16), quota))) as reader,
+        edge(ps.pipe(ps.values(range(9)), ps.in_flight(ps.map_async(call, 16), quota))) as reader,
         trio.open_nursery() as nursery,
     ):
         got = []
@@ -301,10 +301,10 @@ async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
         nursery.start_soon(ask)
         await trio.sleep(1)
         assert quota.inside == 2
-        quota.count = 5
+        quota.capacity = 5
         await trio.sleep(1)
         assert quota.inside == 5
-        quota.count = 1
+        quota.capacity = 1
         gate.set()
         await trio.sleep(0.5)
         assert got == [0, 1, 2, 3, 4]
@@ -323,7 +323,7 @@ async def test_both_sides_of_a_limit_have_names(autojump_clock):
         await gate.wait()
         return n
 
-    limited = ps.limit(ps.map_async(call, 4), 2).named("few")
+    limited = ps.in_flight(ps.map_async(call, 4), 2).named("few")
     async with ps.pipe(ps.values([1, 2, 3], time=lambda n: n), limited, ps.collect()).open(check=True) as running:
         await trio.sleep(1)
         assert running.progress.frontier(at="few").elements == (1,)
@@ -335,8 +335,8 @@ async def test_both_sides_of_a_limit_have_names(autojump_clock):
 def test_arguments_are_refused_by_name():
     """What makes no sense is refused when composing."""
     for made, message in [
-        (lambda: ps.limit(ps.values([1]), 3), r"limit\(\) at .* goes around a transformer"),
-        (lambda: ps.limit(ps.take(1), 0), r"limit\(\) at .* at least 1 as its count"),
+        (lambda: ps.in_flight(ps.values([1]), 3), r"in_flight\(\) at .* goes around a transformer"),
+        (lambda: ps.in_flight(ps.take(1), 0), r"in_flight\(\) at .* at least 1 as its capacity"),
         (lambda: ps.Quota(0), r"Quota\(\) at .* at least 1"),
         (lambda: ps.prefetch(0), r"prefetch\(\) at .* at least 1 as its capacity"),
         (lambda: ps.timeout(0), r"timeout\(\) at .* positive number of seconds"),
@@ -352,8 +352,8 @@ def test_arguments_are_refused_by_name():
 
 async def test_a_transformer_that_leaves_values_out_stalls_by_name(autojump_clock):
     """What waits for ever inside a limit is a stall, and is told."""
-    limited = ps.limit(ps.filter(lambda n: n < 0), 2)
-    with pytest.raises(ps.StalledError, match="limit"):
+    limited = ps.in_flight(ps.filter(lambda n: n < 0), 2)
+    with pytest.raises(ps.StalledError, match="in_flight"):
         async with ps.pipe(ps.values(range(9)), limited, ps.collect()).open() as running:
             await running.result()
 
@@ -364,7 +364,7 @@ async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock)
     pause: ps.Pausable[int] = ps.pausable()
     if made == "pause":
         pause.pause()
-    stuck = ps.limit(ps.filter(lambda n: n == (made == "timeout") * 100), 2)
+    stuck = ps.in_flight(ps.filter(lambda n: n == (made == "timeout") * 100), 2)
     after = {"pause": pause, "timeout": ps.timeout(100), "debounce": ps.debounce(100)}[made]
     async with ps.pipe(ps.values(range(9)), stuck, after, ps.take(1), ps.collect()).open() as running:
         await trio.sleep(50)

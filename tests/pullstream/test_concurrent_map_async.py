@@ -138,7 +138,7 @@ MODULES = {
     "failures left out": lambda f: ps.map_async(f, 2, on_error="skip"),
     "behind a prefetch": lambda f: ps.pipe(ps.map_async(f, 2), ps.prefetch(3)),
     "behind a clock": lambda f: ps.pipe(ps.map_async(f, 2), ps.throttle(1.0), ps.timeout(1e9)),
-    "in a limit": lambda f: ps.limit(ps.map_async(f, 2), 1),
+    "in flight": lambda f: ps.in_flight(ps.map_async(f, 2), 1),
     "behind a switch": lambda f: ps.pipe(ps.map_async(f, 2), ps.abortable(), ps.pausable()),
 }
 

@@ -90,7 +90,7 @@ SHAPES = {
     "loop": ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n)),
     "fork": ps.fork(ps.map(str), ps.count_by_key()),
     "lend": ps.lend(ps.map(str)),
-    "limit": ps.limit(ps.map(str), 4),
+    "in_flight": ps.in_flight(ps.map(str), 4),
     "sessions": ps.sessions(2, ps.agg.count(), key=lambda n: n % 5),
     "late": ps.pipe(ps.restamp(lambda _: 0), ps.stamp(lambda n: n, lateness=5)),
 }

@@ -125,7 +125,7 @@ COUNTING = ps.Fold(int, lambda count, _: count + 1)
 OWING = {
     "count_by_key": ps.pipe(ps.values(range(MANY)), ps.count_by_key()),
     "reduce_by_key": ps.pipe(ps.values(range(MANY)), ps.reduce_by_key(lambda n: n, COUNTING)),
-    "running": ps.pipe(ps.values(range(MANY)), ps.running(COUNTING, key=lambda n: n)),
+    "accumulate": ps.pipe(ps.values(range(MANY)), ps.accumulate(COUNTING, key=lambda n: n)),
     "tumbling": ps.pipe(ps.values(range(MANY)), ps.tumbling(10, COUNTING, key=lambda n: n)),
     "sliding": ps.pipe(ps.values(range(MANY)), ps.sliding(10, 10, COUNTING, key=lambda n: n)),
     "sessions": ps.pipe(ps.values(range(MANY)), ps.sessions(10, COUNTING, key=lambda n: n)),

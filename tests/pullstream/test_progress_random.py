@@ -14,7 +14,7 @@ import pullstream as ps
 MODULES = [
     "map", "filter", "flat_map", "map_batches", "map_async", "unordered", "take", "take_times", "thrice", "held",
     "batch", "batch seconds", "window", "sliding", "window seconds", "diverted",
-    "prefetch", "limit", "rate", "throttle", "debounce", "sample", "pausable", "abortable",
+    "prefetch", "in_flight", "rate", "throttle", "debounce", "sample", "pausable", "abortable",
     "kept", "sorted", "distinct", "stamped", "stamped late", "restamped", "delayed", "nested", "nested stamps",
 ]  # fmt: skip
 
@@ -79,7 +79,7 @@ def module(kind, count, seed, log):
         "sliding": lambda: ps.pipe(ps.window(count, 1), ps.flat_map(list)),
         "window seconds": lambda: ps.pipe(ps.window(seconds=count / 2, every=0.7), ps.flat_map(list)),
         "prefetch": lambda: ps.prefetch(count),
-        "limit": lambda: ps.limit(ps.map_async(pause, 3), count),
+        "in_flight": lambda: ps.in_flight(ps.map_async(pause, 3), count),
         "rate": lambda: ps.rate(count, per=0.7),
         "throttle": lambda: ps.throttle(count / 4),
         "debounce": lambda: ps.debounce(count / 4),

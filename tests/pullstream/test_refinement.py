@@ -361,7 +361,7 @@ STEPS = {
         ps.reduce_by_key(lambda value: value, ps.Fold(int, lambda k, _: k + 1)), ps.map(lambda pair: pair[0])
     ),
     "sort_by_time": lambda n: ps.sort_by_time(),
-    "running": lambda n: ps.running(ps.Fold(tuple, lambda _, value: value)),
+    "accumulate": lambda n: ps.accumulate(ps.Fold(tuple, lambda _, value: value)),
     "delay": ps.delay,
     "two delays": lambda n: ps.pipe(ps.delay(n), ps.map(lambda value: value), ps.delay(3 - n)),
     "restamp": lambda n: ps.restamp(lambda time: time // 2),

@@ -205,7 +205,7 @@ async def one(upstream, ctx):
 
 async def test_handles_that_nobody_uses_for_long_are_no_stall(autojump_clock):
     """Something may come from a handle at any time, however long nothing does."""
-    pushed, later, added, news = ps.pushable(1), ps.deferred("source"), ps.many(), ps.notify(1)
+    pushed, later, added, news = ps.pushable(1), ps.deferred("source"), ps.many(), ps.broadcast(1)
 
     async def collected(source):
         async with ps.pipe(source, ps.collect()).open() as running:
@@ -272,7 +272,7 @@ async def test_who_waits_with_a_deadline_is_not_stalled(autojump_clock):
             await upstream.ask()
         return "gave up"
 
-    stuck = ps.limit(ps.filter(lambda n: n > 1), 1)
+    stuck = ps.in_flight(ps.filter(lambda n: n > 1), 1)
     pipeline = ps.pipe(ps.values(range(3)), stuck, impatient())
     assert await fate(pipeline, Box()) == "gave up"
 
@@ -282,7 +282,7 @@ async def test_who_waits_with_a_deadline_is_not_stalled(autojump_clock):
 
 def dead_end():
     """Two values go in, and none comes out: a third is not let in."""
-    return ps.limit(ps.filter(lambda n: n > 6), 1)
+    return ps.in_flight(ps.filter(lambda n: n > 6), 1)
 
 
 async def hop(value):
@@ -356,7 +356,7 @@ async def test_the_last_mover_is_a_task_of_a_module(above, seed, order, autojump
 
 def test_a_dead_end_behind_iterate():
     """Who reads in a plain loop is told, and not kept waiting."""
-    with pytest.raises(ps.StalledError, match="asked, and not answering: into limit"):
+    with pytest.raises(ps.StalledError, match="asked, and not answering: into in_flight"):
         list(ps.iterate(ps.pipe(ps.values(range(8)), dead_end())))
 
 

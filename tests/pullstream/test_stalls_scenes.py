@@ -16,7 +16,7 @@ def timed():
 
 def dead_end():
     """One value goes in, and none comes out: a second is not let in."""
-    return ps.limit(ps.filter(lambda _: False), 1)
+    return ps.in_flight(ps.filter(lambda _: False), 1)
 
 
 async def hop(value):
@@ -54,7 +54,7 @@ MODULES = {
     "flatten of 2": ps.pipe(ps.map(lambda value: ps.values([value])), ps.flatten(concurrency=2)),
     "group_by": ps.group_by(str, ps.map_async(hop, 1)),
     "lend": ps.lend(ps.map_async(hop, 1), ps.map_async(hop, 1)),
-    "limit": ps.limit(ps.map_async(rest, 2), 2),
+    "in_flight": ps.in_flight(ps.map_async(rest, 2), 2),
     "fork": ps.fork(ps.map(str), ps.map_async(hop, 1)),
     "catch": ps.catch(lambda _: ps.empty()),
     "keeping": keeping(),

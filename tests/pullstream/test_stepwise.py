@@ -38,7 +38,7 @@ SHAPES = {
         ps.count_by_key(),
     ),
     "kinds": lambda n: ps.pipe(
-        numbers(n), ps.sort_by_time(), ps.running(ps.agg.count()), ps.reduce_by_time(ps.agg.count())
+        numbers(n), ps.sort_by_time(), ps.accumulate(ps.agg.count()), ps.reduce_by_time(ps.agg.count())
     ),
     "windows": lambda n: ps.pipe(numbers(n), ps.count_by_key(), ps.tumbling(3, ps.agg.count()), ps.count_by_key()),
     "merge": lambda n: ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)),

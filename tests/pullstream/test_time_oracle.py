@@ -209,8 +209,8 @@ def test_running_state(case):
             sums[row[1]] += row[2]
         by_key.update({(time, row[1]): sums[row[1]] for row in rows})
     number = ps.agg.sum(lambda row: row[2])
-    assert ran(case, merged(case), ps.running(number)) == expected
-    found = ran(case, merged(case), ps.running(number, lambda row: row[1]))
+    assert ran(case, merged(case), ps.accumulate(number)) == expected
+    found = ran(case, merged(case), ps.accumulate(number, lambda row: row[1]))
     assert {(time, key): value for time, (key, value) in found} == by_key
     assert len(found) == len(by_key)
 

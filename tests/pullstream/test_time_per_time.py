@@ -1,4 +1,4 @@
-"""`distinct`, `sort_by_time`, `running`, `at_completion`: when, how often, and what goes wrong."""
+"""`distinct`, `sort_by_time`, `accumulate`, `at_completion`: when, how often, and what goes wrong."""
 
 import pytest
 import trio
@@ -63,7 +63,7 @@ def test_keys_and_states_are_given_up(limit):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Notified, "_tell_complete", tell_complete)
         source = ps.values(range(20_000), time=lambda n: n // 2)
-        modules = ps.distinct(lambda _: 0), ps.sort_by_time(), ps.running(ps.agg.count())
+        modules = ps.distinct(lambda _: 0), ps.sort_by_time(), ps.accumulate(ps.agg.count())
         assert ps.run(ps.pipe(source, *modules, ps.last()), limit=limit) == 10_000
     assert max(sizes) <= 2
     assert len(kernels) == 3
@@ -95,8 +95,8 @@ def test_running_refuses_times_in_no_order():
             yield ps.Batch(Product(0, 1), "a")
             yield ps.Batch(Product(1, 0), "b")
 
-    with pytest.raises(ps.CapabilityError, match=r"running.*Product\(.*in no order.*restamp"):
-        ps.run(ps.pipe(partial(), ps.running(ps.agg.count()), ps.collect()))
+    with pytest.raises(ps.CapabilityError, match=r"accumulate.*Product\(.*in no order.*restamp"):
+        ps.run(ps.pipe(partial(), ps.accumulate(ps.agg.count()), ps.collect()))
 
 
 async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
@@ -144,8 +144,8 @@ def test_bad_arguments_are_refused_when_composing():
         (lambda: ps.distinct(3), "distinct"),
         (lambda: ps.distinct(later), "async"),
         (lambda: ps.sort_by_time(later), "async"),
-        (lambda: ps.running(sum), "Fold"),
-        (lambda: ps.running(ps.agg.count(), 3), "running"),
+        (lambda: ps.accumulate(sum), "Fold"),
+        (lambda: ps.accumulate(ps.agg.count(), 3), "accumulate"),
         (lambda: ps.at_completion(3), "at_completion"),
     ):
         with pytest.raises(ps.CompositionError, match=told):

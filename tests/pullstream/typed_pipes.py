@@ -115,7 +115,7 @@ def combined() -> None:
     assert_type(ps.run(ps.pipe(words, by_key)), dict[int, list[str]])
     many: ps.Many[str] = ps.many()
     many.add(numbers)  # pyright: ignore[reportArgumentType]
-    news: ps.Notify[str] = ps.notify(3)
+    news: ps.Broadcast[str] = ps.broadcast(3)
     assert_type(ps.run(ps.pipe(news.listen(), ps.map(len), ps.collect())), list[int])
 
 
@@ -130,7 +130,7 @@ def concurrent_and_timed() -> None:
     assert_type(ps.pipe(words, ps.map_thread(length, 2), ps.prefetch(3)), ps.Source[int])
     assert_type(ps.pipe(words, ps.map_process(length, 2, ordered=False), ps.collect()), ps.Pipeline[list[int]])
     assert_type(ps.pipe(words, ps.map_thread(length, 2, on_error="result")), ps.Source[int | ps.Failed[str]])
-    assert_type(ps.pipe(words, ps.limit(ps.map_thread(length, 4), 2), ps.collect()), ps.Pipeline[list[int]])
+    assert_type(ps.pipe(words, ps.in_flight(ps.map_thread(length, 4), 2), ps.collect()), ps.Pipeline[list[int]])
     assert_type(ps.pipe(words, ps.timeout(1), ps.rate(2, per=0.5), ps.collect()), ps.Pipeline[list[str]])
     assert_type(ps.pipe(words, ps.throttle(1), ps.debounce(1), ps.sample(1)), ps.Source[str])
     pause: ps.Pausable[str] = ps.pausable()
@@ -149,8 +149,8 @@ def per_time() -> None:
     assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.count())), ps.Source[int])
     assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.max(length))), ps.Source[int])
     assert_type(ps.pipe(words, ps.reduce_by_key(length, ps.agg.top(2, length))), ps.Source[tuple[int, list[str]]])
-    assert_type(ps.pipe(words, ps.running(ps.agg.sum(length))), ps.Source[int])
-    assert_type(ps.pipe(words, ps.running(ps.agg.distinct(length), length)), ps.Source[tuple[int, int]])
+    assert_type(ps.pipe(words, ps.accumulate(ps.agg.sum(length))), ps.Source[int])
+    assert_type(ps.pipe(words, ps.accumulate(ps.agg.distinct(length), length)), ps.Source[tuple[int, int]])
     assert_type(ps.pipe(words, ps.aggregate(n=ps.agg.count(), most=ps.agg.max(length))), ps.Source[dict[str, Any]])
     assert_type(
         ps.pipe(words, ps.aggregate(length, n=ps.agg.count()), ps.collect()),

@@ -1,4 +1,4 @@
-"""Aggregates: ready-made folds, for `aggregate`, `reduce_by_key`, `reduce_by_time`, `running` and `scan`.
+"""Aggregates: ready-made folds, for `aggregate`, `reduce_by_key`, `reduce_by_time`, `accumulate` and `scan`.
 
 Each but `count` takes `of`, a function that gives what it is about, a number say, of a value. All have a `merge`, so
 parts of the values can be aggregated apart (`Fold.partial`, `Fold.merging`). None is not skipped (SQL skips it), and is

@@ -1,4 +1,4 @@
-"""`notify`: one sender, any number of listeners that come and go."""
+"""`broadcast`: one sender, any number of listeners that come and go."""
 
 from collections.abc import Hashable
 from typing import Any, ClassVar, Generic, Literal, NoReturn
@@ -16,8 +16,8 @@ from timely import BEGINNING, less_equal
 T = TypeVar("T")
 
 
-class Notify(Generic[T]):
-    """The handle to send with, and to listen by; made by `notify`. For the tasks of one thread."""
+class Broadcast(Generic[T]):
+    """The handle to send with, and to listen by; made by `broadcast`. For the tasks of one thread."""
 
     def __init__(self, capacity: int, *, drops: bool) -> None:
         self._site = Site.here()
@@ -82,10 +82,12 @@ class Notify(Generic[T]):
         self._end(failure)
 
     def __repr__(self) -> str:
-        return f"notify({self._capacity})"
+        return f"broadcast({self._capacity})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"notify, made at {self._site}, cannot be pickled: it is a handle, and belongs to one program")
+        raise TypeError(
+            f"broadcast, made at {self._site}, cannot be pickled: it is a handle, and belongs to one program"
+        )
 
     # ---- for listeners
 
@@ -122,12 +124,12 @@ class Notify(Generic[T]):
 
     def _check(self) -> None:
         if self._ending is not None:
-            raise Ended(f"notify, made at {self._site}, takes nothing after end() or fail()")
+            raise Ended(f"broadcast, made at {self._site}, takes nothing after end() or fail()")
 
     def _follow(self, time: Hashable) -> None:
         if not less_equal(self._last, time):
             raise CapabilityError(
-                f"notify, made at {self._site}, cannot send {time!r} after {self._last!r}: times must not go back",
+                f"broadcast, made at {self._site}, cannot send {time!r} after {self._last!r}: times must not go back",
             )
         self._last = time
 
@@ -146,7 +148,7 @@ class _Listener(Kernel[Any]):
     trusted: ClassVar[bool] = True
     steered: bool = True
 
-    def __init__(self, handle: Notify[Any]) -> None:
+    def __init__(self, handle: Broadcast[Any]) -> None:
         self._handle = handle
         self._queue = Outbox()
         self.changed = trio.Event()
@@ -206,12 +208,12 @@ class _Listener(Kernel[Any]):
         self._handle.forget(self)
 
 
-def notify(capacity: int, *, when_full: Literal["wait", "drop"] = "wait") -> Notify[Any]:
+def broadcast(capacity: int, *, overflow: Literal["wait", "drop_oldest"] = "wait") -> Broadcast[Any]:
     """A handle that sends values to any number of listeners, each of which is a source.
 
     >>> import trio, trio.testing, pullstream as ps
     >>> async def main():
-    ...     news: ps.Notify[str] = ps.notify(10)
+    ...     news: ps.Broadcast[str] = ps.broadcast(10)
     ...     listening = ps.pipe(news.listen(), ps.take(2), ps.collect())
     ...     async with listening.open() as one, listening.open() as two:
     ...         await trio.testing.wait_all_tasks_blocked()
@@ -222,12 +224,12 @@ def notify(capacity: int, *, when_full: Literal["wait", "drop"] = "wait") -> Not
     (['rain', 'sun'], ['rain', 'sun'], 0)
 
     A listener gets what is sent from its first ask on, and is forgotten when its stream ends. At most `capacity` values
-    wait for each. When one is full, `send` waits or, with `when_full="drop"`, that listener loses its oldest value
-    (which its counter `skipped` counts). Sent while nobody listens, a value is gone. Times must not go back.
+    wait for each. When one is full, `send` waits or, with `overflow="drop_oldest"`, that listener loses its oldest
+    value (which its counter `skipped` counts). Sent while nobody listens, a value is gone. Times must not go back.
     """
-    count_argument("notify", "capacity", capacity, least=1)
-    if when_full not in ("wait", "drop"):
+    count_argument("broadcast", "capacity", capacity, least=1)
+    if overflow not in ("wait", "drop_oldest"):
         raise CompositionError(
-            f'notify() at {Site.here()} has when_full="wait" or "drop", and got when_full={when_full!r}'
+            f'broadcast() at {Site.here()} has overflow="wait" or "drop_oldest", and got overflow={overflow!r}'
         )
-    return Notify(capacity, drops=when_full == "drop")
+    return Broadcast(capacity, drops=overflow == "drop_oldest")

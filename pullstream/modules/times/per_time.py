@@ -1,4 +1,4 @@
-"""`distinct`, `sort_by_time`, `running`: values of a time told apart, in order, or added to what was before."""
+"""`distinct`, `sort_by_time`, `accumulate`: values of a time told apart, in order, or added to what was before."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, overload
@@ -101,7 +101,7 @@ def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
     return Transformer((Module("sort_by_time", _Sorting, (key,)),))
 
 
-class _Running(_Keeping):
+class _Accumulate(_Keeping):
     carries: Carries = Carries.MEMORY
 
     def __init__(self, fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> None:
@@ -141,15 +141,15 @@ class _Running(_Keeping):
 
 
 @overload
-def running(fold: Fold[A, R]) -> Transformer[A, R]: ...
+def accumulate(fold: Fold[A, R]) -> Transformer[A, R]: ...
 @overload
-def running(fold: Fold[A, R], key: Callable[[A], K]) -> Transformer[A, tuple[K, R]]: ...
-def running(fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> Transformer[Any, Any]:
+def accumulate(fold: Fold[A, R], key: Callable[[A], K]) -> Transformer[A, tuple[K, R]]: ...
+def accumulate(fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> Transformer[Any, Any]:
     """Fold on from time to time, in the order of the times; what it has come to follows each time's completion.
 
     >>> import pullstream as ps
     >>> sales = ps.pipe(ps.values([(1, 3), (3, 5), (2, 4)]), ps.stamp(lambda sale: sale[0], lateness=2))
-    >>> ps.run(ps.pipe(sales, ps.running(ps.agg.sum(lambda sale: sale[1])), ps.collect(timed=True)))
+    >>> ps.run(ps.pipe(sales, ps.accumulate(ps.agg.sum(lambda sale: sale[1])), ps.collect(timed=True)))
     [(1, 3), (2, 7), (3, 12)]
 
     With a `key` each has a state of its own, and `(key, result)` pairs come for the keys of the time; states are kept
@@ -159,8 +159,8 @@ def running(fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) 
     Raises:
         CapabilityError: times are in no order.
     """
-    fold_argument("running", fold)
+    fold_argument("accumulate", fold)
     if key is None:
-        return Transformer((Module("running", _Running, (fold,)),))
-    sync_argument("running", "key", key, _KEYS_AT_ONCE)
-    return Transformer((Module("running", _Running, (fold, key)),))
+        return Transformer((Module("accumulate", _Accumulate, (fold,)),))
+    sync_argument("accumulate", "key", key, _KEYS_AT_ONCE)
+    return Transformer((Module("accumulate", _Accumulate, (fold, key)),))

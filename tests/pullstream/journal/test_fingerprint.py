@@ -37,7 +37,7 @@ sources = [
     ps.from_callback(print),
     ps.pushable(9),
     ps.many(),
-    ps.notify(9).listen(),
+    ps.broadcast(9).listen(),
     ps.deferred("source"),
     pair_source,
 ]
@@ -54,7 +54,7 @@ transformers = [
     ps.loop(ps.pipe(ps.map(int, on_error=bad), ps.take(3)), capacity=10),
     ps.lend(ps.map_async(trio.sleep, 2, on_error=bad), ps.map(abs), concurrency=2),
     ps.fork(ps.map(int, on_error=bad), ps.map(abs)),
-    ps.limit(ps.map_async(trio.sleep, 2), 3),
+    ps.in_flight(ps.map_async(trio.sleep, 2), 3),
     ps.reduce_by_key(int, ps.agg.mean(lambda n: n)),
     ps.pausable(),
     ps.abortable(),

@@ -46,7 +46,7 @@ def stored(out, *between):
 
 
 def folded(out):
-    return stored(out, ps.running(agg.sum(), key=lambda n: n % 3), ps.scan(lambda total, pair: total + pair[1], 0))
+    return stored(out, ps.accumulate(agg.sum(), key=lambda n: n % 3), ps.scan(lambda total, pair: total + pair[1], 0))
 
 
 def behind(out):

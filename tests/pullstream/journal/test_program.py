@@ -263,8 +263,8 @@ OTHER = {
         "stage = ps.scan(ps.agg.sum(lambda n: -n))",
     ),
     "a fold's function": (
-        "stage = ps.running(ps.Fold(int, lambda a, n: a + n))",
-        "stage = ps.running(ps.Fold(int, lambda a, n: a - n))",
+        "stage = ps.accumulate(ps.Fold(int, lambda a, n: a + n))",
+        "stage = ps.accumulate(ps.Fold(int, lambda a, n: a - n))",
     ),
     "a transformer of one's own": (
         "@ps.transformer\nasync def t(upstream, ctx):\n    yield 1\nstage = t()",

@@ -55,8 +55,8 @@ STEPS = {
     "skip while": lambda: ps.skip(lambda n: n % 5 < 3),
     "take": lambda: ps.take(15),
     "take_times": lambda: ps.take_times(4),
-    "running": lambda: ps.running(agg.sum()),
-    "running, by key": lambda: step(ps.running(agg.count(), lambda n: n % 3)),
+    "accumulate": lambda: ps.accumulate(agg.sum()),
+    "accumulate, by key": lambda: step(ps.accumulate(agg.count(), lambda n: n % 3)),
     "reduce_by_key": lambda: step(ps.reduce_by_key(lambda n: n % 3, agg.sum())),
     "distinct": lambda: ps.distinct(lambda n: n % 4),
     "sort": lambda: ps.sort_by_time(lambda n: -n),
@@ -171,7 +171,7 @@ BREAKS = {
 input_done, complete = Cut.input_done, Cut._complete
 
 WINDOWS = ("one", [(n, n) for n in range(16)], ["sliding"], [[]], 1)
-TOTALS = ("one", [(n, n) for n in range(16)], ["scan"], [["running"], ["filter", "sort"]], 3)
+TOTALS = ("one", [(n, n) for n in range(16)], ["scan"], [["accumulate"], ["filter", "sort"]], 3)
 PAIRS = ("joined within", sorted((n % 12, n) for n in range(20)), [], [["delay"], ["scan"]], 5)
 
 

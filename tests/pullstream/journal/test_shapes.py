@@ -49,7 +49,7 @@ SHAPES = {
         ps.sort_by_time(same),
         world.store("all"),
     ),
-    "take below": lambda world: ps.pipe(ps.running(agg.sum()), ps.take(7), world.store("all")),
+    "take below": lambda world: ps.pipe(ps.accumulate(agg.sum()), ps.take(7), world.store("all")),
 }
 
 

@@ -21,7 +21,7 @@ def put(inbox, **contents):
 
 def nightly(inbox, done, **options):
     lines = files.read_text(inbox, available=True, every=0.01, **options)
-    summed = ps.running(ps.agg.sum(int))
+    summed = ps.accumulate(ps.agg.sum(int))
     return ps.pipe(lines, summed, ps.tee(ps.at_completion(lambda time, sums: done.append((time, sums))), ps.collect()))
 
 

@@ -1,4 +1,4 @@
-"""`notify`: listeners come and go, a slow one holds up or loses, and nobody is remembered who has left."""
+"""`broadcast`: listeners come and go, a slow one holds up or loses, and nobody is remembered who has left."""
 
 import pickle
 
@@ -46,7 +46,7 @@ def listening(source, *parts, limit):
 
 def test_every_listener_gets_everything(limit):
     """In the order in which it was sent, at its times, whoever sends."""
-    news = ps.notify(3)
+    news = ps.broadcast(3)
 
     async def main():
         async with (
@@ -68,7 +68,7 @@ def test_every_listener_gets_everything(limit):
 
 def test_the_slowest_holds_up(limit):
     """`send` waits until the slowest has room: it is behind by no more than the capacity, and loses nothing."""
-    news = ps.notify(4)
+    news = ps.broadcast(4)
     sent = []
 
     async def main():
@@ -93,7 +93,7 @@ def test_the_slowest_holds_up(limit):
 
 def test_the_slowest_loses_the_oldest(limit):
     """With "drop" nobody is held up, and who is behind has the latest values; its counter says how many it lost."""
-    news = ps.notify(4, when_full="drop")
+    news = ps.broadcast(4, overflow="drop_oldest")
 
     async def main():
         async with ps.pipe(news.listen(), slowly()).open(limit=limit) as slow:
@@ -112,7 +112,7 @@ def test_the_slowest_loses_the_oldest(limit):
 
 def test_a_listener_that_leaves_is_forgotten(limit):
     """However it leaves; a sender that waits for it waits no more."""
-    news = ps.notify(2)
+    news = ps.broadcast(2)
 
     async def main():
         async with listening(news.listen(), ps.take(3), limit=limit) as taking:
@@ -136,7 +136,7 @@ def test_a_listener_that_leaves_is_forgotten(limit):
 
 def test_sent_to_nobody(limit):
     """What is sent while nobody listens is gone, and waits for nobody."""
-    news = ps.notify(2)
+    news = ps.broadcast(2)
 
     async def main():
         for n in range(20):
@@ -152,7 +152,7 @@ def test_sent_to_nobody(limit):
 
 def test_cancelled_send(limit):
     """Whoever has room does not get what was cancelled while another had none: all or nobody."""
-    news = ps.notify(1)
+    news = ps.broadcast(1)
 
     async def main():
         async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(10)).open() as slow:
@@ -175,7 +175,7 @@ def test_end_and_fail(limit, waiting):
     """What was sent before, or waits to be, comes before the end, or before the failure, which is the same for all."""
     failure = ValueError("off the air")
     for end in (None, failure):
-        news = ps.notify(2)
+        news = ps.broadcast(2)
 
         async def main(news=news, end=end):
             async with ps.pipe(news.listen(), slowly()).open(limit=limit) as one, trio.open_nursery() as nursery:
@@ -185,7 +185,7 @@ def test_end_and_fail(limit, waiting):
                 await wait_all_tasks_blocked()
                 news.end() if end is None else news.fail(end)
                 news.fail(ValueError("too late"))
-                with pytest.raises(ps.Ended, match=r"notify, made at .*test_combining_notify.py"):
+                with pytest.raises(ps.Ended, match=r"broadcast, made at .*test_combining_broadcast.py"):
                     await news.send(3)
                 if end is None:
                     assert sorted(await one.result()) == [*range(2 + waiting * 3)]
@@ -209,7 +209,7 @@ def test_end_and_fail(limit, waiting):
 
 def test_end_after_a_send_that_was_cancelled(limit):
     """A listener that waits hears of the end as soon as nothing is being sent any more."""
-    news = ps.notify(1)
+    news = ps.broadcast(1)
 
     async def main():
         async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(50)).open() as slow:
@@ -230,7 +230,7 @@ def test_end_after_a_send_that_was_cancelled(limit):
 
 def test_completions(limit):
     """A time is complete when what came at it is worked off, and nothing more can; `advance` says so sooner."""
-    news = ps.notify(9)
+    news = ps.broadcast(9)
     told = []
 
     async def main():
@@ -262,8 +262,8 @@ def test_completions(limit):
 
 def test_handles_are_not_pickled(limit):
     """Neither the handle nor what listens to it."""
-    news = ps.notify(1)
+    news = ps.broadcast(1)
 
     for thing in (news, ps.pipe(news.listen(), ps.collect())):
-        with pytest.raises(TypeError, match=r"notify, made at .*cannot be pickled"):
+        with pytest.raises(TypeError, match=r"broadcast, made at .*cannot be pickled"):
             pickle.dumps(thing)
