@@ -1,0 +1,211 @@
+"""Which file imports which: no circle, no arrow against the layers, and one door for adapters.
+
+An import counts wherever it stands: at the top, inside a function, or for a type checker alone. What the `__init__` of
+a package gathers for its users is one more file; that Python runs it on the way to those beside it is not an arrow.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("timely", "pullstream", "adapters")
+
+LAYERS = (
+    ("timely",),
+    ("timely.theory",),
+    ("pullstream.protocol", "pullstream.errors", "pullstream.failures", "pullstream.frames", "pullstream.logger"),
+    ("pullstream.history",),
+    ("pullstream.blueprint",),
+    ("pullstream.engine.runtime",),
+    ("pullstream.engine.sidecar",),
+    ("pullstream.engine.run",),
+    ("pullstream.engine.edge",),
+    ("pullstream.engine.parts",),
+    ("pullstream.engine.assembly",),
+    ("pullstream.engine.nested",),
+    ("pullstream.authoring", "pullstream.decorators", "pullstream.asyncio_bridge"),
+    ("pullstream.modules",),
+    ("pullstream.checker", "pullstream.journal"),
+    ("pullstream.program",),
+    ("pullstream",),
+    ("pullstream.conformance", "pullstream.__main__"),
+    ("adapters",),
+)
+"""From the ground up: a file imports from its own layer, and from those above it in this list."""
+
+DOORS = ("pullstream", "pullstream.authoring", "timely")
+"""All that adapters may import, besides one another."""
+
+NOT_CUT_YET = frozenset(
+    {
+        ("timely.tracker", "timely.invariants"),
+        ("pullstream.checker.partner", "pullstream.checker.edge"),
+        ("pullstream.engine.edge.lane", "pullstream.engine.edge.kernel"),
+        ("pullstream.engine.sidecar.consequences", "pullstream.engine.sidecar.progress"),
+        ("pullstream.engine.sidecar.location", "pullstream.engine.sidecar.progress"),
+        ("pullstream.engine.sidecar.location", "pullstream.engine.sidecar.consequences"),
+        ("pullstream.engine.sidecar.progress", "pullstream.engine.run"),
+        ("pullstream.engine.sidecar.times_done", "pullstream.engine.sidecar.progress"),
+        ("pullstream.engine.sidecar.waiting", "pullstream.engine.sidecar.progress"),
+    }
+)
+"""Arrows that are known to be wrong."""
+
+NOT_THROUGH_THE_DOOR_YET = (
+    "pullstream.blueprint",
+    "pullstream.engine",
+    "pullstream.errors",
+    "pullstream.failures",
+    "pullstream.frames",
+    "pullstream.logger",
+    "pullstream.modules",
+    "pullstream.program",
+    "pullstream.protocol",
+)
+"""Where adapters still go in by the window."""
+
+Graph = Mapping[str, frozenset[str]]
+
+
+def import_graph(root: Path) -> Graph:
+    """What every file of the three packages imports of them."""
+    files = {named(path, root): path for package in PACKAGES for path in (root / package).rglob("*.py")}
+    return {
+        name: frozenset(other for other in imports(path, name, files) if (name, other) not in NOT_CUT_YET) - {name}
+        for name, path in files.items()
+    }
+
+
+def named(path: Path, root: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path, name: str, files: Mapping[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in files)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} imports from {'.' * node.level}{node.module or ''}: write the whole name"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                if whole in files:
+                    yield whole
+                elif node.module in files:
+                    yield node.module
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """The files that are reached from themselves, in groups of which each file reaches each (Tarjan)."""
+    order: dict[str, int] = {}
+    least: dict[str, int] = {}
+    row: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        order[name] = least[name] = len(order)
+        row.append(name)
+        for other in sorted(graph[name]):
+            if other not in order:
+                visit(other)
+                least[name] = min(least[name], least[other])
+            elif other in row:
+                least[name] = min(least[name], order[other])
+        if least[name] == order[name]:
+            group = row[row.index(name) :]
+            del row[row.index(name) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for name in sorted(graph):
+        if name not in order:
+            visit(name)
+    return found
+
+
+def layer(name: str) -> int:
+    """The layer of a file: that of the longest prefix in the list; a package that is named alone is its `__init__`."""
+    prefixes = {prefix: number for number, row in enumerate(LAYERS) for prefix in row}
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        prefix = ".".join(parts[:length])
+        if prefix in prefixes and (prefix != "pullstream" or prefix == name):
+            return prefixes[prefix]
+    raise AssertionError(f"{name} stands in no layer: say in LAYERS where it belongs")
+
+
+def upward(graph: Graph) -> list[tuple[str, str]]:
+    return sorted((name, other) for name, found in graph.items() for other in found if layer(other) > layer(name))
+
+
+def past_the_doors(graph: Graph) -> list[tuple[str, str]]:
+    return sorted(
+        (name, other)
+        for name, found in graph.items()
+        for other in found
+        if name.split(".")[0] == "adapters" and other.split(".")[0] != "adapters" and other not in DOORS
+        if not other.startswith(NOT_THROUGH_THE_DOOR_YET) and not other.startswith(NOT_THROUGH_THE_DOOR_YET)
+    )
+
+
+def told(arrows: Iterable[tuple[str, str]]) -> str:
+    return "\n" + "\n".join(f"{name} -> {other}" for name, other in arrows)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return import_graph(ROOT)
+
+
+def test_no_circle_of_files(graph):
+    """Whoever reads a file never comes back to it by following what it imports."""
+    found = circles(graph)
+    inside = [(name, other) for group in found for name in group for other in sorted(graph[name] & set(group))]
+    assert not found, told(inside)
+
+
+def test_no_arrow_against_the_layers(graph):
+    """What is above knows what is below, never the other way round."""
+    found = upward(graph)
+    assert not found, told(found)
+
+
+def test_adapters_use_the_doors(graph):
+    """What adapters can do, everybody can: they import nothing that is not published."""
+    found = past_the_doors(graph)
+    assert not found, told(found)
+
+
+def test_every_layer_has_a_file(graph):
+    """A layer that was renamed is renamed in the list, too."""
+    to_come = {"timely.theory", "pullstream.authoring"}
+    prefixes = {prefix for row in LAYERS for prefix in row} - to_come
+    assert prefixes <= {prefix for name in graph for prefix in accumulate(name.split("."), "{}.{}".format)}
+
+
+@pytest.mark.parametrize(
+    "arrow",
+    [
+        "import pullstream.program.run",
+        "from pullstream.program import run",
+        "from pullstream.program.run import run",
+        "def late():\n    from pullstream.program.run import run\n    return run",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pullstream.program.run import run",
+    ],
+)
+def test_a_planted_arrow_is_found(arrow, tmp_path):
+    """However it is written, an import against the layers is seen, and so is the circle that it makes."""
+    for name, text in {
+        "pullstream/program/run.py": "from pullstream.engine.run import Run",
+        "pullstream/engine/run.py": arrow,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    planted = import_graph(tmp_path)
+    assert upward(planted) == [("pullstream.engine.run", "pullstream.program.run")]
+    assert circles(planted) == [["pullstream.engine.run", "pullstream.program.run"]]
