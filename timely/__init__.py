@@ -1,24 +1,23 @@
 """The theory of progress tracking, executable: pure, synchronous, no I/O.
 
 Which logical times may still reach which places of a dataflow program? Everything needed to answer is here, usable on
-its
-own; `pullstream` asks it beside every run. To read it, take the files in this order, each a page or two:
+its own; `pullstream` asks it beside every run.
 
-1. `order`: times are values with a partial order, `BEGINNING` below all. `products`, `loops` and `calls` are made of
-   others.
-2. `antichain`: sets of minimal times, the shape of every frontier. `mutable` keeps one up to date, `changes` adds
-   changes up.
+There are two parts. Here is what runs: times, summaries, graphs and the tracker. In `timely.theory` is what that is
+checked against, and what more can be built on it; it imports from here, and nothing here imports from it. To read it,
+take the files in this order, each a page or two:
+
+1. `order`: times are values with a partial order, `BEGINNING` below all. `products` and `loops` are made of others.
+2. `antichain`: sets of minimal times, the shape of every frontier. `mutable` keeps one up to date.
 3. `summary`: how a path changes times; `loops` again, for the monoid of entering, leaving and feeding back (002).
 4. `location`, `graph`, `cycles`: nodes, ports and edges, and which cycles are sound.
-5. `queries`: the whole of progress tracking as three plain fixpoints (003). What follows only computes the same,
-   faster.
+5. `theory.queries`: the whole of progress tracking as three plain fixpoints (003). What follows only computes the
+   same, faster.
 6. `tracker`, which works on the contracted graph of `plan`, recomputes where it can and counts round loops
-   (`counting`);
-   `explain` says what holds a time up; `invariants` states what must hold between any two steps.
-7. `capability`, `notify`: the right to send at a time, and being told that one is complete.
-8. `operate`, `nesting`: dataflows inside dataflows (004).
-9. `model`: 000 itself, to check all of this against.
+   (`counting`); `explain` says what holds a time up.
+7. `theory`, the rest of it: invariants, capabilities and notifications, dataflows inside dataflows, and the model.
 
+>>> from timely.theory import Output
 >>> builder = GraphBuilder()
 >>> days, totals = builder.add_node("days", inputs=0, outputs=1), builder.add_node("totals", inputs=1, outputs=0)
 >>> builder.add_edge(Source(days), Target(totals))
@@ -34,9 +33,6 @@ Antichain()
 """
 
 from timely.antichain import Antichain
-from timely.calls import CallBody, CallTime
-from timely.capability import Capability, CapabilitySet, Output
-from timely.changes import ChangeBatch
 from timely.errors import (
     CapabilityError,
     CycleError,
@@ -49,7 +45,6 @@ from timely.errors import (
 )
 from timely.explain import Blocker
 from timely.graph import Graph, GraphBuilder
-from timely.invariants import InvariantError
 from timely.location import Location, Source, Target
 from timely.loops import (
     ENTER,
@@ -59,16 +54,10 @@ from timely.loops import (
     LoopTime,
     NaiadSummary,
     NaiadTime,
-    compare_words,
-    loop_condition,
 )
 from timely.mutable import MutableAntichain
-from timely.nesting import Operators, Subgraph
-from timely.notify import Notification, Notificator
-from timely.operate import Leaf, Operate, Progress
 from timely.order import BEGINNING, less_equal, less_than, sort_key
 from timely.products import Componentwise, Lexicographic, Product, join
-from timely.queries import find_cycles, frontier, summarize
 from timely.summary import IDENTITY, Delay, Identity, MapTime, Summary
 from timely.tracker import Tracker
 
@@ -80,12 +69,7 @@ __all__ = [
     "LEAVE",
     "Antichain",
     "Blocker",
-    "CallBody",
-    "CallTime",
-    "Capability",
     "CapabilityError",
-    "CapabilitySet",
-    "ChangeBatch",
     "Componentwise",
     "CycleError",
     "Delay",
@@ -93,8 +77,6 @@ __all__ = [
     "GraphBuilder",
     "GraphError",
     "Identity",
-    "InvariantError",
-    "Leaf",
     "Lexicographic",
     "Location",
     "LoopSummary",
@@ -104,29 +86,17 @@ __all__ = [
     "NaiadSummary",
     "NaiadTime",
     "NegativeCountError",
-    "Notification",
-    "Notificator",
-    "Operate",
-    "Operators",
-    "Output",
     "Product",
-    "Progress",
     "RetreatError",
     "Source",
-    "Subgraph",
     "Summary",
     "SummaryError",
     "Target",
     "TimeDomainError",
     "TimelyError",
     "Tracker",
-    "compare_words",
-    "find_cycles",
-    "frontier",
     "join",
     "less_equal",
     "less_than",
-    "loop_condition",
     "sort_key",
-    "summarize",
 ]

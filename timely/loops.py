@@ -239,31 +239,3 @@ def split_time(time: Any, depth: int) -> tuple[Any, tuple[int, ...]]:
 ENTER = LoopSummary(enters=(0,))
 LEAVE = LoopSummary(leaves=1)
 FEEDBACK = LoopSummary(feedback=1)
-
-
-def loop_condition(p: LoopSummary, q: LoopSummary) -> bool:
-    """002's strengthened loop condition for two paths between the same places.
-
-    The one that rises higher must feed back at its highest level. Only then may words be compared as words.
-    """
-    if p.leaves == q.leaves:
-        return True
-    return (p if p.leaves > q.leaves else q).feedback > 0
-
-
-def compare_words(p: LoopSummary, q: LoopSummary) -> int:
-    """Compare normal forms as words, with i < f < e: negative, zero or positive (002, the theorem).
-
-    Raises:
-        SummaryError: the paths cannot lie between the same places, or miss the loop condition.
-
-    >>> compare_words(LoopSummary(feedback=1), LoopSummary(leaves=1, feedback=1, enters=(0,))) < 0
-    True
-    """
-    if len(p.enters) - p.leaves != len(q.enters) - q.leaves:
-        raise SummaryError(f"{p!r} and {q!r} do not lead between the same loop contexts")
-    if not loop_condition(p, q):
-        raise SummaryError(f"{p!r} and {q!r} miss the loop condition: words do not decide; compare with <= instead")
-    ranks = {"i": 0, "f": 1, "e": 2}
-    a, b = [ranks[letter] for letter in p.letters], [ranks[letter] for letter in q.letters]
-    return (a > b) - (a < b)

@@ -20,7 +20,6 @@ from timely.counting import CountingGroup, differences
 from timely.errors import NegativeCountError, RetreatError
 from timely.explain import Blocker, blockers
 from timely.graph import Graph
-from timely.invariants import check_invariants, check_justified
 from timely.order import less_equal
 from timely.plan import Plan, Spot, make_plan
 
@@ -32,8 +31,8 @@ class Tracker:
     """Counts pointstamps and keeps the frontiers of observed places.
 
     With `monotone` (the default) an observed frontier that moves backwards after the first propagation is an error;
-    without, any changes are followed, as by the query of 003. `debug` checks the invariants of the verified model,
-    and that nothing appears from nothing, at every propagation: slow, for tests.
+    without, any changes are followed, as by the query of 003. One that checks itself at every propagation is
+    `timely.theory.CheckedTracker`.
 
     >>> from timely import GraphBuilder, Source, Target
     >>> builder = GraphBuilder()
@@ -53,12 +52,10 @@ class Tracker:
         graph: Graph,
         *,
         monotone: bool = True,
-        debug: bool = False,
         counts: list[dict[Any, int]] | None = None,
     ) -> None:
         self.graph = graph
         self.monotone = monotone
-        self.debug = debug
         self._buffer: list[tuple[int, Any, int]] = []
         self._counts = [dict[Any, int]() for _ in range(len(graph))] if counts is None else counts
         self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
@@ -159,19 +156,21 @@ class Tracker:
         if not self._buffer and self._plan is not None:
             return
         try:
-            flips = self._apply()
-            if self._plan is None:
-                self._rebuild()
-            else:
-                for place, time, delta in flips:
-                    self._flip(place, time, delta)
-                self._settle(self._plan.spots)
-            self._started = self._started or bool(flips)
-            if self.debug:
-                check_invariants(self)
+            self._work_off()
         except Exception as error:
             self._failure = error
             raise
+
+    def _work_off(self) -> None:
+        """Carry what was noted to the frontiers."""
+        flips = self._apply()
+        if self._plan is None:
+            self._rebuild()
+        else:
+            for place, time, delta in flips:
+                self._flip(place, time, delta)
+            self._settle(self._plan.spots)
+        self._started = self._started or bool(flips)
 
     def _compact(self) -> None:
         net: dict[tuple[int, Any], int] = {}
@@ -191,8 +190,6 @@ class Tracker:
                     f"{-delta} taken away at {self.graph.name(place)} for the time {time!r}, where only "
                     f"{counts[place].get(time, 0)} were; held there: {counts[place]!r}",
                 )
-        if self.debug and self.monotone and self._started:
-            check_justified(self, self._buffer)
         came: list[tuple[int, Any, int]] = []
         went: list[tuple[int, Any, int]] = []
         for place, time, delta in self._buffer:

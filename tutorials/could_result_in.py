@@ -3,9 +3,9 @@
 A chapter to read from top to bottom, and a program to run: `python tutorials/could_result_in.py`. It takes one small
 loop and answers the same question about it four times, each time with better tools:
 
-1. by hand, from what the nodes do: the relation could-result-in of the model (`timely.model`);
+1. by hand, from what the nodes do: the relation could-result-in of the model (`timely.theory.model`);
 2. along its paths: summaries, and the normal form of paths through loops (`LoopSummary`);
-3. by three queries, plain fixpoints over sets (`timely.queries`);
+3. by three queries, plain fixpoints over sets (`timely.theory.queries`);
 4. by the tracker, which keeps the answers up to date while the program runs (`Tracker`).
 
 The question is always: *something is here, at this time; can a message still come there, at that time?* If nothing
@@ -27,11 +27,9 @@ from timely import (
     Source,
     Summary,
     Target,
-    Tracker,
-    model,
 )
-from timely.loops import compare_words
-from timely.queries import describe, find_cycles, frontier, summarize
+from timely.theory import CheckedTracker, compare_words, model
+from timely.theory.queries import describe, find_cycles, frontier, summarize
 
 
 def chapter(title: str) -> None:
@@ -231,7 +229,7 @@ def by_tracker() -> int:
     chapter("4. The tracker")
     graph, at = a_program()
     nodes, edges = describe(graph)
-    tracker = Tracker(graph, debug=True)
+    tracker = CheckedTracker(graph)
     sink = graph.place(Target(at["sink"]))
     tracker.observe(sink)
     pending: list[tuple[Any, Any]] = []

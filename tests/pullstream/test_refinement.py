@@ -22,8 +22,8 @@ from pullstream.engine.sidecar.location import Location, Stamp
 from pullstream.engine.sidecar.progress import Confused, Progress
 from pullstream.engine.sidecar.waiting import Waiter
 from timely import BEGINNING, IDENTITY, Source, TimeDomainError, TimelyError, Tracker
-from timely.model import Plan, Pointstamp, replay
-from timely.model.record import (
+from timely.theory.model import Plan, Pointstamp, replay
+from timely.theory.model.record import (
     Awaited,
     Completed,
     Dismissed,

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from timely import Antichain, CallBody, CallTime, CycleError, GraphError, TimeDomainError
+from timely import Antichain, CycleError, GraphError, TimeDomainError
+from timely.theory import CallBody, CallTime
 
 DEPTH = 2
 SEARCH = 5

@@ -10,12 +10,8 @@ from hypothesis import strategies as st
 from timely import (
     BEGINNING,
     Antichain,
-    Capability,
     CapabilityError,
-    CapabilitySet,
     GraphBuilder,
-    Notificator,
-    Output,
     Product,
     Source,
     Target,
@@ -23,6 +19,7 @@ from timely import (
     less_equal,
     less_than,
 )
+from timely.theory import Capability, CapabilitySet, Notificator, Output
 
 
 @pytest.fixture

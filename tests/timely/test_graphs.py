@@ -18,13 +18,11 @@ from timely import (
     MapTime,
     Source,
     Target,
-    find_cycles,
-    frontier,
-    summarize,
 )
 from timely.cycles import components
 from timely.order import less_equal
-from timely.queries import describe
+from timely.theory import find_cycles, frontier, summarize
+from timely.theory.queries import describe
 
 
 def ring(*summaries):

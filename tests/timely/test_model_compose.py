@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from timely.model import (
+from timely.theory.model import (
     SHAPES,
     Composite,
     CouldResultIn,
@@ -28,7 +28,7 @@ from timely.model import (
     relation_node,
     visible_traces,
 )
-from timely.model.small import Wild, random_node, random_program
+from timely.theory.model.small import Wild, random_node, random_program
 
 FORWARD = Wild(past_sends=0.05)
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from timely.model import (
+from timely.theory.model import (
     SHAPES,
     CouldResultIn,
     Edge,
@@ -32,7 +32,7 @@ from timely.model import (
     one_steps,
     relation_node,
 )
-from timely.model.small import Wild, graphs, random_graph, random_program, relations
+from timely.theory.model.small import Wild, graphs, random_graph, random_program, relations
 
 
 def literally(leads, early, late):

@@ -5,9 +5,9 @@ import inspect
 
 import pytest
 
-from timely.model import CouldResultIn, Message, explore, machine
-from timely.model.could_result_in import Pointstamp
-from timely.model.explore import stutter_free
+from timely.theory.model import CouldResultIn, Message, explore, machine
+from timely.theory.model.could_result_in import Pointstamp
+from timely.theory.model.explore import stutter_free
 
 ITEMS = {
     # section 2
@@ -67,7 +67,7 @@ def words(text):
 def test_every_item_is_found_by_its_number_or_name(item):
     """It is where the table says, and bears the number or name in its own, or where it is described."""
     module, *path = ITEMS[item].split(".")
-    found = importlib.import_module(f"timely.model.{module}")
+    found = importlib.import_module(f"timely.theory.model.{module}")
     for name in path:
         found = getattr(found, name)
     described = words(inspect.getdoc(found) or "")
@@ -80,8 +80,8 @@ def test_every_item_is_found_by_its_number_or_name(item):
 
 def test_what_is_said_to_be_elsewhere_is_there():
     """A proposition that one module says is in another is."""
-    text = words(importlib.import_module("timely.model.properties").__doc__)
-    recursion = importlib.import_module("timely.model.recursion")
+    text = words(importlib.import_module("timely.theory.model.properties").__doc__)
+    recursion = importlib.import_module("timely.theory.model.recursion")
     assert "`proposition_4` to `proposition_6`, about call stacks, are in `recursion`" in text
     assert all(hasattr(recursion, f"proposition_{number}") for number in (4, 5, 6))
 
@@ -99,7 +99,7 @@ def test_stutter_is_left_out_of_visible_traces():
 
 def test_upward_closed_is_what_the_closure_is_and_contains():
     """The closure is upward closed and contains the set; a set that is upward closed is its own closure."""
-    graph = importlib.import_module("timely.model.graph")
+    graph = importlib.import_module("timely.theory.model.graph")
     line = graph.Graph(("p", "q"), (graph.Edge("i", destination="p"), graph.Edge("e", "p", "q")))
     leads = CouldResultIn(line, (0, 1), [])
     for mask in range(1 << len(leads.stamps)):
@@ -112,8 +112,8 @@ def test_upward_closed_is_what_the_closure_is_and_contains():
 
 def test_an_action_at_the_border_takes_from_an_input_or_puts_on_an_output():
     """Acts sees what the graph does there, not what its surroundings do, nor what happens inside."""
-    graph = importlib.import_module("timely.model.graph")
-    nodes = importlib.import_module("timely.model.nodes")
+    graph = importlib.import_module("timely.theory.model.graph")
+    nodes = importlib.import_module("timely.theory.model.nodes")
     whole = graph.Graph(("p",), (graph.Edge("i", destination="p"), graph.Edge("o", "p")))
     program = nodes.Program(whole, {"p": nodes.buffer("o")}, (0,))
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from timely.model import (
+from timely.theory.model import (
     SHAPES,
     CouldResultIn,
     Edge,
@@ -31,8 +31,8 @@ from timely.model import (
     relation_node,
     visible_traces,
 )
-from timely.model.nodes import Node
-from timely.model.properties import (
+from timely.theory.model.nodes import Node
+from timely.theory.model.properties import (
     proposition_7,
     proposition_8,
     proposition_9,
@@ -40,7 +40,7 @@ from timely.model.properties import (
     watch,
     watched_steps,
 )
-from timely.model.small import Wild, random_program
+from timely.theory.model.small import Wild, random_program
 
 MOSTLY_FORWARD = Wild(past_sends=0.1)
 

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from timely.model import Body, ModelError, Point, Recursion, condition_2, first_difference, stacks_lead
-from timely.model.recursion import bodies, proposition_4, proposition_5, proposition_6
+from timely.theory.model import Body, ModelError, Point, Recursion, condition_2, first_difference, stacks_lead
+from timely.theory.model.recursion import bodies, proposition_4, proposition_5, proposition_6
 
 TREE = Body(
     ("split", "join"),

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from timely import Tracker
-from timely.model import (
+from timely.theory.model import (
     SHAPES,
     Awaited,
     Completed,
@@ -31,8 +31,8 @@ from timely.model import (
     random_walk,
     replay,
 )
-from timely.model.record import clock
-from timely.model.small import Wild, random_program
+from timely.theory.model.record import clock
+from timely.theory.model.small import Wild, random_program
 
 LINE = Plan([Edge("in", "source", "sum"), Edge("out", "sum", "sink"), Edge("done", "sink")], initial=[("source", 0)])
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from timely.model import (
+from timely.theory.model import (
     SHAPES,
     CouldResultIn,
     Edge,
@@ -17,7 +17,7 @@ from timely.model import (
     intransitive,
     one_steps,
 )
-from timely.model.properties import (
+from timely.theory.model.properties import (
     proposition_1_1,
     proposition_1_2,
     proposition_1_3,
@@ -25,7 +25,7 @@ from timely.model.properties import (
     proposition_3,
     theorem_1,
 )
-from timely.model.small import Wild, graphs, random_program, relations
+from timely.theory.model.small import Wild, graphs, random_program, relations
 
 LOOP = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
 SMALL_SHAPES = ("one", "chain 2", "antichain 2")

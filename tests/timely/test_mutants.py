@@ -13,7 +13,7 @@ MUTANTS = [
     ("plan", "times += source.front", "times = list(source.front)", "a fan-in loses all but the last predecessor"),
     (
         "plan",
-        "if end == spot.place and summary.up == 0:",
+        "if end == spot.place and summary.advances:",
         "if end == spot.place:",
         "loops that leave a context lose a path",
     ),
@@ -48,8 +48,8 @@ MUTANTS = [
     ("tracker", "return came + went", "return came", "what goes is not noticed"),
     (
         "mutable",
-        "self._elements = (*rest, *minimal(up))",
-        "self._elements = rest",
+        "self.elements = (*rest, *minimal(up))",
+        "self.elements = rest",
         "what was dominated does not come up",
     ),
 ]
@@ -59,8 +59,9 @@ class Broken:
     """The package imported anew with one line changed, in place of the real one while in use."""
 
     def __init__(self, module, line, instead):
-        self.path = Path(timely.__file__).parent
-        self.module, self.line, self.instead = module, line, instead
+        source = Path(timely.__file__).with_name(f"{module}.py").read_text()
+        assert source.count(line) == 1, f"{line!r} occurs {source.count(line)} times in {module}.py"
+        self.name, self.source = f"timely.{module}", source.replace(line, instead)
 
     def __enter__(self):
         self.saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "timely"}
@@ -74,19 +75,13 @@ class Broken:
         sys.modules.update(self.saved)
 
     def find_spec(self, name, path=None, target=None):
-        if name != f"timely.{self.module}":
-            return None
-        file = self.path / f"{self.module}.py"
-        source = file.read_text()
-        assert source.count(self.line) == 1, f"{self.line!r} occurs {source.count(self.line)} times in {file.name}"
-        self.code = compile(source.replace(self.line, self.instead), str(file), "exec")
-        return importlib.util.spec_from_loader(name, self)
+        return importlib.util.spec_from_loader(name, self) if name == self.name else None
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
-        exec(self.code, module.__dict__)
+        exec(compile(self.source, self.name, "exec"), module.__dict__)
 
 
 def load(name):
@@ -110,6 +105,7 @@ def compare(seeds):
 def test_a_broken_line_is_noticed(module, line, instead, why):
     """The comparison that passes with the real code fails with the broken one."""
     compare(range(5))
-    with Broken(module, line, instead), pytest.raises(Exception) as caught:
+    broken = Broken(module, line, instead)
+    with broken, pytest.raises(Exception) as caught:
         compare(range(60))
     assert not isinstance(caught.value, SyntaxError | ImportError | NameError), why

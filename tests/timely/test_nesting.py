@@ -11,23 +11,20 @@ from timely import (
     LEAVE,
     Antichain,
     CapabilityError,
-    ChangeBatch,
     CycleError,
     Delay,
     GraphBuilder,
-    Leaf,
     LoopTime,
     NegativeCountError,
-    Operators,
     Source,
-    Subgraph,
     Summary,
     Target,
     Tracker,
 )
 from timely.order import minimal
-from timely.paths import summaries_between
-from timely.queries import describe, summarize
+from timely.theory import ChangeBatch, Leaf, Operators, Subgraph
+from timely.theory.paths import summaries_between
+from timely.theory.queries import describe, summarize
 
 
 def settle(level):
@@ -50,7 +47,7 @@ class Pair:
         self.top = Operators(operators, edges, debug=True)
         self.fix(self.top, 0)
         self.graph = self.builder.build()
-        self.flat = Tracker(self.graph, debug=False, monotone=False)
+        self.flat = Tracker(self.graph, monotone=False)
         for place in range(len(self.graph)):
             self.flat.observe(place)
 
@@ -244,7 +241,7 @@ def test_the_outside_is_not_echoed_and_an_outer_loop_comes_to_an_end():
 def test_echoing_the_outside_stalls_an_outer_loop(checked, monkeypatch):
     """A subgraph that also reports the outside's capability breaks the contract; unchecked, the loop never ends."""
     if not checked:
-        monkeypatch.setattr("timely.nesting.check_contract", lambda *_: None)
+        monkeypatch.setattr("timely.theory.nesting.check_contract", lambda *_: None)
     level, source, _, scope = around_a_scope()
     scope._inside = scope.inner.tracker
     scope._inside.observe(scope._outs[0])
@@ -380,7 +377,7 @@ def test_summaries_of_paths_agree_with_the_query_on_many_graphs(random_graph):
 def test_summarising_many_edges_through_costs_what_they_are(monkeypatch):
     """Each of n inputs that lead straight to n outputs is looked at once, not once for every output."""
     looks = []
-    monkeypatch.setattr("timely.paths.minimal", lambda ways: looks.append(1) or minimal(ways))
+    monkeypatch.setattr("timely.theory.paths.minimal", lambda ways: looks.append(1) or minimal(ways))
     number = 3000
     through = Subgraph("through", number, number, [], [(Source(0, n), Target(0, n)) for n in range(number)])
     connectivity, _ = through.internal_summary()

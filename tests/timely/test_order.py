@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from timely import (
     BEGINNING,
     Antichain,
-    ChangeBatch,
     Lexicographic,
     LoopTime,
     MutableAntichain,
@@ -28,6 +27,7 @@ from timely import (
     sort_key,
 )
 from timely.order import has_sort_key, is_total, minimal
+from timely.theory import ChangeBatch
 
 small = st.integers(0, 3)
 pairs = st.tuples(small, small)

@@ -24,11 +24,10 @@ from timely import (
     NaiadTime,
     Product,
     SummaryError,
-    compare_words,
-    loop_condition,
 )
 from timely.products import Componentwise
 from timely.summary import Path
+from timely.theory import compare_words, loop_condition
 
 LONGEST = 7
 WORDS = ["".join(word) for n in range(LONGEST + 1) for word in itertools.product("eif", repeat=n)]

@@ -17,8 +17,6 @@ from timely import (
     FEEDBACK,
     IDENTITY,
     LEAVE,
-    CallBody,
-    CallTime,
     CycleError,
     Delay,
     GraphBuilder,
@@ -33,11 +31,11 @@ from timely import (
     SummaryError,
     Target,
     TimeDomainError,
-    Tracker,
     less_equal,
 )
 from timely.products import Componentwise
 from timely.summary import Path
+from timely.theory import CallBody, CallTime, CheckedTracker
 
 HOURS, DAY, DAYS = timedelta(hours=12), timedelta(days=1), timedelta(days=1, hours=18)
 FLOATS = [0.0, 0.1, 0.3, 9.7, 1.0, 4.0000000000000009, 2.0**53, 1e16, 1e300, 1.7e308, -0.1, -2.5]
@@ -254,7 +252,7 @@ def cycle(step, *, observe):
     builder.add_edge(Source(0), Target(1))
     builder.add_edge(Source(1), Target(0, 1))
     graph = builder.build()
-    tracker = Tracker(graph, debug=True)
+    tracker = CheckedTracker(graph)
     for location in observe:
         tracker.observe(graph.place(location))
     return graph, tracker

@@ -24,12 +24,13 @@ from timely import (
     TimeDomainError,
     Tracker,
 )
-from timely.invariants import check_invariants, implied
+from timely.theory import CheckedTracker
+from timely.theory.invariants import check_invariants, implied
 
 
 def follow(made, rounds, observed, *, debug=True, monotone=True):
     """Feed rounds to a tracker that observes some places; compare with the query after each."""
-    tracker = Tracker(made.graph, debug=debug, monotone=monotone)
+    tracker = (CheckedTracker if debug else Tracker)(made.graph, monotone=monotone)
     for place in observed:
         tracker.observe(place)
     reported = {}
@@ -95,7 +96,7 @@ def test_tracker_follows_arbitrary_changes(random_graph):
 def check_watched(seed, random_graph, history):
     """While counts are outstanding places come to be observed and are left; all the others are asked for as well."""
     made = random_graph(seed)
-    rng, tracker, observed = made.rng, Tracker(made.graph, debug=True), set()
+    rng, tracker, observed = made.rng, CheckedTracker(made.graph), set()
     for out in history(made, 8):
         for place in rng.sample(range(len(made.graph)), min(3, len(made.graph))):
             if place in observed and rng.random() < 0.6:
@@ -143,7 +144,7 @@ def line(*summaries, names=None):
 def test_updates_may_come_in_any_order_between_propagations():
     """A count may dip below zero inside the buffer; only the sum is judged."""
     graph, places = line(Delay(1))
-    tracker = Tracker(graph, debug=True)
+    tracker = CheckedTracker(graph)
     tracker.observe(places[-1])
     tracker.update(places[0], 3, -1)
     tracker.update(places[0], 3, +2)
@@ -197,7 +198,7 @@ def test_the_end_of_time_is_final():
 def test_what_appears_from_nothing_is_an_error_in_debug_mode():
     """Also where nobody observes."""
     graph, places = line(Delay(1), Delay(1))
-    tracker = Tracker(graph, debug=True)
+    tracker = CheckedTracker(graph)
     tracker.update(places[0], 3, 1)
     tracker.propagate()
     tracker.update(places[1], 2, 1)
@@ -231,7 +232,7 @@ def test_each_edge_may_have_its_own_domain():
     builder.add_edge(Source(0), Target(1))
     builder.add_edge(Source(2), Target(3))
     graph = builder.build()
-    tracker = Tracker(graph, debug=True)
+    tracker = CheckedTracker(graph)
     ends = [graph.place(Target(1)), graph.place(Target(3))]
     for end in ends:
         tracker.observe(end)
@@ -245,7 +246,7 @@ def test_observing_later_on_a_running_tracker(random_graph, history):
     """A place observed, left or asked about at any moment has the frontier it should; the others are undisturbed."""
     for seed in range(25):
         made = random_graph(seed)
-        tracker = Tracker(made.graph, debug=True)
+        tracker = CheckedTracker(made.graph)
         for out in history(made, 10):
             for update in out:
                 tracker.update(*update)
@@ -292,7 +293,7 @@ def test_beginning_passes_loops_and_leaves_them():
     for edge in [(Source(0), Target(1)), (Source(1), Target(2)), (Source(2), Target(1))]:
         builder.add_edge(*edge)
     graph = builder.build()
-    tracker = Tracker(graph, debug=True)
+    tracker = CheckedTracker(graph)
     for place in range(len(graph)):
         tracker.observe(place)
     start, body = graph.place(Source(0)), graph.place(Target(1))
@@ -349,7 +350,7 @@ def test_explain_agrees_with_the_frontier(random_graph, history):
     """A time has blockers exactly while it is not complete, and every path is one that times can take."""
     for seed in range(30):
         made = random_graph(seed)
-        tracker = Tracker(made.graph, debug=True)
+        tracker = CheckedTracker(made.graph)
         for out in history(made, 4):
             for update in out:
                 tracker.update(*update)
@@ -377,7 +378,7 @@ def test_very_wide_joins_and_splits():
     for start in starts:
         builder.add_edge(Source(start), Target(join))
     graph = builder.build()
-    tracker = Tracker(graph, debug=True)
+    tracker = CheckedTracker(graph)
     for place in range(len(graph)):
         tracker.observe(place)
     end = graph.place(Source(join))
@@ -438,7 +439,7 @@ def test_times_that_cannot_be_sorted_work_in_loops_too():
             builder.add_edge(Source(0, n), Target(1 + n))
             builder.add_edge(Source(1 + n), Target(0, n))
         graph = builder.build()
-        tracker = Tracker(graph, monotone=False, debug=True)
+        tracker = CheckedTracker(graph, monotone=False)
         for place in range(len(graph)):
             tracker.observe(place)
         stamps = []

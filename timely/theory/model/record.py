@@ -31,9 +31,9 @@ from typing import TypeAlias
 
 from attrs import Factory, field, frozen
 
-from timely.model.could_result_in import Pointstamp
-from timely.model.graph import Edge, Graph, ModelError
-from timely.model.times import Time, minimal
+from timely.theory.model.could_result_in import Pointstamp
+from timely.theory.model.graph import Edge, Graph, ModelError
+from timely.theory.model.times import Time, minimal
 
 Sends: TypeAlias = Callable[[Time], Iterable[Time]]
 

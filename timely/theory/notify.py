@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 
 from timely.antichain import Antichain
-from timely.capability import Capability
 from timely.errors import CapabilityError
 from timely.order import has_sort_key, less_equal, minimal, sort_key
+from timely.theory.capability import Capability
 
 
 @attrs.frozen(eq=False)

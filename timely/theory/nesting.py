@@ -12,15 +12,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from timely.antichain import Antichain
-from timely.changes import ChangeBatch
 from timely.counting import differences
 from timely.graph import GraphBuilder
 from timely.location import Source, Target
 from timely.mutable import MutableAntichain
-from timely.operate import Connectivity, Leaf, Operate, Progress, check_contract
 from timely.order import minimal
-from timely.paths import summaries_between
 from timely.summary import IDENTITY, Summary
+from timely.theory.changes import ChangeBatch
+from timely.theory.invariants import CheckedTracker
+from timely.theory.operate import Connectivity, Leaf, Operate, Progress, check_contract
+from timely.theory.paths import summaries_between
 from timely.tracker import Tracker
 
 
@@ -56,9 +57,10 @@ class Operators:
             builder.add_edge(source, target)
             self._targets.setdefault(source, []).append(target)
         self.graph = builder.build()
-        self.tracker = Tracker(self.graph, monotone=monotone, debug=debug)
+        make = CheckedTracker if debug else Tracker
+        self.tracker = make(self.graph, monotone=monotone)
         # Where operator 0 is the outside: what the inside alone may still lead to.
-        self.inside = Tracker(self.graph, monotone=False, debug=debug) if outside else None
+        self.inside = make(self.graph, monotone=False) if outside else None
         self.left = [ChangeBatch[Any]() for _ in range(self.operators[0].inputs)] if outside else []
         self._seen: dict[int, Antichain[Any]] = {}
         self._held: dict[Source, MutableAntichain[Any]] = {}
@@ -145,7 +147,7 @@ class Subgraph:
         enter: how times change on the way in (a loop's `ENTER`; the identity makes a region).
         leave: how they change on the way out.
         monotone: whether frontiers that move backwards are an error, as in `Tracker`.
-        debug: whether to check every invariant at every step, as in `Tracker`.
+        debug: whether to check every invariant at every step (`CheckedTracker`).
     """
 
     def __init__(

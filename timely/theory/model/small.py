@@ -6,10 +6,10 @@ from itertools import combinations_with_replacement, product
 
 from attrs import frozen
 
-from timely.model.could_result_in import CouldResultIn, Step
-from timely.model.graph import Edge, Graph
-from timely.model.nodes import Event, Message, Node, Notified, Program, Reaction, Start
-from timely.model.times import Time
+from timely.theory.model.could_result_in import CouldResultIn, Step
+from timely.theory.model.graph import Edge, Graph
+from timely.theory.model.nodes import Event, Message, Node, Notified, Program, Reaction, Start
+from timely.theory.model.times import Time
 
 NAMES = "pqrs"
 Pairs = frozenset[tuple[Time, Time]]

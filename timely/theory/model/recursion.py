@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
-from timely.model.conditions import intransitive
-from timely.model.could_result_in import CouldResultIn, Pointstamp, Step
-from timely.model.graph import Edge, Graph, ModelError
-from timely.model.times import Tagged
+from timely.theory.model.conditions import intransitive
+from timely.theory.model.could_result_in import CouldResultIn, Pointstamp, Step
+from timely.theory.model.graph import Edge, Graph, ModelError
+from timely.theory.model.times import Tagged
 
 Stack: TypeAlias = tuple[str, ...]
 

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from attrs import Factory, field, frozen
 
-from timely.model.graph import Graph, ModelError
-from timely.model.times import Time
+from timely.theory.model.graph import Graph, ModelError
+from timely.theory.model.times import Time
 
 
 @frozen

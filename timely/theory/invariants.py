@@ -1,4 +1,4 @@
-"""What must hold of a tracker between any two propagations; checked in debug mode.
+"""The invariants of a tracker: what must hold between any two propagations, and a tracker that checks them.
 
 Three things, after the machine-checked proof of the protocol (whose names are in brackets):
 
@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from typing_extensions import override
 
 from timely.antichain import Antichain
+from timely.counting import CountingGroup
 from timely.errors import CapabilityError, TimelyError
 from timely.order import BEGINNING
-from timely.queries import describe, frontier
-
-if TYPE_CHECKING:
-    from timely.counting import CountingGroup
-    from timely.plan import Spot
-    from timely.tracker import Tracker
+from timely.plan import Spot
+from timely.theory.queries import describe, frontier
+from timely.tracker import Tracker
 
 
 class InvariantError(TimelyError, AssertionError):
@@ -82,3 +82,20 @@ def check_justified(tracker: Tracker, changes: Iterable[tuple[int, Any, int]]) -
             raise CapabilityError(
                 f"{time!r} appears from nothing at {tracker.graph.name(place)}: possible there were {before!r}",
             )
+
+
+class CheckedTracker(Tracker):
+    """A tracker that checks all of this at every propagation: slow, for tests.
+
+    Raises:
+        InvariantError: something does not hold.
+        CapabilityError: a pointstamp appears from nothing.
+    """
+
+    @override
+    def _work_off(self) -> None:
+        if self.monotone and self._started:
+            self._compact()
+            check_justified(self, self._buffer)
+        super()._work_off()
+        check_invariants(self)
