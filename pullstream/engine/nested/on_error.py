@@ -100,6 +100,18 @@ def catches(on_error: object) -> bool:
     return on_error != "fail"
 
 
+def guarded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that answers a mark instead of raising."""
+
+    def call(value: Any) -> Any:
+        try:
+            return function(value)
+        except Exception as exc:  # noqa: BLE001 - the policy's business
+            return caught(value, exc)
+
+    return call
+
+
 def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
     """An async function that answers a mark instead of raising."""
 
@@ -136,9 +148,9 @@ def guarded_iterable(
         except Exception as exc:  # noqa: BLE001 - the policy's business
             return (caught(value, exc, count(value)),)
         # A stream's failure is not this function's.
-        return iterable if isinstance(iterable, Blueprint) else guarded(value, iterable)
+        return iterable if isinstance(iterable, Blueprint) else marked(value, iterable)
 
-    def guarded(value: Any, iterable: Iterable[Any]) -> Iterator[Any]:
+    def marked(value: Any, iterable: Iterable[Any]) -> Iterator[Any]:
         try:
             yield from iterable
         except Exception as exc:  # noqa: BLE001 - the policy's business

@@ -6,21 +6,19 @@ builtin `map`, and needs no list between stages. Batching stays invisible: when 
 it are answered now, and the failure comes with the next ask (DESIGN 3.2).
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from functools import cache
-from time import monotonic
 from types import CodeType, CoroutineType
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.per_batch import PerBatch
 from pullstream.engine.sidecar.location import Carries
 from pullstream.failures import Caught, caught
-from pullstream.protocol import DONE, Batch, Done
 
 Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Sequence[Any], list[Any]]]]
 
@@ -131,12 +129,8 @@ class Part(MutableMapping[Any, Any]):
         return sum(1 for _ in self)
 
 
-class Segment(Kernel[Any]):
+class Segment(PerBatch):
     """Neighbouring stages, run as one in the asker's task."""
-
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
@@ -151,7 +145,6 @@ class Segment(Kernel[Any]):
         self._loop, self._later = make(trials), make(functions)
         next(self._loop)
         next(self._later)
-        self._failed: BaseException | None = None
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         if self._memories:
             self.carries = Carries.MEMORY
@@ -159,54 +152,16 @@ class Segment(Kernel[Any]):
         self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            if self._failed is not None:
-                raise self._failed
-            batch = await self.upstream.ask(limit)
-            if batch is DONE:
-                return DONE
-            answer = self._through(batch)
-            if answer is not None:
-                return answer
-            if not await self.breathe():
-                return DONE
-
-    @override
-    def stepwise(self) -> bool:
-        return self.upstream.kernel.stepwise()
-
-    @override
-    async def step(self, limit: int) -> Batch[Any] | Done | None:
-        if self._failed is not None:
-            raise self._failed
-        batch = await self.upstream.ask(limit, stepping=True)
-        if batch is None or batch is DONE:
-            return batch
-        answer = self._through(batch)
-        if answer is None:
-            await self.breathe()
-        return answer
-
-    def _through(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """What the stages make of a batch, if that is anything."""
-        values: list[Any] = []
-        if self._saves:
-            self.memory.at(batch.time)
-        began = monotonic()
+    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         loop, self._loop = self._loop, self._later
+        if not self._saves:
+            loop.send((values, out))
+            return
+        self.memory.at(time)
         try:
-            loop.send((batch.values, values))
-        except BaseException as exc:  # noqa: BLE001 - raised with the next ask, after what came before it
-            self._failed = exc
-        self.run.blocked += monotonic() - began
-        if self._saves:
+            loop.send((values, out))
+        finally:
             self._save()
-        if not values:
-            return None
-        if self._failed is None:
-            self.upstream.settle()
-        return Batch(batch.time, values)
 
     @override
     def restore(self) -> None:
@@ -227,7 +182,7 @@ class Segment(Kernel[Any]):
 
     @override
     def culprit(self) -> str:
-        traceback = None if self._failed is None else self._failed.__traceback__
+        traceback = None if self.failed is None else self.failed.__traceback__
         while traceback is not None and traceback.tb_frame.f_code is not self._code:
             traceback = traceback.tb_next
         if traceback is None:

@@ -8,6 +8,7 @@ from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_arg
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
+from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
@@ -56,21 +57,17 @@ class _Gate(Kernel[Any]):
             self._room.set()
 
 
-class _Exit(Kernel[Any]):
+class _Exit(PassOn):
     """Counts the values that leave."""
 
-    waits: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
+    prompt: ClassVar[bool] = False
 
     def __init__(self, gate: _Gate) -> None:
         self._gate = gate
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask(limit)
-        if batch is not DONE:
-            self._gate.let_out(len(batch.values))
-            self.upstream.settle()
+    def answer(self, batch: Batch[Any]) -> Batch[Any]:
+        self._gate.let_out(len(batch.values))
         return batch
 
 

@@ -1,25 +1,23 @@
 """`skip`: a stream without its beginning."""
 
-from collections.abc import Callable, Sequence
-from time import monotonic
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, Literal, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.nested.on_error import OnError, catches, with_policy
+from pullstream.engine.nested.on_error import OnError, catches, guarded, with_policy
+from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.sidecar.location import Carries
 from pullstream.errors import CompositionError
-from pullstream.failures import Failed, caught
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.failures import Caught, Failed
+from pullstream.protocol import Batch
 
 A = TypeVar("A")
 
 
-class _Skip(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
+class _Skip(PassOn):
+    prompt: ClassVar[bool] = False
     carries: Carries = Carries.MEMORY
 
     def __init__(self, count: int) -> None:
@@ -30,32 +28,21 @@ class _Skip(Kernel[Any]):
         self._left = self.memory.get("left", self._left)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            batch = await self.upstream.ask(limit)
-            if batch is DONE:
-                return DONE
-            if self._left == 0:
-                self.upstream.settle()
-                return batch
-            count = len(batch.values)
-            left, self._left = self._left, max(0, self._left - count)
-            self.memory.at(batch.time)["left"] = self._left
-            if left < count:
-                self.upstream.settle()
-                return Batch(batch.time, batch.values[left:])
-            if not await self.breathe():
-                return DONE
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        if self._left == 0:
+            return batch
+        rest = batch.values[self._left :]
+        self._left -= len(batch.values) - len(rest)
+        self.memory.at(batch.time)["left"] = self._left
+        return Batch(batch.time, rest) if rest else None
 
 
-class _SkipWhile(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
+class _SkipWhile(PerBatch):
+    prompt: ClassVar[bool] = False
     carries: Carries = Carries.MEMORY
 
     def __init__(self, test: Callable[[Any], object], on_error: object = "fail") -> None:
-        self._test = test
-        self._catches = catches(on_error)
+        self._test = guarded(test) if catches(on_error) else test
         self._skipping = True
 
     @override
@@ -63,39 +50,20 @@ class _SkipWhile(Kernel[Any]):
         self._skipping = self.memory.get("skipping", True)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            batch = await self.upstream.ask(limit)
-            if batch is DONE:
-                return DONE
-            if not self._skipping:
-                self.upstream.settle()
-                return batch
-            began = monotonic()
-            values = self._rest(batch.values)
-            self.memory.at(batch.time)["skipping"] = self._skipping
-            self.run.blocked += monotonic() - began
-            if values:
-                self.upstream.settle()
-                return Batch(batch.time, values)
-            if not await self.breathe():
-                return DONE
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        return super().answer(batch) if self._skipping else batch
 
-    def _rest(self, values: Sequence[Any]) -> list[Any]:
-        """What is left of a batch; a failure needs no keeping, for nothing comes before it."""
-        marks: list[Any] = []
+    @override
+    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         for position, value in enumerate(values):
-            try:
-                holds = self._test(value)
-            except Exception as exc:
-                if not self._catches:
-                    raise
-                marks.append(caught(value, exc))
-                continue
+            holds = self._test(value)
             if not holds:
                 self._skipping = False
-                return [*marks, *values[position:]]
-        return marks
+                out += values[position:]
+                break
+            if type(holds) is Caught:
+                out.append(holds)
+        self.memory.at(time)["skipping"] = self._skipping
 
 
 @overload

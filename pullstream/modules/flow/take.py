@@ -1,103 +1,59 @@
 """`take`, `take_times`: a stream's beginning."""
 
 from collections.abc import Callable, Hashable, Sequence
-from time import monotonic
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.nested.on_error import OnError, catches, with_policy
+from pullstream.engine.nested.on_error import OnError, catches, guarded, with_policy
 from pullstream.engine.parts.notified import Notified
+from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.sidecar.location import Carries
 from pullstream.errors import CompositionError
-from pullstream.failures import Failed, caught
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.failures import Caught, Failed
+from pullstream.protocol import Batch
 
 A = TypeVar("A")
 
 
-class _Take(Kernel[Any]):
+class _Take(PassOn):
     carries: Carries = Carries.COUNT
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
 
     def __init__(self, count: int) -> None:
-        self._left = count
+        self.most = count
         if count == 0:
             self.carries = Carries.NOTHING
 
     @override
     def restore(self) -> None:
-        self._left = self.memory.get("left", self._left)
+        self.most = self.memory.get("left", self.most)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._left == 0:
-            return DONE
-        batch = await self.upstream.ask(min(limit, self._left))
-        if batch is not DONE:
-            self._left -= len(batch.values)
-            self.memory.at(batch.time)["left"] = self._left
-            self.upstream.settle()
+    def answer(self, batch: Batch[Any]) -> Batch[Any]:
+        self.most -= len(batch.values)
+        self.memory.at(batch.time)["left"] = self.most
         return batch
 
 
-class _TakeWhile(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-
+class _TakeWhile(PerBatch):
     def __init__(
         self, test: Callable[[Any], object], *, last: bool = False, ahead: int = 1, on_error: object = "fail"
     ) -> None:
-        self._test = test
+        self._test = guarded(test) if catches(on_error) else test
         self._last = last
-        self._ahead = ahead
-        self._catches = catches(on_error)
-        self._ended = False
-        self._failed: BaseException | None = None
+        self.most = ahead
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._failed is not None:
-            raise self._failed
-        if self._ended:
-            return DONE
-        batch = await self.upstream.ask(min(limit, self._ahead))
-        if batch is DONE:
-            return DONE
-        values: list[Any] = []
-        began = monotonic()
-        try:
-            self._pass(batch.values, values)
-        except BaseException as exc:
-            if not values:
-                raise
-            self._failed = exc
-        self.run.blocked += monotonic() - began
-        if self._failed is None:
-            self.upstream.settle()
-        return Batch(batch.time, values) if values else DONE
-
-    def _pass(self, values: Sequence[Any], out: list[Any]) -> None:
-        test, guarded = self._test, self._catches
+    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         for value in values:
-            try:
-                holds = test(value)
-            except Exception as exc:
-                if not guarded:
-                    raise
-                out.append(caught(value, exc))
-                continue
+            holds = self._test(value)
             if not holds:
-                self._ended = True
+                self.most = 0
                 if self._last:
                     out.append(value)
                 return
-            out.append(value)
+            out.append(holds if type(holds) is Caught else value)
 
 
 @overload

@@ -21,6 +21,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox, Remainder
+from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.errors import CompositionError, Overflow
@@ -161,31 +162,25 @@ class _Ingress(Beside[Any]):
         self._outside = Remainder(answer) if isinstance(answer, Batch) else answer
 
 
-class _Egress(Kernel[Any]):
+class _Egress(PassOn):
     """Sorts what the body answers: what goes round, and what leaves."""
 
     reorders: ClassVar[bool] = True
-    waits: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
+    prompt: ClassVar[bool] = False
 
     def __init__(self, feedback: _Feedback) -> None:
         self._feedback = feedback
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            batch = await self.upstream.ask(limit)
-            if batch is DONE:
-                return DONE
-            again = [cast("Again[Any]", value).value for value in batch.values if type(value) is Again]
-            if again:
-                self._feedback.put(FEEDBACK.results_in(batch.time), again)
-            values = [value for value in batch.values if type(value) is not Again] if again else batch.values
-            # What goes round is held, and what leaves is in flight below in this very step.
-            self.upstream.settle()
-            if values:
-                return Batch(LEAVE.results_in(batch.time), values)
-            await self.breathe()
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        again = [cast("Again[Any]", value).value for value in batch.values if type(value) is Again]
+        if not again:
+            return Batch(LEAVE.results_in(batch.time), batch.values)
+        # What goes round is held in its row.
+        self._feedback.put(FEEDBACK.results_in(batch.time), again)
+        self.upstream.settle()
+        leaving = [value for value in batch.values if type(value) is not Again]
+        return Batch(LEAVE.results_in(batch.time), leaving) if leaving else None
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

@@ -7,6 +7,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, sync_argument
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.per_batch import PassOn
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
@@ -68,25 +69,17 @@ def restamp(function: Callable[[Any], Hashable]) -> Transformer[A, A]:
     return Transformer((Module("restamp", Restamping, (function,)),))
 
 
-class _Delaying(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-
+class _Delaying(PassOn):
     def __init__(self, step: Any) -> None:
         self._step = step
         self._delay = Delay(step)
         self.summaries = (self._delay,)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask(limit)
-        if batch is DONE:
-            return DONE
+    def answer(self, batch: Batch[Any]) -> Batch[Any]:
         later = self._delay.results_in(batch.time)
         if later is None:
             raise SummaryError(f"{self.location}: the time {batch.time!r} has none that is {self._step!r} later")
-        self.upstream.settle()
         return Batch(later, batch.values)
 
 

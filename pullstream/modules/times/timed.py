@@ -1,14 +1,12 @@
 """`timed`: the times as values."""
 
-from collections.abc import Callable, Hashable
-from time import monotonic
-from typing import Any, ClassVar, overload
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.engine.parts.per_batch import PerBatch
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -18,35 +16,14 @@ def _pair(time: Hashable, value: Any) -> tuple[Hashable, Any]:
     return time, value
 
 
-class _Timed(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-
+class _Timed(PerBatch):
     def __init__(self, function: Callable[[Any, Any], Any] = _pair) -> None:
         self._function = function
-        self._failed: BaseException | None = None
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._failed is not None:
-            raise self._failed
-        batch = await self.upstream.ask(limit)
-        if batch is DONE:
-            return DONE
-        made: list[Any] = []
-        began = monotonic()
-        try:
-            for value in batch.values:
-                made.append(self._function(batch.time, value))  # noqa: PERF401 - what came before a failure is kept
-        except BaseException as exc:
-            if not made:
-                raise
-            self._failed = exc
-        self.run.blocked += monotonic() - began
-        if self._failed is None:
-            self.upstream.settle()
-        return Batch(batch.time, made)
+    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
+        for value in values:
+            out.append(self._function(time, value))  # noqa: PERF401 - what came before a failure is kept
 
 
 @overload

@@ -1,16 +1,16 @@
 """`tap`: looking at what passes."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.on_error import OnError, catches, with_policy
 from pullstream.engine.parts.fused import Kind, Stage
+from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import Batch
 
 A = TypeVar("A")
 
@@ -53,18 +53,12 @@ def _tap(function: Callable[[Any], object], on_error: object = "fail") -> Stage:
     return Stage(Kind.TAP, function, catches(on_error))
 
 
-class _OnEnd(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-
+class _OnEnd(PassOn):
     def __init__(self, on_end: OnEnd) -> None:
         self._on_end = on_end
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask(limit)
-        self.upstream.settle()
+    def answer(self, batch: Batch[Any]) -> Batch[Any]:
         return batch
 
     @override

@@ -1,0 +1,118 @@
+"""Kernels that answer each batch with what they make of it; a user's function goes through one up to where it fails."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from sys import maxsize
+from time import monotonic
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.protocol import DONE, Batch, Done
+
+
+class FailsLater(Kernel[Any]):
+    """A kernel that answers what users' functions gave before one of them failed, and fails at the next ask (R8)."""
+
+    failed: BaseException | None = None
+    """The failure that is to be raised at the next ask, when what came before it has been answered."""
+
+    def collect(self, work: Callable[..., None], *args: Any) -> list[Any]:
+        """Have `work(out, *args)` add values to a list, as many as come before it fails.
+
+        What it keeps everybody else waiting for sets the pace of the run (see `SinkAccount`).
+
+        Raises:
+            BaseException: what `work` raised, at once if nothing came before.
+        """
+        out: list[Any] = []
+        began = monotonic()
+        try:
+            work(out, *args)
+        except BaseException as exc:
+            self.failed = exc
+            if not out:
+                raise
+        finally:
+            self.run.blocked += monotonic() - began
+        return out
+
+
+class PassOn(FailsLater):
+    """Answers each batch with what it makes of it at once, and keeps nothing of it beyond that."""
+
+    waits: ClassVar[bool] = False
+    prompt: ClassVar[bool] = True
+    trusted: ClassVar[bool] = True
+
+    most: int = maxsize
+    """How many values to ask for at the most; with none, it has come to its end."""
+
+    @abstractmethod
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        """What is made of a batch; None if that is nothing, and the next one is to be asked for."""
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while True:
+            if self.failed is not None:
+                raise self.failed
+            if self.most < limit:
+                limit = self.most
+                if not limit:
+                    return DONE
+            batch = await self.upstream.ask(limit)
+            if batch is DONE:
+                return DONE
+            answer = self.answer(batch)
+            if answer is not None:
+                # In the step in which it is in flight below. What is left of a batch that fails later is not done.
+                if self.failed is None:
+                    self.upstream.settle()
+                return answer
+            if not await self.breathe():
+                return DONE
+
+    @override
+    def stepwise(self) -> bool:
+        return self.upstream.kernel.stepwise()
+
+    @override
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        if self.failed is not None:
+            raise self.failed
+        limit = min(limit, self.most)
+        if not limit:
+            return DONE
+        batch = await self.upstream.ask(limit, stepping=True)
+        if batch is None or batch is DONE:
+            return batch
+        answer = self.answer(batch)
+        if answer is None:
+            await self.breathe()
+        elif self.failed is None:
+            self.upstream.settle()
+        return answer
+
+
+class PerBatch(PassOn):
+    """Answers each batch with what a user's function makes of it, up to where that fails."""
+
+    @abstractmethod
+    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
+        """Add what is to be answered of a batch; what is raised comes after that."""
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        out: list[Any] = []
+        # As `collect`, written out: nearly every value passes here.
+        began = monotonic()
+        try:
+            self.work(out, batch.time, batch.values)
+        except BaseException as exc:
+            self.failed = exc
+            if not out:
+                raise
+        self.run.blocked += monotonic() - began
+        return Batch(batch.time, out) if out else None
