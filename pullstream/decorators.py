@@ -1,16 +1,18 @@
-"""Writing modules of one's own: `@source`, `@transformer` and `@sink` (DESIGN 3.4).
+"""Writing modules: `@source`, `@transformer` and `@sink` (DESIGN 3.4).
 
 A decorated function, or kernel class, is a factory of blueprints: it is always called, with the arguments of its own.
+The modules of this toolkit are made no other way.
 """
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, cast, overload
+from typing import Any, Concatenate, Final, ParamSpec, get_origin, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Sink, Site, Source, Transformer, nearest
+from pullstream.blueprint import Blueprint, Sink, Site, Source, Transformer
+from pullstream.blueprint.factory import factory, read_annotation
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
@@ -21,11 +23,35 @@ A = TypeVar("A")
 B = TypeVar("B")
 R = TypeVar("R")
 P = ParamSpec("P")
+SourceFactory = TypeVar("SourceFactory", bound=Callable[..., Source[Any]])
+TransformerFactory = TypeVar("TransformerFactory", bound=Callable[..., Transformer[Any, Any]])
+SinkFactory = TypeVar("SinkFactory", bound=Callable[..., Sink[Any, Any]])
 
-_GIVEN = {"source": 1, "transformer": 2, "sink": 2}
-"""How many arguments a run adds: (ctx) or (upstream, ctx)."""
+_SUPPLIED: Final = {"source": 1, "transformer": 2, "sink": 2}
+"""How many arguments a run adds in front of a generator's, or a sink's: (ctx) or (upstream, ctx)."""
 
 
+def opens(work: Any) -> Any:
+    """What a run is given of a module: what a decorated function that is not async returns.
+
+    It is for type checkers alone, to which the function gives the blueprint that calling it composes:
+
+    >>> import pullstream as ps
+    >>> @ps.transformer
+    ... def doubled() -> ps.Transformer[int, int]:
+    ...     return opens(Doubled())
+    >>> class Doubled(ps.Kernel[int]):
+    ...     async def produce(self, limit):
+    ...         batch = await self.upstream.ask(limit)
+    ...         return batch if batch is ps.DONE else ps.Batch(batch.time, [2 * value for value in batch.values])
+    >>> ps.run(ps.pipe(ps.values([1, 2]), doubled(), ps.collect()))
+    [2, 4]
+    """
+    return work
+
+
+@overload
+def source(made: SourceFactory, /) -> SourceFactory: ...
 @overload
 def source(made: type[Kernel[B]], /) -> Callable[..., Source[B]]: ...
 @overload
@@ -33,7 +59,7 @@ def source(made: Callable[Concatenate[Context, P], AsyncIterator[Batch[B]]], /) 
 @overload
 def source(made: Callable[Concatenate[Context, P], AsyncIterator[B]], /) -> Callable[P, Source[B]]: ...
 def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
-    """Make a source of an async generator `(ctx, ...)`, or of a `Kernel` class.
+    """Make a source of an async generator `(ctx, ...)`, a `Kernel` class, or what a function `opens`.
 
     It yields `Batch(time, values)` in time order, or plain values, which are at time 0. It is advanced only when it
     is asked, in a task of its own, and closed when the stream ends, however it ends.
@@ -46,9 +72,11 @@ def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
     >>> ps.run(ps.pipe(days(5), ps.collect()))
     ['5/1', '5/2', '5/3']
     """
-    return _factory("source", made, Source)
+    return _factory(made, Source)
 
 
+@overload
+def transformer(made: TransformerFactory, /) -> TransformerFactory: ...
 @overload
 def transformer(made: type[Kernel[B]], /) -> Callable[..., Transformer[Any, B]]: ...
 @overload
@@ -56,7 +84,7 @@ def transformer(
     made: Callable[Concatenate[Reader[A], Context, P], AsyncIterator[Batch[B]]], /
 ) -> Callable[P, Transformer[A, B]]: ...
 def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, Any]]:
-    """Make a transformer of an async generator `(upstream, ctx, ...)`, or of a `Kernel` class.
+    """Make a transformer of an async generator `(upstream, ctx, ...)`, a `Kernel` class, or what a function `opens`.
 
     It yields `Batch(time, values)`; a batch larger than what was asked for is handed on in parts. See `Context` for
     what it may say when.
@@ -75,10 +103,14 @@ def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, A
     >>> ps.run(ps.pipe(ps.values([1, 2, 10], time=lambda n: n // 10), total(), ps.collect()))
     [3, 10]
     """
-    return _factory("transformer", made, Transformer)
+    return _factory(made, Transformer)
 
 
-def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) -> Callable[P, Sink[A, R]]:
+@overload
+def sink(made: SinkFactory, /) -> SinkFactory: ...
+@overload
+def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) -> Callable[P, Sink[A, R]]: ...
+def sink(made: Callable[..., Any], /) -> Callable[..., Sink[Any, Any]]:
     """Make a sink of an async function `(upstream, ctx, ...)`; what it returns is the run's result.
 
     However it ends, its stream is ended with it: returning early aborts, raising tells the source why (R8). An
@@ -94,17 +126,39 @@ def sink(made: Callable[Concatenate[Reader[A], Context, P], Awaitable[R]], /) ->
     >>> ps.run(ps.pipe(ps.values(["a", "abc", "ab"]), longest()))
     'abc'
     """
-    if not inspect.iscoroutinefunction(made):
-        raise CompositionError(f"@sink at {Site.here()} decorates an async function (upstream, ctx, ...), not {made!r}")
-    _takes("sink", made, _GIVEN["sink"])
+    return _factory(made, Sink)
 
-    def factory(*args: P.args, **kwargs: P.kwargs) -> Sink[A, R]:
-        _accepts(made, _GIVEN["sink"], args, kwargs)
-        return Sink(
-            (Module(made.__name__, partial(_body, made), args, tuple(cast("dict[str, object]", kwargs).items())),)
-        )
 
-    return _like(factory, made, _GIVEN["sink"])
+def _factory(made: Any, blueprint: type[Blueprint]) -> Any:
+    kind, supplied = blueprint.kind, _SUPPLIED[blueprint.kind]
+    if blueprint is not Sink and _is_class(made, Kernel):
+        return factory(made, blueprint)
+    composes = _composes(made)
+    if _is_class(composes, blueprint):
+        return factory(made, composes)
+    if inspect.iscoroutinefunction(made) if blueprint is Sink else inspect.isasyncgenfunction(made):
+        _takes(kind, made, supplied)
+        return factory(made, blueprint, partial(_body if blueprint is Sink else _generator, made), supplied)
+    wanted = (
+        "an async function (upstream, ctx, ...)"
+        if blueprint is Sink
+        else "an async generator function (one with a yield) or a Kernel class"
+    )
+    raise CompositionError(f"@{kind} at {Site.here()} decorates {wanted}, not {made!r}{_instead(kind, made)}")
+
+
+def _is_class(made: object, kind: type[object]) -> bool:
+    return isinstance(made, type) and issubclass(made, kind)
+
+
+def _composes(made: Any) -> Any:
+    """What a function says it gives."""
+    annotation = read_annotation(getattr(made, "__annotations__", {}).get("return"), made)
+    return get_origin(annotation) or annotation
+
+
+def _generator(made: Callable[..., AsyncGenerator[Any, None]], *args: object, **kwargs: object) -> GeneratorKernel:
+    return GeneratorKernel(made, args, kwargs)
 
 
 def _body(made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) -> Callable[..., Awaitable[Any]]:
@@ -112,33 +166,6 @@ def _body(made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) 
         return made(upstream, context, *args, **kwargs)
 
     return body
-
-
-def _generator(made: Callable[..., AsyncGenerator[Any, None]], *args: object, **kwargs: object) -> GeneratorKernel:
-    return GeneratorKernel(made, args, kwargs)
-
-
-def _factory(kind: str, made: Callable[..., Any], blueprint: type[Any]) -> Callable[..., Any]:
-    given = _GIVEN[kind]
-    if inspect.isclass(made) and issubclass(made, Kernel):
-        make = cast("Callable[..., Kernel[Any]]", made)
-        given = 0
-    elif inspect.isasyncgenfunction(made):
-        make = partial(_generator, made)
-    else:
-        raise CompositionError(
-            f"@{kind} at {Site.here()} decorates an async generator function (one with a yield) or a Kernel "
-            f"class, not {made!r}{_instead(kind, made)}",
-        )
-
-    function = cast("Callable[..., Any]", made)
-    _takes(kind, function, given)
-
-    def factory(*args: Any, **kwargs: Any) -> Any:
-        _accepts(function, given, args, kwargs)
-        return blueprint((Module(made.__name__, make, args, tuple(kwargs.items())),))
-
-    return _like(factory, function, given)
 
 
 def _instead(kind: str, made: object) -> str:
@@ -166,32 +193,3 @@ def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
             f"@{kind} at {Site.here()} decorates a function that is called with (upstream, ctx), in this order, and "
             f"{made.__name__}{inspect.signature(made)} has them the other way round",
         )
-
-
-def _accepts(made: Callable[..., Any], given: int, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
-    """Refuse, when composing, arguments that the decorated function would refuse when it is first asked."""
-    signature = inspect.signature(made)
-    try:
-        signature.bind(*[None] * given, *args, **kwargs)
-    except TypeError as exc:
-        names = list(signature.parameters)
-        hint = next((nearest(name, names[given:]) for name in kwargs if name not in names), "")
-        first = ("ctx",) if given == 1 else ("upstream", "ctx")[:given]
-        if not hint and given and "ctx" not in names and "context" not in names:
-            hint = (
-                f"; a run calls it with {' and '.join(first)} in front of its own arguments, and so it must take them: "
-                f"async def {made.__name__}({', '.join([*first, *names])})"
-            )
-        raise CompositionError(f"{made.__name__}() at {Site.here()}: {exc}{hint}") from None
-
-
-def _like(factory: Callable[P, R], made: Callable[..., Any], given: int) -> Callable[P, R]:
-    """Give the factory the name, the text and the source of what was decorated, and the arguments it takes itself."""
-    signature = inspect.signature(made)
-    own = signature.replace(parameters=list(signature.parameters.values())[given:])
-    vars(factory).update(__wrapped__=made, __signature__=own)
-    factory.__name__ = made.__name__
-    factory.__qualname__ = made.__qualname__
-    factory.__doc__ = made.__doc__
-    factory.__module__ = made.__module__
-    return factory

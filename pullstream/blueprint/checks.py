@@ -1,12 +1,112 @@
-"""Refusing arguments when composing: each check names the module, the line, the argument and what was given."""
+"""Checks of arguments when composing: each names the module, the line, the argument and what was given.
+
+They stand beside the type of a parameter, see `factory`.
+"""
 
 import inspect
+from typing import Annotated, Any, TypeAlias
+
+import attrs
 
 from pullstream.blueprint.advice import advice
+from pullstream.blueprint.factory import Call
 from pullstream.blueprint.modules import Blueprint, Source
 from pullstream.blueprint.shown import shown_callable
 from pullstream.blueprint.site import Site
 from pullstream.errors import CompositionError
+
+
+@attrs.frozen
+class Count:
+    """A whole number, of at least `least`."""
+
+    least: int = 0
+
+    def __call__(self, call: Call, name: str, value: Any) -> Any:
+        """Give the number, or refuse what is none."""
+        if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
+            raise call.refuse(f"needs a whole number of at least {self.least} as its {name}, and got {value!r}")
+        return value
+
+
+def seconds(call: Call, name: str, value: Any) -> Any:
+    """A positive number of seconds."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
+        raise call.refuse(f"needs a positive number of seconds as its {name}, and got {value!r}")
+    return value
+
+
+def function(call: Call, name: str, value: Any) -> Any:
+    """Something that can be called, maybe with `await`."""
+    if not callable(value):
+        got = f"{value!r} ({type(value).__name__})"
+        hint = (
+            f": for a column, operator.attrgetter({value!r}) or, of dicts, itemgetter" if isinstance(value, str) else ""
+        )
+        raise call.refuse(f"needs a callable as its {name}, and got {got}{hint}")
+    return value
+
+
+@attrs.frozen
+class Sync:
+    """Something that can be called without `await`; for what cannot, the message says what to do `instead`."""
+
+    instead: str
+
+    def __call__(self, call: Call, name: str, value: Any) -> Any:
+        """Give the function, or refuse what is none."""
+        if inspect.iscoroutinefunction(function(call, name, value)):
+            raise call.refuse(f"got the async function {shown_callable(value)}: {self.instead}")
+        return value
+
+
+class OneOf:
+    """One of a few words."""
+
+    def __init__(self, *known: str) -> None:
+        self.known = known
+
+    def __call__(self, call: Call, name: str, value: Any) -> Any:
+        """Give the word, or refuse another one."""
+        if value not in self.known:
+            *others, last = map(repr, self.known)
+            raise call.refuse(f"got {name}={value!r}: it is {', '.join(others)} or {last}")
+        return value
+
+
+@attrs.frozen
+class Instance:
+    """An object of a class, which the module `needs`, as the message says."""
+
+    kind: type[Any]
+    needs: str
+
+    def __call__(self, call: Call, name: str, value: Any) -> Any:  # noqa: ARG002 - what every check is given
+        """Give the object, or refuse another one."""
+        if not isinstance(value, self.kind):
+            hint = advice(call.module, value, source=self.kind is Source)
+            raise call.refuse(f"{self.needs}, and got {value!r}{hint}")
+        return value
+
+
+@attrs.frozen
+class Each:
+    """Several parts, at least one, each checked by itself."""
+
+    check: Instance
+
+    def __call__(self, call: Call, name: str, value: Any) -> Any:
+        """Give the parts, or refuse one of them."""
+        for part in value:
+            self.check(call, name, part)
+        if not value:
+            raise call.refuse(f"needs at least one {self.check.kind.__name__.lower()}")
+        return value
+
+
+Natural: TypeAlias = Annotated[int, Count()]
+Positive: TypeAlias = Annotated[int, Count(1)]
+Seconds: TypeAlias = Annotated[float, seconds]
 
 
 def callable_argument(module: str, name: str, value: object) -> None:

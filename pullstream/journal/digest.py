@@ -18,6 +18,7 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, OneShot, Site
+from pullstream.blueprint.factory import Made
 from pullstream.journal import callables
 from pullstream.journal.callables import OURS, PLAIN, root, type_name
 
@@ -180,9 +181,10 @@ class Look:
         """A module of a blueprint: its name, and what it, and what makes it, was given."""
         given = [self.told(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
         options = [(name, self.told(f"{name}=", value)) for name, value in module.options]
-        maker = cast("type[object]", type(module.make))
+        make = module.make.opening if isinstance(module.make, Made) else module.make
+        maker = cast("type[object]", type(make))
         # An object of this toolkit's that makes it was given the same, and knows where.
-        made = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(module.make, module.name)
+        made = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(make, module.name)
         return module.name, module.label, given, options, made
 
 

@@ -8,12 +8,14 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site
+from pullstream.blueprint.checks import OneOf
+from pullstream.blueprint.factory import Call
 from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import CompositionError, blame
@@ -23,6 +25,30 @@ A = TypeVar("A")
 
 OnError: TypeAlias = Literal["fail", "skip"] | Sink[Failed[A], Any]
 """The policies that add nothing to what comes out of a module; "result" does."""
+
+
+@attrs.frozen
+class Policy:
+    """The check of an `on_error=`: one of its words, or a sink; what the policy does stands right below the module."""
+
+    among: tuple[str, ...] = ("fail", "skip", "result")
+
+    def __call__(self, call: Call, name: str, value: Any) -> Any:
+        """Give the policy, or refuse what is none."""
+        if value not in self.among and not _is_sink(value):
+            raise call.refuse(f"got {name}={value!r}: it is one of {', '.join(map(repr, self.among))}, or a sink")
+        return value
+
+    def below(self, module: Module, value: object) -> tuple[Module, ...]:
+        """What deals with the marks of `module`."""
+        return (_follower(module, value),)
+
+
+Handled: TypeAlias = Annotated[object, Policy()]
+"""An option `on_error` of a module's function; `catches` says whether the module answers marks."""
+
+Skips: TypeAlias = Annotated[Literal["fail", "skip"], OneOf("fail", "skip")]
+"""The same of a module that has no place for a result: it leaves the value out itself, and counts it."""
 
 
 def with_policy(

@@ -1,26 +1,35 @@
 """Stateless stages: `map`, `filter`, `filter_not`."""
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, with_policy
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Sync
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.failures import Failed
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-_TESTS_AT_ONCE = "a test answers at once; map_async the values first, and filter the results"
+_Test: TypeAlias = Annotated[
+    Callable[[Any], object], Sync("a test answers at once; map_async the values first, and filter the results")
+]
 
 
 @overload
 def map(function: Callable[[A], B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
 @overload
 def map(function: Callable[[A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
-def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transformer[Any, Any]:
+@transformer
+def map(
+    function: Annotated[Callable[[Any], Any], Sync("map_async(function, concurrency) awaits its results")],
+    *,
+    on_error: Handled = "fail",
+) -> Transformer[Any, Any]:
     """Apply a function to every value.
 
     >>> import pullstream as ps
@@ -43,19 +52,15 @@ def map(function: Callable[[Any], Any], *, on_error: object = "fail") -> Transfo
     at all if the run is aborted before: with `ps.pipe(ps.epochs(1), sink)` each failure is at a time of its own, and is
     dealt with as it happens.
     """
-    sync_argument("map", "function", function, "map_async(function, concurrency) awaits its results")
-    return Transformer(with_policy(Module("map", _map, (function,)), on_error))
-
-
-def _map(function: Callable[[Any], Any], on_error: object = "fail") -> Stage:
-    return Stage(Kind.MAP, function, catches(on_error))
+    return opens(Stage(Kind.MAP, function, catches(on_error)))
 
 
 @overload
 def filter(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
 @overload
 def filter(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
-def filter(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:
+@transformer
+def filter(test: _Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is true.
 
     >>> import pullstream as ps
@@ -64,19 +69,15 @@ def filter(test: Callable[[Any], object], *, on_error: object = "fail") -> Trans
 
     Times are kept. If the test raises, see `map`.
     """
-    sync_argument("filter", "test", test, _TESTS_AT_ONCE)
-    return Transformer(with_policy(Module("filter", _filter, (test,)), on_error))
-
-
-def _filter(test: Callable[[Any], Any], on_error: object = "fail") -> Stage:
-    return Stage(Kind.FILTER, test, catches(on_error))
+    return opens(Stage(Kind.FILTER, test, catches(on_error)))
 
 
 @overload
 def filter_not(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
 @overload
 def filter_not(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
-def filter_not(test: Callable[[Any], object], *, on_error: object = "fail") -> Transformer[Any, Any]:
+@transformer
+def filter_not(test: _Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is false.
 
     >>> import pullstream as ps
@@ -85,9 +86,4 @@ def filter_not(test: Callable[[Any], object], *, on_error: object = "fail") -> T
 
     Times are kept. If the test raises, see `map`.
     """
-    sync_argument("filter_not", "test", test, _TESTS_AT_ONCE)
-    return Transformer(with_policy(Module("filter_not", _filter_not, (test,)), on_error))
-
-
-def _filter_not(test: Callable[[Any], Any], on_error: object = "fail") -> Stage:
-    return Stage(Kind.FILTER_NOT, test, catches(on_error))
+    return opens(Stage(Kind.FILTER_NOT, test, catches(on_error)))
