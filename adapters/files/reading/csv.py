@@ -10,15 +10,10 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, pyarrow, schema_argument, shape_argument
+from adapters.arrow import As, pyarrow
 from adapters.files.reading.blocks import BOM, Block, Overlong, blocks, opened, records
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.options import (
-    Options,
-    columns_argument,
-    encoding_argument,
-    files_source,
-)
+from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, arrow_types, missing_columns, unique
 from adapters.files.reading.places import File, Paths, checked_paths
 from adapters.files.reading.streams import CODECS, Raw, transcoded
@@ -33,14 +28,14 @@ from pullstream.failures import Failed
 class Csv(Format):
     """Rows of text, whose columns pyarrow parses."""
 
-    compression: str | None
-    block_size: int
-    columns: tuple[str, ...] | None
-    schema: Any
     read: Any
     """pyarrow's options, which it was given or its own."""
     parse: Any
     convert: Any
+    columns: tuple[str, ...] | None
+    schema: Any
+    compression: str | None
+    block_size: int
 
     @override
     def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
@@ -231,35 +226,21 @@ def _options(module: str, name: str, kind: str, given: Any) -> Any:
     return given
 
 
+class CsvOptions(Tabular, total=False):
+    """The options of `read_csv`."""
+
+    delimiter: str | None
+    encoding: str | None
+    read_options: Any
+    parse_options: Any
+    convert_options: Any
+
+
+@overload
+def read_csv(paths: Paths, *, on_error: OnError[Any] = "fail", **options: Unpack[CsvOptions]) -> Source[Any]: ...
 @overload
 def read_csv(
-    paths: Paths,
-    *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    read_options: Any = None,
-    parse_options: Any = None,
-    convert_options: Any = None,
-    on_error: OnError[Any] = "fail",
-    **options: Unpack[Options],
-) -> Source[Any]: ...
-@overload
-def read_csv(
-    paths: Paths,
-    *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    read_options: Any = None,
-    parse_options: Any = None,
-    convert_options: Any = None,
-    on_error: Literal["result"],
-    **options: Unpack[Options],
+    paths: Paths, *, on_error: Literal["result"], **options: Unpack[CsvOptions]
 ) -> Source[Any | Failed[Any]]: ...
 def read_csv(
     paths: Paths,
@@ -304,10 +285,7 @@ def read_csv(
     (`Options`) and what is raised: see `read_text`.
     """
     name = "read_csv"
-    shape_argument(name, as_)
     _refuse_json(name, checked_paths(name, paths, options.get("filesystem")))
-    wanted = columns_argument(name, columns, options.get("time"))
-    schema = schema_argument(name, schema)
     read = _options(name, "read_options", "ReadOptions", read_options)
     parse = _options(name, "parse_options", "ParseOptions", parse_options)
     convert = _options(name, "convert_options", "ConvertOptions", convert_options)
@@ -322,11 +300,17 @@ def read_csv(
             f"blocks: write such values in quotes, with quotes doubled"
         )
 
-    def format(compression: str | None, size: int) -> Format:
-        return Csv(compression, size, wanted, schema, read, parse, convert)
-
-    told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema, "delimiter": delimiter}
-    return files_source(name, paths, format, options, as_=as_, on_error=on_error, told=told)
+    return tabular_source(
+        name,
+        paths,
+        partial(Csv, read, parse, convert),
+        options,
+        as_=as_,
+        columns=columns,
+        schema=schema,
+        on_error=on_error,
+        told={"delimiter": delimiter},
+    )
 
 
 def _refuse_json(module: str, paths: Sequence[str]) -> None:

@@ -9,15 +9,10 @@ from typing import Any, Final, Literal, cast, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, pyarrow, schema_argument, shape_argument
+from adapters.arrow import As, pyarrow
 from adapters.files.reading.blocks import Block, Overlong, blocks, one_by_one, opened
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.options import (
-    Options,
-    columns_argument,
-    encoding_argument,
-    files_source,
-)
+from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
 from adapters.files.reading.pieces import (
     AT_A_TIME,
     Agreed,
@@ -232,25 +227,11 @@ def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
 
 @overload
 def read_jsonl(
-    paths: Paths,
-    *,
-    as_: As = "dicts",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    encoding: str = "utf-8",
-    on_error: OnError[Any] = "fail",
-    **options: Unpack[Options],
+    paths: Paths, *, encoding: str = "utf-8", on_error: OnError[Any] = "fail", **options: Unpack[Tabular]
 ) -> Source[Any]: ...
 @overload
 def read_jsonl(
-    paths: Paths,
-    *,
-    as_: As = "dicts",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    encoding: str = "utf-8",
-    on_error: Literal["result"],
-    **options: Unpack[Options],
+    paths: Paths, *, encoding: str = "utf-8", on_error: Literal["result"], **options: Unpack[Tabular]
 ) -> Source[Any | Failed[Any]]: ...
 def read_jsonl(
     paths: Paths,
@@ -286,19 +267,25 @@ def read_jsonl(
     revealed or diverted, as bytes. `paths`, what else can be said (`Options`) and what is raised: see `read_text`.
     """
     encoding_argument("read_jsonl", encoding)
-    shape_argument("read_jsonl", as_)
-    wanted = columns_argument("read_jsonl", columns, options.get("time"))
-    schema = schema_argument("read_jsonl", schema)
     if as_ == "dicts" and schema is not None:
         raise CompositionError(
             f"read_jsonl() at {Site.here()} got schema= for dicts, which are as JSON has them: say as_='rows', or "
             f"leave it out"
         )
 
-    def format(compression: str | None, size: int) -> Format:
+    def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> Format:
         if as_ == "dicts":
-            return Objects(encoding, compression, size, wanted)
-        return Tables(encoding, compression, size, wanted, schema)
+            return Objects(encoding, compression, size, columns)
+        return Tables(encoding, compression, size, columns, schema)
 
-    told = {"as_": None if as_ == "dicts" else as_, "columns": wanted, "schema": schema}
-    return files_source("read_jsonl", paths, format, options, as_=as_, on_error=on_error, told=told)
+    return tabular_source(
+        "read_jsonl",
+        paths,
+        format,
+        options,
+        as_=as_,
+        columns=columns,
+        schema=schema,
+        on_error=on_error,
+        usual="dicts",
+    )

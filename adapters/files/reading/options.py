@@ -1,9 +1,11 @@
-"""What can be said to everything that reads files, and the source that is made of it."""
+"""The options of everything that reads files, and the source that is made of them."""
 
 import codecs
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypedDict, get_type_hints
 
+from adapters.arrow import As, schema_argument, shape_argument
 from adapters.files.reading.blocks import BLOCK
 from adapters.files.reading.pieces import Format
 from adapters.files.reading.places import Paths, checked_paths
@@ -17,7 +19,7 @@ from pullstream.errors import CompositionError
 
 
 class Options(TypedDict, total=False):
-    """What can be said to everything that reads files.
+    """The options of everything that reads files.
 
     - `time`: the time of every value, from a function of it; from a column's name; or, the same for a whole file, from
       its path (`name_time`, `path_time`): then files are read in the order of their times. Times must not go back.
@@ -54,6 +56,14 @@ class Options(TypedDict, total=False):
     available: bool
     filesystem: Any
     storage_options: Mapping[str, Any]
+
+
+class Tabular(Options, total=False):
+    """The options of everything that reads tables: see `read_csv`."""
+
+    as_: As
+    columns: Sequence[str] | None
+    schema: "Mapping[str, Any] | Any"
 
 
 _KNOWN = frozenset(get_type_hints(Options))
@@ -110,6 +120,27 @@ def files_source(
     given = {**(told or {}), **options}
     said = tuple((key, value) for key, value in given.items() if value is not None)
     return Source(with_policy(Module(name, _Opened(plan), (shown if len(shown) > 1 else shown[0],), said), on_error))
+
+
+def tabular_source(
+    name: str,
+    paths: Paths,
+    format: Callable[[tuple[str, ...] | None, Any, str | None, int], Format],
+    options: Options,
+    *,
+    as_: Any,
+    columns: Any,
+    schema: Any,
+    on_error: Any,
+    usual: As = "rows",
+    told: Mapping[str, Any] | None = None,
+) -> Source[Any]:
+    """A source of what a format reads of tables; `format` is given the columns and the schema that are wanted."""
+    shape_argument(name, as_)
+    wanted = columns_argument(name, columns, options.get("time"))
+    typed = schema_argument(name, schema)
+    said = {"as_": None if as_ == usual else as_, "columns": wanted, "schema": typed, **(told or {})}
+    return files_source(name, paths, partial(format, wanted, typed), options, as_=as_, on_error=on_error, told=said)
 
 
 class _Opened:

@@ -7,10 +7,10 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.arrow import As, RecordBatch, pyarrow, schema_argument, shape_argument
+from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.files.reading.blocks import opened
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.options import Options, columns_argument, files_source
+from adapters.files.reading.options import Options, Tabular, tabular_source
 from adapters.files.reading.pieces import Agreed, Format, Piece, Start, Table, arrow_types, missing_columns, unique
 from adapters.files.reading.places import File, Paths
 from adapters.files.reading.streams import Raw, compression_of, explained
@@ -140,23 +140,17 @@ class Ipc(Format):
 def read_parquet(
     paths: Paths,
     *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
     parquet_options: Mapping[str, Any] | None = None,
     on_error: OnError[Any] = "fail",
-    **options: Unpack[Options],
+    **options: Unpack[Tabular],
 ) -> Source[Any]: ...
 @overload
 def read_parquet(
     paths: Paths,
     *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
     parquet_options: Mapping[str, Any] | None = None,
     on_error: Literal["result"],
-    **options: Unpack[Options],
+    **options: Unpack[Tabular],
 ) -> Source[Any | Failed[Any]]: ...
 def read_parquet(
     paths: Paths,
@@ -192,42 +186,24 @@ def read_parquet(
     `map`, what is left of it is left out, revealed or diverted, as its path. `paths`, what else can be said (`Options`)
     and what is raised: see `read_text`.
     """
-    shape_argument("read_parquet", as_)
-    wanted = columns_argument("read_parquet", columns, options.get("time"))
-    schema = schema_argument("read_parquet", schema)
-    typed = _Typed(wanted, schema)
     given = dict(parquet_options or {})
-    told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema}
-    return files_source(
+    return tabular_source(
         "read_parquet",
         paths,
-        lambda _how, _size: Parquet(typed, given),
+        lambda wanted, typed, _how, _size: Parquet(_Typed(wanted, typed), given),
         options,
         as_=as_,
+        columns=columns,
+        schema=schema,
         on_error=on_error,
-        told=told,
     )
 
 
 @overload
-def read_arrow(
-    paths: Paths,
-    *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    on_error: OnError[Any] = "fail",
-    **options: Unpack[Options],
-) -> Source[Any]: ...
+def read_arrow(paths: Paths, *, on_error: OnError[Any] = "fail", **options: Unpack[Tabular]) -> Source[Any]: ...
 @overload
 def read_arrow(
-    paths: Paths,
-    *,
-    as_: As = "rows",
-    columns: Sequence[str] | None = None,
-    schema: Mapping[str, Any] | Any = None,
-    on_error: Literal["result"],
-    **options: Unpack[Options],
+    paths: Paths, *, on_error: Literal["result"], **options: Unpack[Tabular]
 ) -> Source[Any | Failed[Any]]: ...
 def read_arrow(
     paths: Paths,
@@ -253,17 +229,13 @@ def read_arrow(
     `as_`, `columns`, `schema`, `on_error` and the rest are those of `read_parquet`; a record batch of the file is in
     memory at a time. A stream may end wherever a batch does, as the format has it, and nothing may follow its end.
     """
-    shape_argument("read_arrow", as_)
-    wanted = columns_argument("read_arrow", columns, options.get("time"))
-    schema = schema_argument("read_arrow", schema)
-    typed = _Typed(wanted, schema)
-    told = {"as_": None if as_ == "rows" else as_, "columns": wanted, "schema": schema}
-    return files_source(
+    return tabular_source(
         "read_arrow",
         paths,
-        lambda how, _size: Ipc(typed, how),
+        lambda wanted, typed, how, _size: Ipc(_Typed(wanted, typed), how),
         options,
         as_=as_,
+        columns=columns,
+        schema=schema,
         on_error=on_error,
-        told=told,
     )
