@@ -20,6 +20,7 @@ LAYERS = (
     ("pullstream.protocol", "pullstream.errors", "pullstream.failures", "pullstream.frames", "pullstream.logger"),
     ("pullstream.history",),
     ("pullstream.blueprint",),
+    ("pullstream.engine.traits",),
     ("pullstream.engine.runtime",),
     ("pullstream.engine.sidecar",),
     ("pullstream.engine.run",),

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import attrs
 import trio
@@ -69,8 +69,6 @@ class Ledger:
 
 class _ReferenceSource(Kernel[Any]):
     """Gives 0, 1, ... or what a function makes of them, as a cell says."""
-
-    waits: ClassVar[bool] = True
 
     def __init__(
         self, ledger: Ledger, cell: Cell, failure: BaseException | None, value: Callable[[int], object] | None = None

@@ -13,8 +13,8 @@ from pullstream.engine.edge.kernel import STEPS, Kernel
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Run
-from pullstream.engine.sidecar.location import Carries
 from pullstream.engine.sidecar.progress import Keeping
+from pullstream.engine.traits import Carries
 from pullstream.errors import CompositionError, blame, without_cancelled
 from pullstream.protocol import DONE, Reader
 
@@ -85,7 +85,7 @@ class Assembly:
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Place a kernel below `upstream` and the sources of its own."""
         upstreams = [] if upstream is None else [upstream]
-        upstreams += [self.stream(source.modules, None) for source in kernel.sources]
+        upstreams += [self.stream(source.modules, None) for source in kernel.traits.sources]
         self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
         if not upstreams:
             self.run.begin_source(kernel)
@@ -96,13 +96,13 @@ class Assembly:
     ) -> Kernel[Any]:
         """Give a kernel its location and its inputs."""
         above = [upstream.location for upstream in upstreams]
-        location = self.run.progress.locate(names, site, above, summaries=kernel.summaries)
+        location = self.run.progress.locate(names, site, above, traits=kernel.traits)
         kernel.connect(self.run, location, upstreams)
-        if kernel.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
+        if kernel.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
             self.run.remember(kernel)
         kernel.height = 1 + max((upstream.height for upstream in upstreams), default=0)
         kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
-        if kernel.asks_apart:
+        if kernel.traits.asks_apart:
             kernel.depth = 1
         frames = kernel.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:

@@ -14,8 +14,9 @@ from pullstream.blueprint import Blueprint
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.sidecar.location import Carries, Ending, Location
+from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.memory import Changes, Memory, pickled
+from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
 from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.program import Program
@@ -117,14 +118,14 @@ class Keeper:
     def _check_modules(self) -> None:
         locations = self._run.progress.locations
         for location in locations:
-            if location.carries is Carries.LOST:
+            if location.traits.carries is Carries.LOST:
                 raise JournalError(
                     f"{location}, has no place in a run with a journal: what it gives follows from when things come, "
                     f"or from what came last, and would be another thing after the run was killed. Let times say what "
                     f"belongs together: stamp(), join(), windows in event time"
                 )
         for location in locations:
-            shuffled = _reordered_above(location) if location.counts else None
+            shuffled = _reordered_above(location) if location.traits.counts else None
             if shuffled is not None:
                 raise JournalError(
                     f"{location}, gives times by what came before, and has no place in a run with a journal below "
@@ -386,7 +387,7 @@ def _reordered_above(location: Location) -> Location | None:
     """A place above at which the order of what comes is a matter of luck."""
     todo = list(location.upstreams)
     for above in todo:
-        if above.reorders:
+        if above.traits.reorders:
             return above
         todo += [each for each in above.upstreams if each not in todo]
     return None

@@ -10,6 +10,7 @@ import trio.lowlevel
 
 import pullstream as ps
 from pullstream.checker import RULES, Checker, Violation, watch
+from pullstream.engine.traits import Traits
 
 
 class Boom(Exception):
@@ -371,7 +372,7 @@ class ForgetsTheStamp(Broken):
 class GoesBack(Broken):
     """Answers at a time that is over."""
 
-    trusted = True
+    traits = Traits(trusted=True)
 
     async def produce(self, limit):
         batch = await self.upstream.ask(1)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
 from time import monotonic
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import trio
 from typing_extensions import TypeVar, override
@@ -25,7 +25,7 @@ from adapters.files.reading.reading import (
 from adapters.files.traffic import Traffic
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.on_error import catches
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import JournalError
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -37,8 +37,7 @@ PLACE: Final = "place"
 class FilesSource(Kernel[Any]):
     """Reads in threads, a block when what there was has been handed on."""
 
-    trusted: ClassVar[bool] = True
-    carries = Carries.MEMORY
+    traits = Traits(trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, plan: Plan, *, on_error: object) -> None:
         self._plan = plan
@@ -112,7 +111,7 @@ class FilesSource(Kernel[Any]):
     async def _recorded(self) -> None:
         """What is complete is not done again in the next run, if it can be in the journal before this one ends."""
         below = self.run.progress.carrying(self.location)
-        if self._plan.available and self.memory.saves and self._passed and not any(each.later for each in below):
+        if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])
 
     def _at_once(self, reading: Reading) -> list[Found] | None:

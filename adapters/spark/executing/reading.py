@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import attrs
 import trio
@@ -20,6 +20,7 @@ from adapters.arrow import values as python_values
 from adapters.spark.executing.portion import Portion
 from pullstream.blueprint import Module, Site, Source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import PROMPT, Traits
 from pullstream.protocol import DONE, Batch, Done
 
 
@@ -175,8 +176,7 @@ class Cursor:
 class Rows(Kernel[Any]):
     """The rows of a partition or, if a `key` is given, those of that key."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, cursor: Cursor, key: tuple[Any, ...] | None = None) -> None:
         self._cursor = cursor
@@ -193,8 +193,7 @@ class Rows(Kernel[Any]):
 class Keys(Kernel[Any]):
     """A stream for each key of a partition, one after the other; a stream must be read before the next is asked for."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, cursor: Cursor, modules: tuple[Module, ...], site: Site) -> None:
         self._cursor = cursor
@@ -214,9 +213,7 @@ class Keys(Kernel[Any]):
 class Told(Kernel[Any]):
     """Each answer as one value, a `Portion`, that says its time and key."""
 
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = PROMPT
 
     def __init__(self, key: tuple[Any, ...] = ()) -> None:
         self._key = key

@@ -11,7 +11,7 @@ changes nothing, because a partition is handed over only when it is whole.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 from typing_extensions import override
@@ -22,6 +22,7 @@ from adapters.spark.reading.stretches import Cutting, Stretch, Stretches
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class OrderedBatches:
 class OrderedSource(Kernel[Any]):
     """Reads a DataFrame in a thread, a batch when what there was has been handed on."""
 
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, timed: TimedFrame, *, as_: As = "rows") -> None:
         self._frame = timed.frame

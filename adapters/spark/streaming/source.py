@@ -160,7 +160,7 @@ class StreamSource(Beside[Any]):
                 f"nest=True"
             )
         for below in progress.carrying(self.location):
-            if below.later:
+            if below.traits.later:
                 raise CompositionError(
                     f"{below}, below {self.location}, gives what comes in a micro-batch when later ones have come, and "
                     f"Spark begins these when the first one is complete: keep results within a micro-batch, or have "

@@ -16,19 +16,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, overload
 from weakref import WeakSet
 
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.sidecar.location import Carries, Location, Port
+from pullstream.engine.sidecar.location import Location, Port
+from pullstream.engine.traits import PLAIN, Traits
 from pullstream.errors import (
     CapabilityError,
     ProtocolError,
@@ -38,10 +38,8 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.protocol import DONE, Batch, Done, Event, State
-from timely import Summary
 
 if TYPE_CHECKING:
-    from pullstream.engine.sidecar.consequences import Lasting
     from pullstream.engine.sidecar.memory import Memory
 
 T = TypeVar("T")
@@ -99,54 +97,8 @@ class Kernel(ABC, Generic[T]):
     [(1, 1), (2, 2)]
     """
 
-    waits: ClassVar[bool] = True
-    """Whether `acquire`, `produce` or `release` await anything but upstream's answers.
-
-    If so, a termination cancels the first two, and gives the last a grace.
-    """
-
-    prompt: ClassVar[bool] = False
-    """Whether an ask is answered without waiting and after one ask of an input, if those of its `inputs` are.
-
-    What may take in much before it answers is not: a module below would hear of completions no earlier than that.
-    """
-
-    trusted: ClassVar[bool] = False
-    """Whether `produce` is known to answer only at times it may; otherwise every answer is checked (R12)."""
-
-    sources: "Sequence[Source[object]]" = ()
-    """Sources that a run opens with the module and gives it as further `inputs`."""
-
-    summaries: "Sequence[Summary | Sequence[Summary]]" = ()
-    """What the module does to the times of each of its inputs, where it answers at others than it receives.
-
-    An empty row says that nothing follows from that input's times: what may be answered then is what is held.
-    """
-
-    lasting: "Lasting | None" = None
-    """For an input and a time: the last times below at which what comes then still matters, if not by `summaries`.
-
-    A window that begins early and a late one may hold the same value: the summary says when the first is over, and
-    this when the last one is. No times means none, ever.
-    """
-
-    carries: "Carries" = Carries.NOTHING
-    """What the module knows, when a time is complete, beyond what is held: nothing that matters, or how it is kept."""
-
-    later: bool = False
-    """Whether what comes at a time is answered at a later one, when everything before that has come."""
-
-    reorders: ClassVar[bool] = False
-    """Whether what is answered, and in which order, follows the clock or the luck of who is faster."""
-
-    counts: bool = False
-    """Whether at which time a value is follows from those before it, whatever their times."""
-
-    steered: bool = False
-    """Whether a program may say more of the times that are held, by a handle, while nothing is asked for."""
-
-    asks_apart: ClassVar[bool] = False
-    """Whether inputs are asked in tasks of their own only, whose stacks begin anew."""
+    traits: Traits = PLAIN
+    """The traits of the module, which do not change once it has its place in a run; see `Traits`."""
 
     height: int = 0
     """How many kernels stand in a row above this one, with itself."""
@@ -191,6 +143,9 @@ class Kernel(ABC, Generic[T]):
         """
         return self.identity() is not None
 
+    def placed(self) -> None:
+        """Do what is to be done as soon as the module has its place and its inputs, before the run begins."""
+
     def restore(self) -> None:
         """Take up what `memory` holds, before the run begins; called with a journal, where the module uses its memory.
 
@@ -232,14 +187,6 @@ class Kernel(ABC, Generic[T]):
         """
         self.run = run
         self.location = location
-        location.lasting = self.lasting
-        location.steered = self.steered
-        location.carries, location.later, location.reorders, location.counts = (
-            self.carries,
-            self.later,
-            self.reorders,
-            self.counts,
-        )
         location.meter.status = self.status
         location.strike = self.fail_soon
         self.inputs: list[Lane[object]] = [
@@ -255,7 +202,10 @@ class Kernel(ABC, Generic[T]):
         # Whoever takes a lane for one ask takes any number of them.
         self.lanes: WeakSet[Lane[T]] = WeakSet()
         self.__breath = 0.0
+        self.__trusted = self.traits.trusted
         self.__memory: Memory | None = None
+        self.placed()
+        self.__waits = self.waits_here()
 
     @property
     def memory(self) -> "Memory":
@@ -294,9 +244,13 @@ class Kernel(ABC, Generic[T]):
             self.run.turn = (thread_time(), self.run.blocked)
         return self.__requests.state is State.OPEN
 
+    def waits_here(self) -> bool:
+        """Whether, at its place, the module waits as its trait says; asked once, when it has its place."""
+        return self.traits.waits
+
     def answers_promptly(self) -> bool:
         """Whether nothing has to be waited for beside an ask, neither a completion nor the clock."""
-        return self.prompt and all(lane.kernel.answers_promptly() for lane in self.inputs)
+        return self.traits.prompt and all(lane.kernel.answers_promptly() for lane in self.inputs)
 
     def stepwise(self) -> bool:
         """Whether `step` comes back without waiting, having done no more than one thing."""
@@ -327,7 +281,7 @@ class Kernel(ABC, Generic[T]):
                 await self.__begin()
             if requests.state is not State.OPEN or requests.finishing:
                 pass
-            elif self.waits:
+            elif self.__waits:
                 with own_scope() as self.__scope:
                     answer = await self.produce(limit)
             elif not stepping:
@@ -343,7 +297,7 @@ class Kernel(ABC, Generic[T]):
                 requests.answered()
                 return None
             if answer is not None and answer is not DONE and requests.state is State.OPEN:
-                if not self.trusted:
+                if not self.__trusted:
                     self.__check(answer, limit)
                 if self.origin:
                     self.location.advance(answer.time)
@@ -365,7 +319,7 @@ class Kernel(ABC, Generic[T]):
             answer = DONE
             if not await self.breathe() or requests.finishing:
                 break
-            if self.waits:
+            if self.__waits:
                 with own_scope() as self.__scope:
                     answer = await self.produce(limit)
             else:
@@ -410,7 +364,7 @@ class Kernel(ABC, Generic[T]):
 
     async def __begin(self) -> None:
         self.location.meter.begin()
-        if not self.waits:
+        if not self.__waits:
             await self.acquire()
             self.__requests.acquired = True
             return
@@ -519,7 +473,7 @@ class Kernel(ABC, Generic[T]):
         """Do what every termination comes to, whoever sent it: all is let go from here up, then the edge has ended."""
         requests, reason = self.__requests, self.__requests.failure
         # A module that has nothing to wait for needs no scope, which is most of what it costs to end a short stream.
-        waits = self.waits or requests.working or not all(lane.over for lane in self.inputs)
+        waits = self.__waits or requests.working or not all(lane.over for lane in self.inputs)
         try:
             with trio.CancelScope(shield=True) if waits else nullcontext():
                 await self.__let_go(reason)
@@ -546,7 +500,7 @@ class Kernel(ABC, Generic[T]):
 
     async def __settle(self) -> None:
         requests = self.__requests
-        if not (self.waits or requests.working):
+        if not (self.__waits or requests.working):
             if requests.acquired:
                 await self.release()
             return

@@ -1,7 +1,7 @@
 """What a stream inside a module reads: the module's own input, or the part of it that is meant for this stream."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import override
 
@@ -9,13 +9,14 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, State
 
 
 class Feed(Kernel[Any]):
     """A source inside a module, whose times are those of an input of the module: what may come there may come here."""
 
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, outer: Lane[Any]) -> None:
         self.outer = outer
@@ -33,7 +34,7 @@ class Feed(Kernel[Any]):
 class Through(Feed):
     """Reads the input itself, for a stream that is alone below it; it passes on everything, endings too."""
 
-    waits: ClassVar[bool] = False
+    traits = Traits(waits=False, trusted=True)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -61,8 +62,7 @@ class Queue(Kernel[Any]):
     `wanted` is how much is asked for and not there; `changed` is called when that begins, and when nothing is left.
     """
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import trio
 from typing_extensions import override
@@ -14,6 +14,7 @@ from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import Count
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.traits import Traits
 from pullstream.errors import blame
 from pullstream.protocol import DONE, Batch, Done
 
@@ -23,8 +24,7 @@ Dealt = Iterable[tuple["Branch", Sequence[Any]]]
 class Branch(Kernel[Any]):
     """One edge below a hub. What was dealt to it and is not asked for yet is held, in the sidecar, here."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, hub: "Hub") -> None:
         self._hub = hub

@@ -1,11 +1,12 @@
 """The end of a stream inside a module: it is over when the sinks beside it are, too."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.traits import Traits
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 class Sides(Kernel[Any]):
     """Passes an inner stream on, and its end when its side sinks have ended; a failure of theirs is the stream's."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, number: int) -> None:
         self._running = number

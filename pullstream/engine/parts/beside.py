@@ -1,7 +1,7 @@
 """A kernel with tasks of its own: calls under way, asks ahead, several inputs asked at once, clocks."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import trio
 from typing_extensions import TypeVar, override
@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
@@ -23,8 +24,7 @@ class Beside(Kernel[T]):
     module is there for asking ahead.
     """
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     ended = False
     """Whether the stream is over here: what comes to a task now starts nothing new."""

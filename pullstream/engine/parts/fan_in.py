@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
+import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Site, Source
@@ -10,8 +11,6 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder
-from pullstream.engine.run import Run
-from pullstream.engine.sidecar.location import Location
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
@@ -73,17 +72,18 @@ class FanIn(Beside[Any]):
     """A kernel that asks its inputs side by side: those from which nothing is left, while it is asked itself."""
 
     def __init__(self, *sources: Source[Any]) -> None:
-        self.sources = sources
+        self.traits = attrs.evolve(self.traits, sources=sources)
         self.failure_above: BaseException | None = None
         """What the first input to fail failed with; then no input is asked any more."""
 
     @override
-    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, location, upstreams)
+    def placed(self) -> None:
         self.here = self.answers_promptly()
         """Whether no input needs a task, and so nothing here does."""
-        if self.here:
-            vars(self)["waits"] = False
+
+    @override
+    def waits_here(self) -> bool:
+        return not self.here
 
     @override
     async def acquire(self) -> None:

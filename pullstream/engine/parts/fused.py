@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
 from pullstream.engine.parts.per_batch import PerBatch
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import Carries
 from pullstream.failures import Caught, caught
 
 Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Sequence[Any], list[Any]]]]
@@ -147,7 +147,7 @@ class Segment(PerBatch):
         next(self._later)
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         if self._memories:
-            self.carries = Carries.MEMORY
+            self.traits = attrs.evolve(self.traits, carries=Carries.MEMORY)
         self._saves = False
         self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
 

@@ -1,7 +1,7 @@
 """Modules written as async generators: one task each, from the first ask to the release (DESIGN 3.4)."""
 
 from collections.abc import AsyncGenerator, Callable, Sized
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import trio
 from typing_extensions import override
@@ -10,7 +10,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.outbox import Remainder
 from pullstream.engine.runtime.blocked import own_scope
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import ProtocolError, raised_when_cancelled, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
@@ -22,8 +22,7 @@ class GeneratorKernel(Kernel[Any]):
     cancel scopes it opens. Its code runs only while an ask is outstanding; between asks it is suspended at its `yield`.
     """
 
-    waits: ClassVar[bool] = True
-    carries: Carries = Carries.MAYBE
+    traits = Traits(carries=Carries.MAYBE)
 
     def __init__(self, function: Callable[..., AsyncGenerator[Any, None]], args: Any, kwargs: Any) -> None:
         self._function = function

@@ -12,12 +12,9 @@ from typing import Any, ClassVar
 import trio
 from typing_extensions import override
 
-from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.above import Above
 from pullstream.engine.parts.beside import Slotted
 from pullstream.engine.parts.outbox import Outbox
-from pullstream.engine.run import Run
-from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import Tracker, less_equal, less_than
@@ -91,13 +88,14 @@ class Notified(Slotted[Any]):
             self.location.drop(self._owed.pop(time))
 
     @override
-    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, location, upstreams)
+    def placed(self) -> None:
         self._prompt = self.upstream.kernel.answers_promptly()
         self._steps = self.upstream.kernel.stepwise()
-        if self._steps:
-            # Then nothing here waits either: no task beside, no scope to cancel it by, which is most of a time's cost.
-            vars(self)["waits"] = False
+
+    @override
+    def waits_here(self) -> bool:
+        # Where steps will do, no task is beside, and no scope to cancel it by, which is most of a time's cost.
+        return not self._steps
 
     @override
     async def acquire(self) -> None:

@@ -4,11 +4,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from sys import maxsize
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import override
 
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import PROMPT
 from pullstream.protocol import DONE, Batch, Done
 
 
@@ -42,9 +43,7 @@ class FailsLater(Kernel[Any]):
 class PassOn(FailsLater):
     """Answers each batch with what it makes of it at once, and keeps nothing of it beyond that."""
 
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = PROMPT
 
     most: int = maxsize
     """How many values to ask for at the most; with none, it has come to its end."""

@@ -5,7 +5,7 @@ Frontiers say when the *first* of what a time leads to may come, and follow the 
 a sliding window that is the last window a value is in.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
@@ -55,9 +55,6 @@ class Last:
 
 
 LAST: Final = Last()
-
-Lasting = Callable[[int, Any], Iterable[Hashable]]
-"""For an input and a time that comes there: the last times at which it still matters below; empty for none."""
 
 
 @attrs.frozen(eq=False)
@@ -139,8 +136,8 @@ class Reach:
     ) -> tuple[list[tuple[Location, Hashable]], list[Location]]:
         """From an input to the output: the times there, or the module itself if no time there follows from this."""
         try:
-            if location.lasting is not None:
-                return [(location, later) for later in location.lasting(number, time)], []
+            if location.traits.lasting is not None:
+                return [(location, later) for later in location.traits.lasting(number, time)], []
             if number >= len(location.summaries):
                 return [(location, time)], []
             row = location.summaries[number]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pullstream.blueprint import Site
 from pullstream.engine.sidecar.counters import Meter
+from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from timely import BEGINNING, Antichain, Summary, less_equal
 
 if TYPE_CHECKING:
-    from pullstream.engine.sidecar.consequences import Lasting
     from pullstream.engine.sidecar.progress import Progress
 
 
@@ -101,26 +101,8 @@ class Ending(Enum):
     ABANDONED = "abandoned"
 
 
-class Carries(Enum):
-    """What a module knows of a time that is complete, apart from what it holds."""
-
-    NOTHING = "nothing"
-    """Nothing that matters for what comes later."""
-    MEMORY = "memory"
-    """Something, in its `memory`."""
-    COUNT = "count"
-    """How much is still wanted, in its `memory`: it gives what it is given, and ends when it has enough."""
-    MAYBE = "maybe"
-    """A user's code, which is to keep it in `ctx.memory`."""
-    LOST = "lost"
-    """Something, of which no journal knows."""
-
-
 class Location:
-    """A module's location in the sidecar: its name, its inputs and output, and what it holds.
-
-    `timely.Source` and `timely.Target` are its ports in the graph.
-    """
+    """A module's place in the sidecar: its name, its input and output, and what it holds."""
 
     def __init__(
         self,
@@ -128,12 +110,14 @@ class Location:
         names: Sequence[str],
         site: Site | None,
         upstreams: "list[Location]",
+        traits: Traits,
         *,
         node: int,
         place: int,
     ) -> None:
         self._progress = progress
-        self.steered = False
+        self.traits = traits
+        self.steered = traits.steered
         """Whether a program may give up, by a handle and at any time, what is held here."""
         self._held: dict[Hashable, int] = {}
         self.names = names
@@ -141,13 +125,7 @@ class Location:
         self.node = node
         self.upstreams = upstreams
         self.summaries: Sequence[Summary | Sequence[Summary]] = ()
-        """What the module does to the times of each input; nothing, if it does not say."""
-        self.lasting: Lasting | None = None
-        """The last times below at which what comes at a time still matters, where the summaries do not tell."""
-        self.carries = Carries.NOTHING
-        self.later = False
-        self.reorders = False
-        self.counts = False
+        """Those of the traits, guarded against what a function of times may raise."""
         # A graph numbers its ports so: node by node, the inputs before the output.
         self.ports = [Port(self, place + number) for number in range(len(upstreams))]
         self.output = place + len(upstreams)
@@ -272,7 +250,7 @@ class Location:
     @property
     def remembers(self) -> bool:
         """Whether the module has a memory, or may have one."""
-        return self.carries in (Carries.MEMORY, Carries.COUNT, Carries.MAYBE)
+        return self.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.MAYBE)
 
     def done(self, time: Hashable) -> bool:
         """Whether an earlier run with this journal has completed everything that `time` at this output leads to.

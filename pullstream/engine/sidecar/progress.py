@@ -24,10 +24,11 @@ from pullstream.blueprint import Site
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.consequences import Fulfilled, Reach
 from pullstream.engine.sidecar.counters import Counters
-from pullstream.engine.sidecar.location import FEW, Carries, Ending, Location, Port, Stamp
+from pullstream.engine.sidecar.location import FEW, Ending, Location, Port, Stamp
 from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.tracking import Confused, Counts, Tracking
 from pullstream.engine.sidecar.waiting import Frontiers, Movement, Waiter
+from pullstream.engine.traits import PLAIN, Carries, Traits
 from pullstream.errors import Abandoned, PullstreamError, blame
 from timely import (
     BEGINNING,
@@ -338,12 +339,12 @@ class Progress:
         upstreams: Sequence[Location],
         *,
         sink: bool = False,
-        summaries: Sequence[Summary | Sequence[Summary]] = (),
+        traits: Traits = PLAIN,
     ) -> Location:
-        """A place for a module, below `upstreams`; `summaries` say what it does to the times that come from each."""
-        location = Location(self, names, site, list(upstreams), node=len(self._locations), place=self._places)
-        if summaries:
-            location.summaries = [self._guarded(location, summary) for summary in summaries]
+        """A place for a module, below `upstreams`."""
+        location = Location(self, names, site, list(upstreams), traits, node=len(self._locations), place=self._places)
+        if traits.summaries:
+            location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
             # Only a tracker knows what paths do to times.
             self._observed = True
         self._places = location.output + 1
@@ -740,7 +741,9 @@ class Progress:
         What such a module knows of a time is not yet at the sinks when the time is complete there. With a journal it
         is saved or given again.
         """
-        return [below for below in self.reach.below(location) if below.carries in _CARRYING or below.later]
+        return [
+            below for below in self.reach.below(location) if below.traits.carries in _CARRYING or below.traits.later
+        ]
 
     def fulfilled(self, location: Location, time: Hashable) -> bool:
         """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Hashable
 from functools import reduce
-from typing import Any, ClassVar, Final, overload
+from typing import Any, Final, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Source
 from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import Carries, Traits
 from pullstream.protocol import DONE, Batch, Done
 from timely import join, less_equal
 
@@ -21,9 +21,7 @@ _NONE: Final[Any] = object()
 
 
 class _CombineLatest(FanIn):
-    carries: Carries = Carries.LOST
-    reorders: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True, carries=Carries.LOST, reorders=True)
 
     def __init__(self, *sources: Source[Any]) -> None:
         super().__init__(*sources)

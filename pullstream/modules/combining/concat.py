@@ -1,24 +1,22 @@
 """`concat`: sources one after another."""
 
-from typing import Any, ClassVar
+from typing import Any
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.fan_in import Meeting, sources_argument
+from pullstream.engine.traits import PROMPT
 from pullstream.protocol import DONE, Batch, Done, State
 
 T = TypeVar("T")
 
 
 class _Concat(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-
     def __init__(self, *sources: Source[Any]) -> None:
-        self.sources = sources
+        self.traits = attrs.evolve(PROMPT, sources=sources)
         self._turn = 0
 
     @override

@@ -1,8 +1,9 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, ClassVar, Final, Literal, cast, overload
+from typing import Any, Final, Literal, cast, overload
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Source, count_argument, sync_argument
@@ -10,6 +11,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, Overflow
 from pullstream.logger import LOG
 from pullstream.modules.combining.kept import Entry, Kept, Near
@@ -70,8 +72,7 @@ class _Side:
 
 
 class _Join(FanIn):
-    reorders: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True, reorders=True)
 
     def __init__(
         self,
@@ -86,8 +87,7 @@ class _Join(FanIn):
         self._outer = how == "left"
         self._within = within
         if within is not None:
-            self.lasting = self._last_match
-            self.later = True
+            self.traits = attrs.evolve(self.traits, lasting=self._last_match, later=True)
         self._capacity = capacity
         self._sides: list[_Side] = []
         self._ready = Outbox(self)

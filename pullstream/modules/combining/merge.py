@@ -3,13 +3,14 @@
 from bisect import bisect_left, insort
 from itertools import count
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, State
 
 T = TypeVar("T")
@@ -18,8 +19,7 @@ T = TypeVar("T")
 class Merge(FanIn):
     """Gives what is there, from one input after another."""
 
-    reorders: ClassVar[bool] = True
-    prompt: ClassVar[bool] = True
+    traits = Traits(prompt=True, trusted=True, reorders=True)
     _turn = 0
 
     @override

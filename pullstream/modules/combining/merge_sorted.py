@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from time import monotonic
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import TypeVar, override
 
@@ -15,8 +15,6 @@ T = TypeVar("T")
 
 
 class _MergeSorted(FanIn):
-    trusted: ClassVar[bool] = True
-
     def __init__(self, *sources: Source[Any], key: Callable[[Any], Any] | None = None) -> None:
         super().__init__(*sources)
         self._key = key

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Sequence
 from functools import reduce
 from itertools import repeat
-from typing import Any, ClassVar, Final, Literal, overload
+from typing import Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
 
@@ -24,8 +24,6 @@ MODES: Final = ("shortest", "strict", "padded")
 
 
 class _Zip(FanIn):
-    trusted: ClassVar[bool] = True
-
     def __init__(self, *sources: Source[Any], mode: Mode = "shortest", fill: Any = None) -> None:
         super().__init__(*sources)
         self._mode = mode

@@ -1,6 +1,6 @@
 """`in_flight`: at most so many values inside a transformer (Pando's Limiter)."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import TypeVar, override
 
@@ -10,6 +10,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 
@@ -20,8 +21,7 @@ B = TypeVar("B")
 class _Gate(Kernel[Any]):
     """Lets values in while there is room."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, capacity: "int | Quota") -> None:
         self._quota = capacity if isinstance(capacity, Quota) else None
@@ -60,7 +60,7 @@ class _Gate(Kernel[Any]):
 class _Exit(PassOn):
     """Counts the values that leave."""
 
-    prompt: ClassVar[bool] = False
+    traits = Traits(waits=False, trusted=True)
 
     def __init__(self, gate: _Gate) -> None:
         self._gate = gate

@@ -1,6 +1,6 @@
 """`prefetch`: asking ahead."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import TypeVar, override
 
@@ -8,6 +8,7 @@ from pullstream.blueprint import Module, Transformer, count_argument
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done
 
 A = TypeVar("A")
@@ -16,7 +17,7 @@ A = TypeVar("A")
 class Prefetch(Beside[Any]):
     """Keeps an ask outstanding for as many values as there is room for; what came is held until it is answered."""
 
-    asks_apart: ClassVar[bool] = True
+    traits = Traits(trusted=True, asks_apart=True)
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

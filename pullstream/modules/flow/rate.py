@@ -1,13 +1,14 @@
 """`rate`: so many values in a period, and no more."""
 
 from collections import deque
-from typing import Any, ClassVar
+from typing import Any
 
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, count_argument, seconds_argument
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
@@ -16,8 +17,7 @@ A = TypeVar("A")
 class _Rate(Kernel[Any]):
     """Remembers when it answered how many; a batch that comes too early waits here, in flight."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, count: int, per: float) -> None:
         self._left = count

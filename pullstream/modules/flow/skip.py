@@ -1,14 +1,14 @@
 """`skip`: a stream without its beginning."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
 from pullstream.engine.nested.on_error import OnError, catches, guarded, with_policy
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError
 from pullstream.failures import Caught, Failed
 from pullstream.protocol import Batch
@@ -17,8 +17,7 @@ A = TypeVar("A")
 
 
 class _Skip(PassOn):
-    prompt: ClassVar[bool] = False
-    carries: Carries = Carries.MEMORY
+    traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, count: int) -> None:
         self._left = count
@@ -38,8 +37,7 @@ class _Skip(PassOn):
 
 
 class _SkipWhile(PerBatch):
-    prompt: ClassVar[bool] = False
-    carries: Carries = Carries.MEMORY
+    traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, test: Callable[[Any], object], on_error: object = "fail") -> None:
         self._test = guarded(test) if catches(on_error) else test

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, overload
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
 from pullstream.engine.nested.on_error import OnError, catches, guarded, with_policy
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.errors import CompositionError
 from pullstream.failures import Caught, Failed
 from pullstream.protocol import Batch
@@ -18,12 +19,12 @@ A = TypeVar("A")
 
 
 class _Take(PassOn):
-    carries: Carries = Carries.COUNT
+    traits = attrs.evolve(PROMPT, carries=Carries.COUNT)
 
     def __init__(self, count: int) -> None:
         self.most = count
         if count == 0:
-            self.carries = Carries.NOTHING
+            self.traits = attrs.evolve(self.traits, carries=Carries.NOTHING)
 
     @override
     def restore(self) -> None:
@@ -106,7 +107,7 @@ def take(
 
 
 class _TakeTimes(Notified):
-    carries: Carries = Carries.COUNT
+    traits = Traits(trusted=True, carries=Carries.COUNT)
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -114,7 +115,7 @@ class _TakeTimes(Notified):
         self._taken: set[Hashable] = set()
         self._pending = count
         if count == 0:
-            self.carries = Carries.NOTHING
+            self.traits = attrs.evolve(self.traits, carries=Carries.NOTHING)
             self.stop()
 
     @override

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Hashable
 from math import inf
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import trio
@@ -13,6 +13,7 @@ from pullstream.blueprint import Module, Transformer, seconds_argument
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
@@ -35,8 +36,7 @@ class KeepLatest(Beside[Any]):
     and until it is answered, nothing more is read. So as many are kept as there are incomplete times, and one.
     """
 
-    asks_apart: ClassVar[bool] = True
-    reorders: ClassVar[bool] = True
+    traits = Traits(trusted=True, reorders=True, asks_apart=True)
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, ClassVar, cast, overload
+from typing import Any, cast, overload
 
 from typing_extensions import TypeVar, override
 
@@ -13,6 +13,7 @@ from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_fro
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder
 from pullstream.engine.parts.pace import Pace
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, blame
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import Antichain
@@ -42,8 +43,7 @@ class GroupBy(Beside[Any]):
     Times are the same inside and outside: what may come to the input may come to every group.
     """
 
-    asks_apart: ClassVar[bool] = True
-    reorders: ClassVar[bool] = True
+    traits = Traits(trusted=True, reorders=True, asks_apart=True)
 
     def __init__(self, key: Callable[[Any], Hashable], transformer: Any, capacity: int | None) -> None:
         self._key = key

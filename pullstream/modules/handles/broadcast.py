@@ -1,7 +1,7 @@
 """`broadcast`: one sender, any number of listeners that come and go."""
 
 from collections.abc import Hashable
-from typing import Any, ClassVar, Generic, Literal, NoReturn
+from typing import Any, Generic, Literal, NoReturn
 
 import trio
 from typing_extensions import TypeVar, override
@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Source, count_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, CompositionError, Ended
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
@@ -144,9 +145,7 @@ class Broadcast(Generic[T]):
 
 
 class _Listener(Kernel[Any]):
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    steered: bool = True
+    traits = Traits(trusted=True, steered=True)
 
     def __init__(self, handle: Broadcast[Any]) -> None:
         self._handle = handle

@@ -1,7 +1,7 @@
 """`deferred`: a place in a pipeline for a module that is known later."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, Generic, Literal, cast, overload
+from typing import Any, Generic, Literal, cast, overload
 
 import attrs
 import trio
@@ -15,6 +15,7 @@ from pullstream.engine.nested.feed import Through
 from pullstream.engine.nested.inner import consume_below, follow_inner, inner_frontier, open_below
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.handle import Grip
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.protocol import DONE, Batch, Done, Reader, State
 
@@ -65,8 +66,7 @@ class Later(Grip):
 class Deferred(Kernel[Any]):
     """A source or transformer that opens inside itself what it is resolved with."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, later: Later) -> None:
         self._later = later

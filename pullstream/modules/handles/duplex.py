@@ -1,7 +1,7 @@
 """Duplexes: both directions of a conversation. `pair`, `duplex_pair`."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, Generic, NoReturn, cast
+from typing import Any, Generic, NoReturn, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -15,6 +15,7 @@ from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import BEGINNING
@@ -167,8 +168,7 @@ def signal_of(run: Run | None) -> Signal:
 class PairSource(Kernel[Any]):
     """The reading end of a pair."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     acquired = False
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import trio
 from typing_extensions import TypeVar, override
@@ -10,6 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Sink, Site, Source, callable_argument, seconds_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.beside import Beside
+from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, AskTimeout, CompositionError, Ended, ReuseError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
 from pullstream.protocol import DONE, Batch, Done
@@ -218,8 +219,7 @@ class Listening(Beside[Any]):
 class Speaking(Kernel[Any]):
     """What is said in the talk, and then what comes from upstream."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, talk: Talk, time: Hashable) -> None:
         self._talk = talk

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -12,6 +12,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.parts.fan_in import Input, sources_argument
 from pullstream.engine.parts.handle import Grip
+from pullstream.engine.traits import Traits
 from pullstream.errors import Ended, ReuseError
 from pullstream.modules.combining.merge import Merge
 from timely import BEGINNING
@@ -85,9 +86,7 @@ class Added(Grip):
 
 
 class _Many(Merge):
-    prompt: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
-    steered: bool = True
+    traits = Traits(trusted=True, reorders=True, steered=True)
 
     def __init__(self, added: Added) -> None:
         super().__init__()

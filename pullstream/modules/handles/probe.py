@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import PROMPT
 from pullstream.errors import without_cancelled
 from pullstream.history.diagram import shown
 from pullstream.history.events import What, seen
@@ -76,9 +77,7 @@ def _probe(show: str | Callable[[Probed], object]) -> "_Probe":
 
 
 class _Probe(Kernel[Any]):
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = PROMPT
 
     def __init__(self, show: Callable[[Probed], object]) -> None:
         self._show = show

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import attrs
 import trio
@@ -12,6 +12,7 @@ from pullstream.blueprint import Module, Site, Source, count_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError, ReuseError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
@@ -264,9 +265,7 @@ class Entries(Grip):
 
 
 class _Pushing(Kernel[Any]):
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    steered: bool = True
+    traits = Traits(trusted=True, steered=True)
 
     def __init__(self, entries: Entries) -> None:
         self._entries = entries

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from time import monotonic
-from typing import Any, ClassVar, Final, cast, overload
+from typing import Any, Final, cast, overload
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -17,6 +17,7 @@ from pullstream.engine.nested.inner import forget_inner, open_inner
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder, spent
 from pullstream.engine.parts.pace import Pace
+from pullstream.engine.traits import Traits
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -59,8 +60,7 @@ class Flatten(Kernel[Any]):
     While anything of an outer batch is left, upstream is not asked again, so the batch stands for its own time.
     """
 
-    waits: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
+    traits = Traits(waits=False, trusted=True)
 
     def __init__(self, depth: int | None) -> None:
         self._depth = depth
@@ -185,7 +185,7 @@ class FlattenBeside(Beside[Any]):
     what is upstream after the streams that came before it have ended.
     """
 
-    reorders: ClassVar[bool] = True
+    traits = Traits(trusted=True, reorders=True)
 
     def __init__(self, concurrency: int, depth: int | None) -> None:
         self._concurrency = concurrency

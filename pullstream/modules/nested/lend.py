@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable
-from typing import Any, ClassVar, Generic, cast
+from typing import Any, Generic, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -13,6 +13,7 @@ from pullstream.engine.nested.feed import Queue
 from pullstream.engine.nested.inner import forget_inner, open_below
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.handle import Grip
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, ProtocolError, PullstreamError
 from pullstream.protocol import DONE, Batch, Done
 
@@ -46,8 +47,7 @@ class Lend(Beside[Any]):
     asked for. Inside, the borrowers know of no times.
     """
 
-    asks_apart: ClassVar[bool] = True
-    reorders: ClassVar[bool] = True
+    traits = Traits(trusted=True, reorders=True, asks_apart=True)
 
     def __init__(
         self, workers: tuple[Any, ...], concurrency: int, *, ordered: bool, pool: "Pool | None" = None

@@ -9,7 +9,7 @@ come in, while later ones go round: so what is outside is acknowledged when it e
 
 from collections.abc import Hashable, Sequence
 from math import inf
-from typing import Any, ClassVar, Generic, cast
+from typing import Any, Generic, cast
 
 import attrs
 import trio
@@ -24,6 +24,7 @@ from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, Overflow
 from pullstream.protocol import DONE, Batch, Done
 from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, Tracker, less_equal
@@ -84,6 +85,7 @@ class _Ingress(Beside[Any]):
     """
 
     def __init__(self) -> None:
+        self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
         self._outside: Remainder | Done | BaseException | None = None
         self._inside: dict[Hashable, Waiter] = {}
         self.feedback: _Feedback
@@ -165,8 +167,7 @@ class _Ingress(Beside[Any]):
 class _Egress(PassOn):
     """Sorts what the body answers: what goes round, and what leaves."""
 
-    reorders: ClassVar[bool] = True
-    prompt: ClassVar[bool] = False
+    traits = Traits(waits=False, trusted=True, reorders=True, summaries=[LEAVE])
 
     def __init__(self, feedback: _Feedback) -> None:
         self._feedback = feedback
@@ -201,16 +202,16 @@ class _Loop(Wiring):
         run, name, site = assembly.run, named(module), module.site
         ingress = _Ingress()
         # The second input is the feedback's, whose location is below the body: it takes this one's place in a moment.
-        location = run.progress.locate([f"{name} ingress"], site, [upstream.location] * 2, summaries=[ENTER, IDENTITY])
+        location = run.progress.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
         ingress.connect(run, location, [upstream])
         ingress.depth = upstream.depth + 1
         body = assembly.stream(self._body.modules, ingress)
-        fork = run.progress.locate([f"{name} egress"], site, [body.location], summaries=[IDENTITY])
-        back = run.progress.locate([f"{name} feedback"], site, [fork], summaries=[FEEDBACK])
-        out = run.progress.locate([name], site, [fork], summaries=[LEAVE])
+        fork = run.progress.locate([f"{name} egress"], site, [body.location], traits=Traits(summaries=[IDENTITY]))
+        back = run.progress.locate(
+            [f"{name} feedback"], site, [fork], traits=Traits(summaries=[FEEDBACK], lasting=_last_round)
+        )
+        out = run.progress.locate([name], site, [fork], traits=_Egress.traits)
         location.upstreams[1] = back
-        location.lasting = _last_round_of
-        back.lasting = _last_round
         ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.leaving = out
         egress = _Egress(ingress.feedback)

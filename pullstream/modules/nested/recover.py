@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable
 from math import inf
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import trio
 from typing_extensions import TypeVar, override
@@ -20,6 +20,7 @@ from pullstream.blueprint import (
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done, State
@@ -34,7 +35,7 @@ Failures = type[BaseException] | tuple[type[BaseException], ...]
 class Recovering(Kernel[Any]):
     """Reads a stream in place of one that failed, and keeps what that one froze until the new one passes it."""
 
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     frozen: Antichain[Any] | None = None
     """What might still have come when a stream failed; nothing, as long as none has."""
@@ -71,7 +72,7 @@ def after(frozen: Antichain[Any], front: Antichain[Any]) -> Antichain[Any]:
 class Catch(Recovering):
     """Passes everything until what is upstream fails."""
 
-    waits: ClassVar[bool] = False
+    traits = Traits(waits=False, trusted=True)
 
     def __init__(self, handler: Callable[[Any], Any] | None, on: Failures) -> None:
         self._handler = handler
@@ -185,7 +186,7 @@ def _catch(handler: Callable[[Any], Any] | None = None, on: Failures = Exception
 class Retry(Recovering):
     """Opens a source, and opens it anew when it fails."""
 
-    waits: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, source: Source[Any], times: int | None, options: dict[str, Any]) -> None:
         self._source = source

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Hashable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from typing_extensions import TypeVar, override
 
@@ -10,6 +10,7 @@ from pullstream.blueprint import Module, OneShot, Site, Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
+from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError, without_cancelled
 from pullstream.modules.sources.cut import stamped, time_option
 from pullstream.modules.sources.unread import close_unread
@@ -19,8 +20,7 @@ T = TypeVar("T")
 
 
 class _Awaited(Kernel[Any]):
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(
         self, given: Callable[[], Awaitable[Any]] | Awaitable[Any], time: Callable[[Any], Hashable] | None = None
@@ -80,7 +80,7 @@ def _is_future(value: object) -> bool:
 class _Iterated(GeneratorKernel):
     """Reads an async iterable in a task of its own, where a generator's cancel scopes are safe."""
 
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True, carries=Carries.MAYBE)
 
     def __init__(self, iterable: AsyncIterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         super().__init__(self._read, (time,), {})

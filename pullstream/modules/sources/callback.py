@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from threading import RLock
-from typing import Any, ClassVar, Generic, Literal
+from typing import Any, Generic, Literal
 
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Source, count_argument, sync_argument
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, Overflow
 from pullstream.modules.sources.cut import Cut, time_option
 from pullstream.protocol import DONE, Batch, Done
@@ -92,8 +93,7 @@ class Emit(Generic[T]):
 
 
 class _Called(Kernel[Any]):
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(
         self,

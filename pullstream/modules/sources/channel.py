@@ -1,13 +1,14 @@
 """`from_channel`: what a trio channel receives."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, OneShot, Site, Source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
 from pullstream.modules.sources.cut import Cut, time_option
 from pullstream.modules.sources.unread import close_unread
@@ -19,8 +20,7 @@ T = TypeVar("T")
 class _Received(Kernel[Any]):
     """Receives in the asker's task; what a memory channel has waiting comes along."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, channel: trio.abc.ReceiveChannel[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         self._channel = channel

@@ -5,7 +5,7 @@ import inspect
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import suppress
-from typing import Any, ClassVar, cast, overload
+from typing import Any, cast, overload
 
 import trio
 from typing_extensions import TypeVar, override
@@ -13,6 +13,7 @@ from typing_extensions import TypeVar, override
 from pullstream.asyncio_bridge import Job, bridge_to, loop_argument
 from pullstream.blueprint import Module, OneShot, Site, Source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
 from pullstream.modules.sources.cut import Cut, time_option
 from pullstream.protocol import DONE, Batch, Done
@@ -23,8 +24,7 @@ T = TypeVar("T")
 class _Bridged(Kernel[Any]):
     """An asyncio task makes the values, no more than were asked for; trio takes whatever is there."""
 
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(
         self,

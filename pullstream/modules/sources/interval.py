@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar
+from typing import Any
 
 import trio
 from typing_extensions import override
 
 from pullstream.blueprint import Module, Site, Source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
 from pullstream.modules.sources.cut import stamped, time_option
 from pullstream.protocol import Batch, Done
 
 
 class _Interval(Kernel[int]):
-    waits: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = Traits(trusted=True)
 
     def __init__(self, seconds: float, time: Callable[[Any], Hashable] | None = None) -> None:
         self._seconds = seconds

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, overload
 
+import attrs
 import trio
 from typing_extensions import TypeVar, override
 
@@ -23,7 +24,7 @@ class _Live(Prefetch):
 
     def __init__(self, new: Source[Any], old: Source[Any], capacity: int, sync: Batch[Any] | None = None) -> None:
         super().__init__(capacity)
-        self.sources = (new, old)
+        self.traits = attrs.evolve(self.traits, sources=(new, old))
         self._sync = sync
         self._given_of_sync = 0
         self._listening = False

@@ -3,12 +3,13 @@
 import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, OneShot, Site, Source, table_advice
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import PROMPT
 from pullstream.errors import CompositionError
 from pullstream.modules.sources.cut import Cut, time_option
 from pullstream.protocol import DONE, Batch, Done
@@ -20,9 +21,7 @@ T = TypeVar("T")
 class Values(Kernel[Any]):
     """Reads an iterable, as much of it as is asked for."""
 
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
+    traits = PROMPT
 
     def __init__(self, iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         self._iterable = iterable

@@ -10,8 +10,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Transformer, count_argument, seconds_argument, sync_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.beside import Beside
-from pullstream.engine.run import Run
-from pullstream.engine.sidecar.location import Carries, Location
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.protocol import DONE, Batch, Done
@@ -84,9 +84,7 @@ class _Changed(_Begun):
 class _Ticking(Beside[Any]):
     """Values at the number of the period in which they arrive; a period ends whether any arrive or not."""
 
-    carries: Carries = Carries.LOST
-
-    summaries = ((),)
+    traits = Traits(trusted=True, summaries=((),), carries=Carries.LOST)
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -94,9 +92,8 @@ class _Ticking(Beside[Any]):
         self._epoch: Any = BEGINNING
 
     @override
-    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, location, upstreams)
-        location.hold(BEGINNING)
+    def placed(self) -> None:
+        self.location.hold(BEGINNING)
 
     @override
     async def acquire(self) -> None:

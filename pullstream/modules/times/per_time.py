@@ -7,7 +7,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
 from pullstream.engine.parts.notified import Notified
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.modules.folds.fold import Fold, fold_argument
 from pullstream.modules.folds.reduce import PerTime
@@ -102,7 +102,7 @@ def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
 
 
 class _Accumulate(_Keeping):
-    carries: Carries = Carries.MEMORY
+    traits = Traits(trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> None:
         super().__init__()

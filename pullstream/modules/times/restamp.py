@@ -1,13 +1,15 @@
 """`restamp`, `delay`: a function of the times there are."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar
+from typing import Any
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, sync_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.per_batch import PassOn
+from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
@@ -18,15 +20,11 @@ A = TypeVar("A")
 class Restamping(Kernel[Any]):
     """Answers what it receives at the time that a monotone function makes of its time."""
 
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
         self._time: Hashable = BEGINNING
         self._made: Hashable = BEGINNING
-        self.summaries = (MapTime(function, converts=True),)
+        self.traits = attrs.evolve(PROMPT, summaries=[MapTime(function, converts=True)])
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -73,7 +71,7 @@ class _Delaying(PassOn):
     def __init__(self, step: Any) -> None:
         self._step = step
         self._delay = Delay(step)
-        self.summaries = (self._delay,)
+        self.traits = attrs.evolve(PROMPT, summaries=[self._delay])
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any]:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from time import monotonic
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -16,9 +16,9 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Module, Sink, Site, Transformer, sync_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.aside import SideBranch
-from pullstream.engine.run import Run
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import DONE, Batch, Done
@@ -151,20 +151,15 @@ def event_time(time_of: Callable[[Any], Hashable], value: Any) -> Hashable:
 class Stamping(Kernel[Any]):
     """Answers the values at the times of a clock; with `nest`, of one clock for each time above."""
 
-    waits: ClassVar[bool] = False
-    prompt: ClassVar[bool] = True
-    trusted: ClassVar[bool] = True
-    summaries = ((),)
+    traits = Traits(waits=False, prompt=True, trusted=True, summaries=((),))
 
     def __init__(
         self, clock: Callable[[Location], Clock], *, nest: bool = False, drops: bool = False, counts: bool = False
     ) -> None:
         self._new = clock
-        self.counts = counts
         self._nest = nest
         self._drops = drops
-        if nest:
-            self.lasting = _within
+        self.traits = attrs.evolve(self.traits, counts=counts, lasting=_within if nest else None)
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING
         self._held: Hashable = BEGINNING
@@ -172,13 +167,12 @@ class Stamping(Kernel[Any]):
         self._at = 0
 
     @override
-    def connect(self, run: Run, location: Location, upstreams: Sequence[Kernel[object]]) -> None:
-        super().connect(run, location, upstreams)
+    def placed(self) -> None:
         if self._nest:
-            location.mirror([BEGINNING])
-            run.progress.mirror(self)
+            self.location.mirror([BEGINNING])
+            self.run.progress.mirror(self)
         else:
-            location.hold(BEGINNING)
+            self.location.hold(BEGINNING)
 
     @override
     async def acquire(self) -> None:

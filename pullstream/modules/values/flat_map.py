@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from time import monotonic
-from typing import Any, ClassVar, Literal, cast, overload
+from typing import Any, Literal, cast, overload
 
 from typing_extensions import TypeVar, override
 
@@ -15,6 +15,7 @@ from pullstream.engine.nested.inner import forget_inner, open_inner
 from pullstream.engine.nested.on_error import OnError, catches, guarded_iterable, with_policy
 from pullstream.engine.parts.outbox import spent
 from pullstream.engine.parts.pace import Pace
+from pullstream.engine.traits import Traits
 from pullstream.failures import Failed
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -25,8 +26,7 @@ B = TypeVar("B")
 class _Expand(Kernel[Any]):
     """Gives the values of one iterator after another, as many at a time as are asked for."""
 
-    waits: ClassVar[bool] = False
-    trusted: ClassVar[bool] = True
+    traits = Traits(waits=False, trusted=True)
 
     def __init__(self) -> None:
         self._inner: Iterator[Any] | None = None

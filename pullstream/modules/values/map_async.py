@@ -6,6 +6,7 @@ from time import perf_counter
 from types import coroutine
 from typing import Any, Final, Literal, overload
 
+import attrs
 import trio
 from typing_extensions import TypeVar, override
 
@@ -77,7 +78,7 @@ class MapAsync(Beside[Any]):
         self._concurrency = concurrency
         self._pace = Pace(concurrency)
         self._ordered = ordered
-        vars(self)["reorders"] = not ordered
+        self.traits = attrs.evolve(self.traits, reorders=not ordered)
         self._groups: deque[Group] = deque()
         self._waiting: deque[Group] = deque()
         self._unanswered = 0

@@ -12,7 +12,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer
-from pullstream.engine.sidecar.location import Carries
+from pullstream.engine.traits import Carries, Traits
 from pullstream.modules.folds.fold import Fold
 from pullstream.modules.windows.grid import duration_argument, refusal
 from pullstream.modules.windows.window import Open, Window, Windowed, account, made_argument
@@ -31,7 +31,7 @@ class _Session(Open):
 
 
 class _Sessions(Windowed):
-    carries: Carries = Carries.MEMORY
+    traits = Traits(trusted=True, carries=Carries.MEMORY, later=True)
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class _Sessions(Windowed):
         self._early: dict[Any, list[Sequence[Any]]] = {}
         self._now: Any = None
         self._number = 0
-        self.summaries = (Delay(gap),)
+        self.traits = attrs.evolve(self.traits, summaries=[Delay(gap)])
 
     @override
     def restore(self) -> None:

@@ -8,6 +8,7 @@ frontier above and a summary, the least end of a window after a time.
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, overload
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer
@@ -38,8 +39,7 @@ class _OnGrid(Windowed):
         self._open: dict[Any, Open] = {}
         self._time: Any = None
         self._around: Sequence[tuple[Any, Any]] = ()
-        self.summaries = (MapTime(self._tracked),)
-        self.lasting = self._last_end
+        self.traits = attrs.evolve(self.traits, summaries=[MapTime(self._tracked)], lasting=self._last_end)
 
     def _last_end(self, number: int, time: Any) -> list[Any]:
         del number

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import sync_argument
 from pullstream.engine.parts.notified import Notified
+from pullstream.engine.traits import Traits
 from pullstream.logger import LOG
 from pullstream.modules.folds.fold import Fold, fold_argument
 from timely import less_than
@@ -132,7 +133,7 @@ def account(fold: Fold[Any, Any] | None, key: Callable[[Any], Hashable] | None) 
 class Windowed(Notified):
     """Windows that are open, each held at its end, and told when the first of them is over."""
 
-    later: bool = True
+    traits = Traits(trusted=True, later=True)
 
     def __init__(self, account: Account, *, eager: bool) -> None:
         super().__init__()

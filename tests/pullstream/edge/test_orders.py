@@ -19,6 +19,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.edge import kernel
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.protocol import Event
 
 
@@ -172,8 +173,7 @@ class Scripted(Kernel):
 class Through(Kernel):
     """Passes everything on, and waits for nothing itself: the edge above is then one that a module ends."""
 
-    waits = False
-    trusted = True
+    traits = Traits(waits=False, trusted=True)
 
     async def produce(self, limit):
         return await self.upstream.ask(limit)

@@ -8,8 +8,8 @@ import trio.testing
 
 import pullstream as ps
 from pullstream import agg
-from pullstream.engine.sidecar.location import Carries
 from pullstream.engine.sidecar.memory import Ledger, Memory
+from pullstream.engine.traits import Carries
 
 
 def unpickled(changes):
@@ -176,10 +176,8 @@ def test_modules_below_that_carry_something_are_told():
         )
         async with pipeline.open() as running:
             locations = running.progress.locations
-            told = [
-                (location.names[-1], location.carries, location.later)
-                for location in running.progress.carrying(locations[0])
-            ]
+            below = running.progress.carrying(locations[0])
+            told = [(each.names[-1], each.traits.carries, each.traits.later) for each in below]
             await running.result()
         return told
 

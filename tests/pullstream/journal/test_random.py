@@ -2,6 +2,7 @@
 
 from itertools import accumulate
 
+import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -192,10 +193,10 @@ def test_a_broken_rule_is_found(new_world, monkeypatch, how):
 
 def without_lasting(through):
     def short(location, number, time):
-        lasting, location.lasting = location.lasting, None
+        traits, location.traits = location.traits, attrs.evolve(location.traits, lasting=None)
         try:
             return through(location, number, time)
         finally:
-            location.lasting = lasting
+            location.traits = traits
 
     return staticmethod(short)
