@@ -4,7 +4,7 @@ They stand beside the type of a parameter, see `factory`.
 """
 
 import inspect
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import attrs
 
@@ -22,28 +22,28 @@ class Count:
 
     least: int = 0
 
-    def __call__(self, call: Call, name: str, value: Any) -> Any:
+    def __call__(self, call: Call, value: Any) -> Any:
         """Give the number, or refuse what is none."""
         if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
-            raise call.refuse(f"needs a whole number of at least {self.least} as its {name}, and got {value!r}")
+            raise call.refuse(f"needs a whole number of at least {self.least} as its {call.name}, and got {value!r}")
         return value
 
 
-def seconds(call: Call, name: str, value: Any) -> Any:
+def seconds(call: Call, value: Any) -> Any:
     """A positive number of seconds."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise call.refuse(f"needs a positive number of seconds as its {name}, and got {value!r}")
+        raise call.refuse(f"needs a positive number of seconds as its {call.name}, and got {value!r}")
     return value
 
 
-def function(call: Call, name: str, value: Any) -> Any:
+def function(call: Call, value: Any) -> Any:
     """Something that can be called, maybe with `await`."""
     if not callable(value):
         got = f"{value!r} ({type(value).__name__})"
         hint = (
             f": for a column, operator.attrgetter({value!r}) or, of dicts, itemgetter" if isinstance(value, str) else ""
         )
-        raise call.refuse(f"needs a callable as its {name}, and got {got}{hint}")
+        raise call.refuse(f"needs a callable as its {call.name}, and got {got}{hint}")
     return value
 
 
@@ -53,9 +53,9 @@ class Sync:
 
     instead: str
 
-    def __call__(self, call: Call, name: str, value: Any) -> Any:
+    def __call__(self, call: Call, value: Any) -> Any:
         """Give the function, or refuse what is none."""
-        if inspect.iscoroutinefunction(function(call, name, value)):
+        if inspect.iscoroutinefunction(function(call, value)):
             raise call.refuse(f"got the async function {shown_callable(value)}: {self.instead}")
         return value
 
@@ -66,11 +66,11 @@ class OneOf:
     def __init__(self, *known: str) -> None:
         self.known = known
 
-    def __call__(self, call: Call, name: str, value: Any) -> Any:
+    def __call__(self, call: Call, value: Any) -> Any:
         """Give the word, or refuse another one."""
         if value not in self.known:
             *others, last = map(repr, self.known)
-            raise call.refuse(f"got {name}={value!r}: it is {', '.join(others)} or {last}")
+            raise call.refuse(f"got {call.name}={value!r}: it is {', '.join(others)} or {last}")
         return value
 
 
@@ -81,7 +81,7 @@ class Instance:
     kind: type[Any]
     needs: str
 
-    def __call__(self, call: Call, name: str, value: Any) -> Any:  # noqa: ARG002 - what every check is given
+    def __call__(self, call: Call, value: Any) -> Any:
         """Give the object, or refuse another one."""
         if not isinstance(value, self.kind):
             hint = advice(call.module, value, source=self.kind is Source)
@@ -95,14 +95,17 @@ class Each:
 
     check: Instance
 
-    def __call__(self, call: Call, name: str, value: Any) -> Any:
+    def __call__(self, call: Call, value: Any) -> Any:
         """Give the parts, or refuse one of them."""
         for part in value:
-            self.check(call, name, part)
+            self.check(call, part)
         if not value:
             raise call.refuse(f"needs at least one {self.check.kind.__name__.lower()}")
         return value
 
+
+KEYS: Final = Sync("a key is computed at once; map_async the values to (key, value) first")
+TIMES: Final = Sync("a value's time is known at once, from the value")
 
 Natural: TypeAlias = Annotated[int, Count()]
 Positive: TypeAlias = Annotated[int, Count(1)]
@@ -111,36 +114,22 @@ Seconds: TypeAlias = Annotated[float, seconds]
 
 def callable_argument(module: str, name: str, value: object) -> None:
     """Refuse, when composing, an argument that cannot be called."""
-    if not callable(value):
-        got = f"{value!r} ({type(value).__name__})"
-        hint = (
-            f": for a column, operator.attrgetter({value!r}) or, of dicts, itemgetter" if isinstance(value, str) else ""
-        )
-        raise CompositionError(f"{module}() at {Site.here()} needs a callable as its {name}, and got {got}{hint}")
+    function(Call(module, {}, {}, name), value)
 
 
 def sync_argument(module: str, name: str, value: object, instead: str) -> None:
     """Refuse, when composing, an argument that cannot be called, or only with `await`."""
-    callable_argument(module, name, value)
-    if inspect.iscoroutinefunction(value):
-        shown = shown_callable(value)
-        raise CompositionError(f"{module}() at {Site.here()} got the async function {shown}: {instead}")
+    Sync(instead)(Call(module, {}, {}, name), value)
 
 
 def count_argument(module: str, name: str, value: object, least: int = 0) -> None:
     """Refuse, when composing, an argument that is not a whole number of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs a whole number of at least {least} as its {name}, and got {value!r}",
-        )
+    Count(least)(Call(module, {}, {}, name), value)
 
 
 def seconds_argument(module: str, name: str, value: object) -> None:
     """Refuse, when composing, an argument that is not a positive number of seconds."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs a positive number of seconds as its {name}, and got {value!r}",
-        )
+    seconds(Call(module, {}, {}, name), value)
 
 
 def source_argument(name: str, source: object) -> None:

@@ -7,8 +7,8 @@ are by keyword, and not as by default) and its checks, which stand beside the ty
 
     count: Annotated[int, Count(1)]
 
-Every callable in `Annotated` is a check: it is called with the `Call`, the parameter's name and its argument, unless
-that is the default, and gives the argument that is kept, or refuses it. `*parts` and `**parts` are checked as one
+Every callable in `Annotated` is a check: it is called with the `Call` and the argument, unless that is the default, and
+gives the argument that is kept, or refuses it. `*parts` and `**parts` are checked as one
 tuple, one dict. A check may have a method `below(module, argument)`, too: modules that come right below this one.
 """
 
@@ -25,7 +25,7 @@ from pullstream.errors import CompositionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Check: TypeAlias = Callable[["Call", str, Any], Any]
+Check: TypeAlias = Callable[["Call", Any], Any]
 
 
 @attrs.define
@@ -35,10 +35,16 @@ class Call:
     module: str
     _given: Mapping[str, Any]
     _defaults: Mapping[str, Any]
+    name: str = ""
+    """The argument that is checked."""
 
     def __getitem__(self, name: str) -> Any:
         """An argument, also one that was left out."""
         return self._given[name] if name in self._given else self._defaults[name]
+
+    def about(self, name: str) -> "Call":
+        """The same, for a check that is to call its argument by another name."""
+        return Call(self.module, self._given, self._defaults, name)
 
     def refuse(self, text: str) -> CompositionError:
         """The error that says what is wrong, where; to be raised."""
@@ -93,9 +99,10 @@ class Form:
         several = {self._rest, self._others}
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self._required = {p.name for p in parameters if p.default is p.empty and p.name not in several}
+        # The last option's module comes first: what `on_error` brings is right below what it is about.
         self._below = [
             (name, check) for name, checks in self._checks.items() for check in checks if hasattr(check, "below")
-        ]
+        ][::-1]
         self._together: tuple[Callable[[Call], None], ...] = getattr(self.function, "together", ())
         self._ready = True
 
@@ -108,8 +115,9 @@ class Form:
             call = Call(self.name, given, self._defaults)
             for name, checks in self._checks.items():
                 if name in given:
+                    call.name = name
                     for check in checks:
-                        given[name] = check(call, name, given[name])
+                        given[name] = check(call, given[name])
             for whole in self._together:
                 whole(call)
         return given

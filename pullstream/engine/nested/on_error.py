@@ -33,10 +33,10 @@ class Policy:
 
     among: tuple[str, ...] = ("fail", "skip", "result")
 
-    def __call__(self, call: Call, name: str, value: Any) -> Any:
+    def __call__(self, call: Call, value: Any) -> Any:
         """Give the policy, or refuse what is none."""
         if value not in self.among and not _is_sink(value):
-            raise call.refuse(f"got {name}={value!r}: it is one of {', '.join(map(repr, self.among))}, or a sink")
+            raise call.refuse(f"got {call.name}={value!r}: it is one of {', '.join(map(repr, self.among))}, or a sink")
         return value
 
     def below(self, module: Module, value: object) -> tuple[Module, ...]:

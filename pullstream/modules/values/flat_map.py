@@ -4,15 +4,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from time import monotonic
-from typing import Any, Literal, cast, overload
+from typing import Annotated, Any, Literal, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Source, Transformer, callable_argument
+from pullstream.blueprint import Source, Transformer, checks
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner import forget_inner, open_inner
-from pullstream.engine.nested.on_error import OnError, catches, guarded_iterable, with_policy
+from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_iterable
 from pullstream.engine.parts.outbox import spent
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.traits import Traits
@@ -103,7 +104,10 @@ def map_batches(
 def map_batches(
     function: Callable[[list[A]], Iterable[B]], *, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[list[A]]]: ...
-def map_batches(function: Callable[[list[Any]], Iterable[Any]], *, on_error: object = "fail") -> Transformer[Any, Any]:
+@transformer
+def map_batches(
+    function: Annotated[Callable[[list[Any]], Iterable[Any]], checks.function], *, on_error: Handled = "fail"
+) -> Transformer[Any, Any]:
     """Apply a function to whole batches: lists of values at one time, at most as long as what was asked for.
 
     >>> import pullstream as ps
@@ -114,12 +118,7 @@ def map_batches(function: Callable[[list[Any]], Iterable[Any]], *, on_error: obj
     result may have any length; what exceeds the ask is kept for the next one. If the function raises, it is its whole
     list that failed; with an `on_error` (see `map`) that is the value of a `Failed`, and all its values are left out.
     """
-    callable_argument("map_batches", "function", function)
-    return Transformer(with_policy(Module("map_batches", _map_batches, (function,)), on_error))
-
-
-def _map_batches(function: Callable[[list[Any]], Iterable[Any]], on_error: object = "fail") -> _MapBatches:
-    return _MapBatches(guarded_iterable(function, whole=True) if catches(on_error) else function)
+    return opens(_MapBatches(guarded_iterable(function, whole=True) if catches(on_error) else function))
 
 
 class _FlatMap(_Expand):
@@ -190,8 +189,9 @@ def flat_map(
 def flat_map(
     function: Callable[[A], Iterable[B] | Source[B]], *, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
+@transformer
 def flat_map(
-    function: Callable[[Any], Iterable[Any] | Source[Any]], *, on_error: object = "fail"
+    function: Annotated[Callable[[Any], Iterable[Any] | Source[Any]], checks.function], *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
     """Apply a function that gives any number of values for each, and give them one after another.
 
@@ -213,9 +213,4 @@ def flat_map(
     Its values are at the time of the value it was given for, and its failure is the stream's. Several side by side,
     or nested ones, are for `flatten` after `map`.
     """
-    callable_argument("flat_map", "function", function)
-    return Transformer(with_policy(Module("flat_map", _flat_map, (function,)), on_error))
-
-
-def _flat_map(function: Callable[[Any], Any], on_error: object = "fail") -> _FlatMap:
-    return _FlatMap(guarded_iterable(function) if catches(on_error) else function)
+    return opens(_FlatMap(guarded_iterable(function) if catches(on_error) else function))

@@ -4,15 +4,16 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
 from time import perf_counter
 from types import coroutine
-from typing import Any, Final, Literal, overload
+from typing import Annotated, Any, Final, Literal, overload
 
 import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, callable_argument, count_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.on_error import OnError, catches, guarded_async, with_policy
+from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.runtime.deadlock import Signal
@@ -283,8 +284,13 @@ def map_async(
 def map_async(
     function: Callable[[A], Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
+@transformer
 def map_async(
-    function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool = True, on_error: object = "fail"
+    function: Annotated[Callable[[Any], Awaitable[Any]], checks.function],
+    concurrency: checks.Positive,
+    *,
+    ordered: bool = True,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Apply an async function, to at most `concurrency` values at a time.
 
@@ -305,13 +311,4 @@ def map_async(
     delivered, the other calls are cancelled, and the exception arrives at the sink (R8). An abort cancels the calls.
     With another `on_error` (see `map`) a call that raises stops nothing.
     """
-    callable_argument("map_async", "function", function)
-    count_argument("map_async", "concurrency", concurrency, least=1)
-    module = Module("map_async", _map_async, (function, concurrency), (("ordered", ordered),))
-    return Transformer(with_policy(module, on_error))
-
-
-def _map_async(
-    function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool, on_error: object = "fail"
-) -> MapAsync:
-    return MapAsync(guarded_async(function) if catches(on_error) else function, concurrency, ordered=ordered)
+    return opens(MapAsync(guarded_async(function) if catches(on_error) else function, concurrency, ordered=ordered))

@@ -6,13 +6,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal, overload
+from typing import Annotated, Any, Final, Literal, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument, shown_callable, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, guarded_async, with_policy
+from pullstream.blueprint import Transformer, shown_callable
+from pullstream.blueprint.checks import Positive, Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.errors import CompositionError, Unpicklable, WorkerDied
 from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync
@@ -163,6 +166,21 @@ class MapProcess(MapAsync):
                 await worker.kill()
 
 
+def _sendable(call: Call, function: Any) -> Any:
+    """Refuse what another process could not load."""
+    shown, hint = shown_callable(function), "install cloudpickle, or use a function that is defined in a module"
+    try:
+        data = dumps(function)
+    except Exception as exc:
+        raise call.refuse(f"cannot send {shown} to another process: {exc}; {hint}") from exc
+    if dumps is pickle.dumps and b"__main__" in data and _script() is None:
+        raise call.refuse(
+            f"cannot send {shown} to another process: it is defined in what was typed in, which another process does "
+            f"not have; {hint}"
+        )
+    return function
+
+
 @overload
 def map_process(
     function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
@@ -171,8 +189,15 @@ def map_process(
 def map_process(
     function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
+@transformer
 def map_process(
-    function: Callable[[Any], Any], concurrency: int, *, ordered: bool = True, on_error: object = "fail"
+    function: Annotated[
+        Callable[[Any], Any], Sync("map_async(function, concurrency) awaits it, in this process"), _sendable
+    ],
+    concurrency: Positive,
+    *,
+    ordered: bool = True,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Apply a function that computes, in `concurrency` processes at most, to a value each at a time.
 
@@ -194,27 +219,7 @@ def map_process(
         WorkerDied: a process exited, crashed or was killed at a call; nothing is called twice.
         Unpicklable: a value, a result or an exception cannot be pickled.
     """
-    sync_argument("map_process", "function", function, "map_async(function, concurrency) awaits it, in this process")
-    count_argument("map_process", "concurrency", concurrency, least=1)
-    _sendable(function)
-    module = Module("map_process", MapProcess, (function, concurrency), (("ordered", ordered),))
-    return Transformer(with_policy(module, on_error))
-
-
-def _sendable(function: Callable[[Any], Any]) -> None:
-    """Refuse what another process could not load."""
-    shown, hint = shown_callable(function), "install cloudpickle, or use a function that is defined in a module"
-    try:
-        data = dumps(function)
-    except Exception as exc:
-        raise CompositionError(
-            f"map_process() at {Site.here()} cannot send {shown} to another process: {exc}; {hint}"
-        ) from exc
-    if dumps is pickle.dumps and b"__main__" in data and _script() is None:
-        raise CompositionError(
-            f"map_process() at {Site.here()} cannot send {shown} to another process: it is defined in what was typed "
-            f"in, which another process does not have; {hint}"
-        )
+    return opens(MapProcess(function, concurrency, ordered=ordered, on_error=on_error))
 
 
 def _script() -> tuple[str, str] | None:

@@ -1,13 +1,15 @@
 """`map_thread`: functions that block, in threads."""
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, count_argument, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, guarded_async, with_policy
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Positive, Sync
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync
 
@@ -46,8 +48,13 @@ def map_thread(
 def map_thread(
     function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
+@transformer
 def map_thread(
-    function: Callable[[Any], Any], concurrency: int, *, ordered: bool = True, on_error: object = "fail"
+    function: Annotated[Callable[[Any], Any], Sync("map_async(function, concurrency) awaits it, in no thread")],
+    concurrency: Positive,
+    *,
+    ordered: bool = True,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Apply a function that blocks (a driver, a disk) in threads, to at most `concurrency` values at a time.
 
@@ -66,7 +73,4 @@ def map_thread(
     (they do not keep the program from exiting). A function that takes long can look itself, with
     `trio.from_thread.check_cancelled()`.
     """
-    sync_argument("map_thread", "function", function, "map_async(function, concurrency) awaits it, in no thread")
-    count_argument("map_thread", "concurrency", concurrency, least=1)
-    module = Module("map_thread", MapThread, (function, concurrency), (("ordered", ordered),))
-    return Transformer(with_policy(module, on_error))
+    return opens(MapThread(function, concurrency, ordered=ordered, on_error=on_error))

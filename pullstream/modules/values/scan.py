@@ -1,14 +1,16 @@
 """`scan`: a fold that answers every state on its way."""
 
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any, Final, Literal, cast, overload
+from typing import Annotated, Any, Final, Literal, cast, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Site, Transformer, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, with_policy
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
-from pullstream.errors import CompositionError
 from pullstream.failures import Failed
 from pullstream.modules.folds.fold import Fold
 
@@ -16,6 +18,14 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 _NOTHING: Final = object()
+
+
+def _step_or_fold(call: Call, function: Any) -> Any:
+    if not isinstance(function, Fold):
+        return Sync("a state is computed at once; map_async the values first")(call, function)
+    if call["initial"] is not _NOTHING:
+        raise call.refuse("got a Fold, which has an initial state, and another one")
+    return cast("Fold[Any, Any]", function)
 
 
 @overload
@@ -32,7 +42,10 @@ def scan(function: Callable[[R, A], R], initial: R, /, *, on_error: OnError[A] =
 def scan(
     function: Callable[[R, A], R], initial: R, /, *, on_error: Literal["result"]
 ) -> Transformer[A, R | Failed[A]]: ...
-def scan(function: Any, initial: Any = _NOTHING, /, *, on_error: object = "fail") -> Transformer[Any, Any]:
+@transformer
+def scan(
+    function: Annotated[Any, _step_or_fold], initial: Any = _NOTHING, /, *, on_error: Handled = "fail"
+) -> Transformer[Any, Any]:
     """Fold the values, and give the state after each: one for one.
 
     >>> import operator, pullstream as ps
@@ -52,19 +65,9 @@ def scan(function: Any, initial: Any = _NOTHING, /, *, on_error: object = "fail"
     Each state comes at its value's time; the fold runs on over all times. If a function raises, the state stays as
     it was, and for the rest see `map`.
     """
-    if isinstance(cast("object", function), Fold):
-        if initial is not _NOTHING:
-            raise CompositionError(f"scan() at {Site.here()} got a Fold, which has an initial state, and another one")
-    else:
-        sync_argument("scan", "function", function, "a state is computed at once; map_async the values first")
-    args: tuple[object, ...] = (function,) if initial is _NOTHING else (function, initial)
-    return Transformer(with_policy(Module("scan", _scan, args), on_error))
-
-
-def _scan(function: Any, initial: Any = _NOTHING, on_error: object = "fail") -> Stage:
     folds = isinstance(cast("object", function), Fold)
     step, memory = _folding(function) if folds else _stepping(function, initial)
-    return Stage(Kind.MAP, step, catches(on_error), memory)
+    return opens(Stage(Kind.MAP, step, catches(on_error), memory))
 
 
 def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> tuple[Callable[[Any], Any], StageMemory]:

@@ -1,12 +1,15 @@
 """`tap`: looking at what passes."""
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, with_policy
+from pullstream.blueprint import Module, Transformer
+from pullstream.blueprint.checks import Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
@@ -17,6 +20,17 @@ A = TypeVar("A")
 OnEnd = Callable[[BaseException | None], object]
 
 
+class _Sees:
+    """What `tap` calls at the end is a module of its own."""
+
+    def __call__(self, call: Call, on_end: Any) -> Any:
+        return Sync("it is called when the stream has ended, and cannot wait")(call, on_end)
+
+    def below(self, module: Module, on_end: OnEnd) -> tuple[Module, ...]:
+        """What calls it."""
+        return (Module("on_end", _OnEnd, (on_end,), site=module.site, follows=True),)
+
+
 @overload
 def tap(
     function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: OnError[A] = "fail"
@@ -25,8 +39,14 @@ def tap(
 def tap(
     function: Callable[[A], object], on_end: OnEnd | None = None, *, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
+@transformer
 def tap(
-    function: Callable[[Any], object], on_end: OnEnd | None = None, *, on_error: object = "fail"
+    function: Annotated[
+        Callable[[Any], object], Sync("map_async(function, concurrency) awaits it; let it return its value")
+    ],
+    on_end: Annotated[OnEnd | None, _Sees()] = None,  # noqa: ARG001 - the module below calls it
+    *,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Call a function with every value, for its effect; the values pass as they are.
 
@@ -41,16 +61,7 @@ def tap(
     failed or an error was sent up; with None if it came to its end or was aborted. Times are kept. If `function`
     raises, see `map`; if `on_end` does, that is a release that failed (R8).
     """
-    sync_argument("tap", "function", function, "map_async(function, concurrency) awaits it; let it return its value")
-    modules = with_policy(Module("tap", _tap, (function,)), on_error)
-    if on_end is None:
-        return Transformer(modules)
-    sync_argument("tap", "on_end", on_end, "it is called when the stream has ended, and cannot wait")
-    return Transformer((*modules, Module("on_end", _OnEnd, (on_end,))))
-
-
-def _tap(function: Callable[[Any], object], on_error: object = "fail") -> Stage:
-    return Stage(Kind.TAP, function, catches(on_error))
+    return opens(Stage(Kind.TAP, function, catches(on_error)))
 
 
 class _OnEnd(PassOn):

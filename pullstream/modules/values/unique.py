@@ -3,18 +3,18 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, MutableMapping
 from itertools import islice
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Transformer, count_argument, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, with_policy
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import KEYS, Count
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
 
 A = TypeVar("A")
-
-_KEYS_AT_ONCE = "a key is computed at once; map_async the values to (key, value) first"
 
 
 @overload
@@ -25,8 +25,12 @@ def unique(
 def unique(
     key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
+@transformer
 def unique(
-    key: Callable[[Any], Hashable] | None = None, *, capacity: int | None = None, on_error: object = "fail"
+    key: Annotated[Callable[[Any], Hashable] | None, KEYS] = None,
+    *,
+    capacity: Annotated[int | None, Count(1)] = None,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Keep the values whose key comes for the first time; without `key`, a value is its own.
 
@@ -43,7 +47,8 @@ def unique(
 
     Times are kept. If `key` raises, or gives what has no hash, see `map`.
     """
-    return Transformer(_modules("unique", key, capacity, on_error))
+    test, memory = _seen_before(key, capacity)
+    return opens(Stage(Kind.FILTER_NOT, test, catches(on_error), memory))
 
 
 @overload
@@ -54,8 +59,12 @@ def non_unique(
 def non_unique(
     key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
+@transformer
 def non_unique(
-    key: Callable[[Any], Hashable] | None = None, *, capacity: int | None = None, on_error: object = "fail"
+    key: Annotated[Callable[[Any], Hashable] | None, KEYS] = None,
+    *,
+    capacity: Annotated[int | None, Count(1)] = None,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Keep the values whose key has come before: what `unique` leaves out.
 
@@ -63,33 +72,8 @@ def non_unique(
     >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.non_unique(str.lower), ps.collect()))
     ['Tea']
     """
-    return Transformer(_modules("non_unique", key, capacity, on_error))
-
-
-def _modules(name: str, key: object, capacity: int | None, on_error: object) -> tuple[Module, ...]:
-    args: tuple[object, ...] = ()
-    if key is not None:
-        sync_argument(name, "key", key, _KEYS_AT_ONCE)
-        args = (key,)
-    options: tuple[tuple[str, object], ...] = ()
-    if capacity is not None:
-        count_argument(name, "capacity", capacity, least=1)
-        options = (("capacity", capacity),)
-    return with_policy(Module(name, {"unique": _unique, "non_unique": _non_unique}[name], args, options), on_error)
-
-
-def _unique(
-    key: Callable[[Any], Hashable] | None = None, capacity: int | None = None, on_error: object = "fail"
-) -> Stage:
     test, memory = _seen_before(key, capacity)
-    return Stage(Kind.FILTER_NOT, test, catches(on_error), memory)
-
-
-def _non_unique(
-    key: Callable[[Any], Hashable] | None = None, capacity: int | None = None, on_error: object = "fail"
-) -> Stage:
-    test, memory = _seen_before(key, capacity)
-    return Stage(Kind.FILTER, test, catches(on_error), memory)
+    return opens(Stage(Kind.FILTER, test, catches(on_error), memory))
 
 
 Seen = tuple[Callable[[Any], bool], StageMemory]
