@@ -69,7 +69,7 @@ from pullstream.modules.nested.flatten import flatten
 from pullstream.modules.nested.lend import Lending, lend, lending
 from pullstream.modules.nested.loop import Again, loop
 from pullstream.modules.nested.recover import catch, retry
-from pullstream.modules.sinks.basic import collect, concat_values, drain, log, reduce, tally
+from pullstream.modules.sinks.basic import collect, concat_values, drain, log, reduce
 from pullstream.modules.sinks.channel import to_channel
 from pullstream.modules.sinks.on_end import on_end
 from pullstream.modules.sinks.search import find, first, last
@@ -77,16 +77,17 @@ from pullstream.modules.sources.awaited import from_async_iterable, from_awaitab
 from pullstream.modules.sources.callback import Emit, from_callback
 from pullstream.modules.sources.channel import from_channel
 from pullstream.modules.sources.from_asyncio import from_asyncio
-from pullstream.modules.sources.generate import count, infinite, repeat, unfold
+from pullstream.modules.sources.generate import count, repeat, unfold
 from pullstream.modules.sources.interval import interval
 from pullstream.modules.sources.live import live
-from pullstream.modules.sources.values import empty, fail, keys, once, values
+from pullstream.modules.sources.values import fail, values
 from pullstream.modules.times.at_completion import at_completion
 from pullstream.modules.times.epochs import epochs
 from pullstream.modules.times.per_time import accumulate, distinct, sort_by_time
 from pullstream.modules.times.restamp import delay, restamp
 from pullstream.modules.times.stamp import stamp
 from pullstream.modules.times.timed import timed
+from pullstream.modules.twins import empty, infinite, keys, once
 from pullstream.modules.values.flat_map import flat_map, map_batches
 from pullstream.modules.values.map import filter, filter_not, map
 from pullstream.modules.values.map_async import map_async
@@ -257,7 +258,6 @@ __all__ = [
     "stamp",
     "take",
     "take_times",
-    "tally",
     "tap",
     "tee",
     "throttle",

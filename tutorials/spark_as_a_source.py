@@ -127,7 +127,8 @@ def enough() -> None:
     """
     session = spark.session()
     squares = session.range(10**9).selectExpr("id * id AS square")
-    print(ps.run(ps.pipe(spark.from_dataframe(squares, as_="tuples", route="pushed"), ps.take(3), ps.tally())))
+    rows = spark.from_dataframe(squares, as_="tuples", route="pushed")
+    print(len(ps.run(ps.pipe(rows, ps.take(3), ps.collect()))))
     print(len(list(session.sparkContext.statusTracker().getActiveJobsIds())))
     print(session.range(5).count())
     # | 3

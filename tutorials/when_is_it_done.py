@@ -451,7 +451,7 @@ def going_round() -> None:
 
     async def main() -> None:
         body = ps.pipe(ps.map_async(split, 8), ps.flat_map(each))
-        async with ps.pipe(ps.once(5), ps.loop(body), ps.tally()).open() as running:
+        async with ps.pipe(ps.once(5), ps.loop(body), ps.drain()).open() as running:
             for _ in range(3):
                 await trio.sleep(0.9)
                 note(*running.progress.explain(0)[:1])
@@ -459,9 +459,9 @@ def going_round() -> None:
             note(f"complete, with {await running.result()}")
 
     on_the_clock(main)
-    # |  0.9 map_async has not acknowledged a batch at LoopTime(0, (0,)) -> flat_map -> loop egress -> loop -> tally
-    # |  1.8 map_async holds LoopTime(0, (1,)) -> flat_map -> loop egress -> loop -> tally
-    # |  2.7 map_async holds LoopTime(0, (2,)) -> flat_map -> loop egress -> loop -> tally
+    # |  0.9 map_async has not acknowledged a batch at LoopTime(0, (0,)) -> flat_map -> loop egress -> loop -> drain
+    # |  1.8 map_async holds LoopTime(0, (1,)) -> flat_map -> loop egress -> loop -> drain
+    # |  2.7 map_async holds LoopTime(0, (2,)) -> flat_map -> loop egress -> loop -> drain
     # |  4.0 complete, with 5
 
 

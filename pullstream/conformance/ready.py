@@ -371,7 +371,6 @@ SINKS: Final = (
     Subject("collect", ps.collect),
     Subject("drain", ps.drain, around=True),
     Subject("reduce", lambda: ps.reduce(operator.add, 0)),
-    Subject("tally", ps.tally),
     Subject("find", lambda: ps.find(lambda n: n == 2)),
     Subject("find, none", lambda function: ps.find(lambda n: function(n) is None), around=True),
     Subject("find, 3 at a time", lambda function: ps.find(lambda n: function(n) is None, limit=3), around=True),

@@ -37,13 +37,13 @@ def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
     """What a pipeline is, the same in every process.
 
     >>> import pullstream as ps
-    >>> for place, line in fingerprint(ps.pipe(ps.values("ab"), ps.map(str), ps.tee(ps.collect(), ps.tally()))).items():
+    >>> for place, line in fingerprint(ps.pipe(ps.values("ab"), ps.map(str), ps.tee(ps.collect(), ps.drain()))).items():
     ...     print(place, line.shown)
     1 values('ab')
     2 map(str)
     3 tee(..., ...)
     3.1.1 collect()
-    3.2.1 tally()
+    3.2.1 drain()
     """
     lines: Fingerprint = {}
     for number, module in enumerate(blueprint.modules, 1):

@@ -27,7 +27,7 @@ def pipeline(count: int, per_time: int, *between: ps.Transformer[int, int]) -> p
     source: ps.Source[int] = ps.values(range(count), time=lambda n: n // per_time)
     for transformer in between:
         source = ps.pipe(source, transformer)
-    return ps.pipe(source, ps.map(lambda n: n + 1), counted, ps.tally())
+    return ps.pipe(source, ps.map(lambda n: n + 1), counted, ps.drain())
 
 
 def compare(name: str, run: Callable[..., object], console: Console) -> None:

@@ -112,11 +112,11 @@ READERS: dict[str, Callable[..., ps.Source[Any]]] = {
 def ours(kind: str, form: str, path: Path) -> int:
     """The toolkit's."""
     if form == "lines":
-        return ps.run(ps.pipe(files.read_text(path), ps.tally()))
+        return ps.run(ps.pipe(files.read_text(path), ps.drain()))
     source = READERS[kind](path, as_=form)
     if form == "batches":
         return ps.run(ps.pipe(source, ps.map(len), ps.reduce(lambda total, n: total + n, 0)))
-    return ps.run(ps.pipe(source, ps.tally()))
+    return ps.run(ps.pipe(source, ps.drain()))
 
 
 def timed(function: Callable[[], int], expected: list[int]) -> tuple[float, float]:

@@ -98,7 +98,7 @@ def throughput(files: Files, rows: int) -> None:
     pairs: list[tuple[float, float, float]] = []
     for _ in range(2):
         own = seconds(lambda: files.own(lambda df, batch: df.toArrow()))
-        tuples = seconds(lambda: ps.run(ps.pipe(files.source(), ps.tally())))
+        tuples = seconds(lambda: ps.run(ps.pipe(files.source(), ps.drain())))
         batches = seconds(lambda: ps.run(ps.pipe(files.source("batches"), ps.drain())))
         pairs.append((own, tuples, batches))
     for name, column in (("toArrow() in the body", 0), ("from_streaming, tuples", 1), ("from_streaming, batches", 2)):

@@ -45,7 +45,7 @@ async def test_what_has_several_below_is_not_taken_for_the_slow_one():
         time.sleep(0.02)
         return value
 
-    above = ps.pipe(ps.values(range(5)), ps.map(slow), ps.tee(ps.collect(), ps.tally()))
+    above = ps.pipe(ps.values(range(5)), ps.map(slow), ps.tee(ps.collect(), ps.drain()))
     below = ps.pipe(ps.values(range(5)), ps.tee(ps.collect(), ps.drain(slow)))
     for pipeline, name in ((above, "map"), (below, "drain")):
         rows = await counters_of(pipeline, limit=1)

@@ -48,7 +48,7 @@ async def test_every_source_ends(counting, new_probe, autojump_clock):
     probes = [new_probe() for _ in range(3)]
     first, second, third = [counting(probe, 10**6, delay=1.0) for probe in probes]
     source = ps.concat(ps.merge(first, second), third)
-    async with ps.pipe(source, ps.tally()).open(limit=1) as running:
+    async with ps.pipe(source, ps.reduce(lambda n, _: n + 1, 0)).open(limit=1) as running:
         await trio.sleep(3.5)
         await running.finish()
         assert await running.result() > 2

@@ -1,4 +1,4 @@
-"""tally, concat_values, log, find, first, last, on_end: what they give, how much they ask for, how they end."""
+"""concat_values, log, find, first, last, on_end: what they give, how much they ask for, how they end."""
 
 import operator
 from io import StringIO
@@ -21,7 +21,6 @@ def broken(_):
 @pytest.mark.parametrize(
     ("sink", "words", "result"),
     [
-        (ps.tally(), ["a", "b", "c"], 3),
         (ps.concat_values(), ["a", "bc", "", "d"], "abcd"),
         (ps.concat_values(str), [], ""),
         (ps.concat_values(bytes), [b"a", bytearray(b"b"), memoryview(b"c")], b"abc"),

@@ -51,7 +51,7 @@ async def test_calls_run_side_by_side_in_one_loop():
         threads.add(threading.current_thread())
         await barrier.wait()
 
-    pipeline = ps.pipe(ps.values(range(8)), ps.map_async(ps.asyncio_call(meet), 4), ps.tally())
+    pipeline = ps.pipe(ps.values(range(8)), ps.map_async(ps.asyncio_call(meet), 4), ps.reduce(lambda n, _: n + 1, 0))
     with trio.fail_after(300):
         async with pipeline.open() as one, pipeline.open() as two:
             assert (await one.result(), await two.result()) == (8, 8)

@@ -245,7 +245,7 @@ def test_ten_thousand_times_leave_nothing(limit):
         patch.setattr(Stamping, "_enter", enter)
         source = ps.values(range(10_000), time=lambda n: n // 2)
         modules = ps.stamp(lambda n: n, nest=True), ps.epochs(1, nest=True)
-        assert ps.run(ps.pipe(source, *modules, ps.tally()), limit=limit) == 10_000
+        assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, _: n + 1, 0)), limit=limit) == 10_000
     assert len(kernels) == 15_000
     assert not any(kernel.location.held for kernel in set(kernels))
 

@@ -1,4 +1,4 @@
-"""Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`, `tally`."""
+"""Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`."""
 
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -148,31 +148,6 @@ def _reduced(function: Callable[[Any, Any], Any], values: Sequence[Any], result:
         except Exception:  # noqa: BLE001 - the policy's business
             ctx.skipped()
     return result
-
-
-def tally() -> Sink[Any, int]:
-    """Count the values.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values("abc"), ps.tally()))
-    3
-    """
-    return Sink((Module("tally", _tally),))
-
-
-def _tally() -> Callable[[Reader[Any], Context], Awaitable[int]]:
-    async def body(upstream: Reader[Any], ctx: Context) -> int:
-        memory = ctx.memory
-        count = sum(memory.values())
-        while (batch := await upstream.ask(ctx.limit)) is not DONE:
-            count += len(batch.values)
-            if memory.saves:
-                memory.at(batch.time, ordered=False)[batch.time] = memory.get(batch.time, 0) + len(batch.values)
-            del batch
-            await ctx.breathe()
-        return count
-
-    return body
 
 
 @overload

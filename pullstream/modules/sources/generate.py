@@ -1,10 +1,9 @@
-"""Sources that make their values: `count`, `infinite`, `repeat`, `unfold`."""
+"""Sources that make their values: `count`, `repeat`, `unfold`."""
 
-import random
 from collections.abc import Callable, Hashable, Iterator
 from itertools import count as counting
 from itertools import repeat as repeating
-from typing import Any, overload
+from typing import Any
 
 from typing_extensions import TypeVar
 
@@ -28,38 +27,6 @@ def count(start: int = 0, step: int = 1, *, time: Callable[[int], Hashable] | No
 
 def _count(start: int, step: int, time: Callable[[Any], Hashable] | None = None) -> Values:
     return Values(counting(start, step), time)
-
-
-@overload
-def infinite() -> Source[float]: ...
-@overload
-def infinite(function: Callable[[], T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]: ...
-def infinite(
-    function: Callable[[], Any] = random.random, *, time: Callable[[Any], Hashable] | None = None
-) -> Source[Any]:
-    """Call a function for each value, for ever; `time` is that of `values`.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.infinite(lambda: "tick"), ps.take(2), ps.collect()))
-    ['tick', 'tick']
-    """
-    sync_argument("infinite", "function", function, "pipe(repeat(None), map_async(...)) awaits a function's results")
-    return Source((Module("infinite", _infinite, (function,), time_option("infinite", time)),))
-
-
-def _infinite(function: Callable[[], Any], time: Callable[[Any], Hashable] | None = None) -> Values:
-    return Values(_Calls(function), time)
-
-
-class _Calls:
-    """The results of calling a function, one at a time; unlike `iter(f, sentinel)` it compares nothing."""
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self._function = function
-
-    def __iter__(self) -> Iterator[Any]:
-        while True:
-            yield self._function()
 
 
 def repeat(value: T, times: int | None = None) -> Source[T]:

@@ -1,4 +1,4 @@
-"""Sources of what there is: `values`, `keys`, `once`, `empty`, `fail`."""
+"""Sources of what there is: `values`, `fail`."""
 
 import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,6 @@ from pullstream.errors import CompositionError
 from pullstream.modules.sources.cut import Cut, time_option
 from pullstream.protocol import DONE, Batch, Done
 
-K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -100,50 +99,6 @@ def _values(iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = No
     if isinstance(iterable, Mapping):
         return Values(cast("Mapping[Any, Any]", iterable).values(), time)
     return Values(iterable, time)
-
-
-def keys(mapping: Mapping[K, object], *, time: Callable[[K], Hashable] | None = None) -> Source[K]:
-    """Give the keys of a mapping, in order; `time` is that of `values`.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.keys({"a": 1, "b": 2}), ps.collect()))
-    ['a', 'b']
-    """
-    if not isinstance(mapping, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"keys() at {Site.here()} needs a mapping, and got {mapping!r}")
-    return Source((Module("keys", _keys, (mapping,), time_option("keys", time)),))
-
-
-def _keys(mapping: Mapping[Any, object], time: Callable[[Any], Hashable] | None = None) -> Values:
-    return Values(mapping.keys(), time)
-
-
-def once(value: T, *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
-    """Give one value, then end; `time` is that of `values`.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.once(None), ps.collect()))
-    [None]
-    """
-    return Source((Module("once", _once, (value,), time_option("once", time)),))
-
-
-def _once(value: object, time: Callable[[Any], Hashable] | None = None) -> Values:
-    return Values((value,), time)
-
-
-def empty() -> Source[Any]:
-    """End at once.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.empty(), ps.collect()))
-    []
-    """
-    return Source((Module("empty", _empty),))
-
-
-def _empty() -> Values:
-    return Values(())
 
 
 class _Fail(Kernel[Any]):

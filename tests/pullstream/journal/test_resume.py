@@ -105,7 +105,7 @@ def test_the_rules_are_kept_where_times_are_dropped(path, check):
     for stop in (5, 9, None):
         out = {}
         joined = ps.join(numbers(), ps.pipe(numbers(), ps.scan(max)), on=lambda n: n % 2)
-        sinks = ps.tee(ps.tally(), ps.at_completion(out.__setitem__))
+        sinks = ps.tee(ps.reduce(lambda n, _: n + 1, 0), ps.at_completion(out.__setitem__))
         pipeline = ps.pipe(joined, ps.map(min), ps.map(stopping_at(stop)), sinks)
         run_until(pipeline, path, check=check, limit=2)
     assert max(out) == 4
