@@ -510,6 +510,11 @@ def test_a_table_given_for_a_source_is_answered_with_what_makes_one(package, nam
         ps.pipe(table, ps.collect())
     with pytest.raises(ps.CompositionError, match=r"values\(\) at .* apart by columns, .*" + hint):
         ps.values(table)
+    for module in (ps.flat_map(lambda _: table), ps.map_batches(lambda _: table)):
+        with pytest.raises(TypeError, match=r"composed at .* apart by columns, .*" + hint):
+            ps.run(ps.pipe(ps.once(1), module, ps.collect()))
+    with pytest.raises(TypeError, match=r"flatten, composed at .* apart by columns, .*" + hint):
+        ps.run(ps.pipe(ps.once(table), ps.flatten(), ps.collect()))
 
 
 def frames_of(exc):

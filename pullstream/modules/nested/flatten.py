@@ -1,29 +1,25 @@
 """`flatten`: the values of streams that come as values."""
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import islice
-from time import monotonic
+from collections.abc import Hashable, Iterable
+from math import inf
 from typing import Any, Final, cast, overload
 
-import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Source, Transformer, count_argument
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.expand import ITSELF, Expand
 from pullstream.engine.nested.inner import forget_inner, open_inner
 from pullstream.engine.parts.beside import Beside
-from pullstream.engine.parts.outbox import Remainder, spent
-from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.outbox import Remainder
 from pullstream.engine.traits import Traits
 from pullstream.modules.sources.values import Values
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
 
-_END: Final = object()
 _WHOLE: Final = (str, bytes, bytearray, memoryview)
 """Iterables that a program means as one value."""
 
@@ -46,128 +42,16 @@ def _refusal(value: object) -> TypeError:
     )
 
 
-@attrs.define(eq=False)
-class _Open:
-    """A stream that is being read: what is at hand of it and, if more is to be asked for, its lane."""
-
-    values: Iterator[Any]
-    lane: Lane[Any] | None = None
-
-
-class Flatten(Kernel[Any]):
-    """Reads one stream after another; those that are open lie in a stack, the outer one at the bottom.
-
-    While anything of an outer batch is left, upstream is not asked again, so the batch stands for its own time.
-    """
-
-    traits = Traits(waits=False, trusted=True)
-
-    def __init__(self, depth: int | None) -> None:
-        self._depth = depth
-        self._open: list[_Open] = []
-        self._time: Hashable = None
-        self._failed: BaseException | None = None
-        self._pace = Pace()
+class Flatten(Expand):
+    """Opens what comes as a value, down to a depth or, without one, whatever is a stream."""
 
     @override
-    async def acquire(self) -> None:
-        self._open.append(_Open(iter(()), cast("Lane[Any]", self.upstream)))
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._failed is not None:
-            raise self._failed
-        while self._open and self.state is State.OPEN:
-            values: Sequence[Any] = self._at_hand(limit)
-            if values:
-                if self._failed is None and self._over():
-                    self.upstream.settle()
-                return Batch(self._time, values)
-            if self._open:
-                values = await self._asked(self._open[-1], limit)
-                if values:
-                    return Batch(self._time, values)
-            await self.breathe()
-        return DONE
-
-    def _at_hand(self, limit: int) -> list[Any]:
-        """What is there without asking: until there is enough, or the innermost open stream has to be asked."""
-        values: list[Any] = []
-        began = monotonic()
-        try:
-            self._take(values, limit)
-        except BaseException as exc:
-            if not values:
-                raise
-            self._failed = exc
-        finally:
-            self.run.blocked += monotonic() - began
-        return values
-
-    def _take(self, values: list[Any], limit: int) -> None:
-        opened, depth = self._open, self._depth
-        while len(values) < limit and opened:
-            top = opened[-1]
-            if depth is not None and len(opened) > depth:
-                values.extend(islice(top.values, limit - len(values)))
-                if len(values) == limit:
-                    return
-            else:
-                value = next(top.values, _END)
-                if value is not _END:
-                    self._begin(value, values)
-                    continue
-            if top.lane is not None:
-                top.values = iter(())
-                return
-            opened.pop()
-
-    def _over(self) -> bool:
-        """Whether nothing is left of the batch above, as far as is known without reading on."""
-        opened = self._open
-        while len(opened) > 1 and opened[-1].lane is None and spent(opened[-1].values):
-            opened.pop()
-        return len(opened) == 1 and spent(opened[0].values)
-
-    def _begin(self, value: Any, values: list[Any]) -> None:
+    def stream_of(self, value: Any) -> object:
         if _flattens(value):
-            if isinstance(value, Source):
-                self._open.append(_Open(iter(()), open_inner(self, cast("Source[Any]", value))))
-            else:
-                self._open.append(_Open(iter(value)))
-        elif self._depth is None:
-            values.append(value)
-        else:
-            raise _refusal(value)
-
-    async def _asked(self, top: _Open, limit: int) -> Sequence[Any]:
-        """Ask the innermost open stream; what it answers, if that is for below."""
-        lane = top.lane
-        assert lane is not None
-        outer = lane is self.upstream
-        batch = await lane.ask(min(limit, self._pace.next()) if outer else limit)
-        if self.state is not State.OPEN:
-            return ()
-        if batch is DONE:
-            self._open.pop()
-            if not outer:
-                forget_inner(self, [lane])
-            return ()
-        if outer:
-            self._pace.took(len(batch.values))
-            self._time = batch.time
-        if self._depth is not None and len(self._open) > self._depth:
-            return batch.values
-        top.values = iter(batch.values)
-        return ()
-
-    @override
-    async def release(self) -> None:
-        with ExitStack() as closing:
-            for stream in self._open:
-                close = getattr(stream.values, "close", None)
-                if close is not None:
-                    closing.callback(close)
+            return value
+        if self.levels == inf:
+            return ITSELF
+        raise _refusal(value)
 
 
 class _Merged(Remainder):
@@ -262,7 +146,7 @@ def _reading(iterable: Iterable[Any]) -> Values:
 
 
 def _flatten(depth: int | None, concurrency: int = 1) -> Kernel[Any]:
-    return Flatten(depth) if concurrency == 1 else FlattenBeside(concurrency, depth)
+    return Flatten(inf if depth is None else depth) if concurrency == 1 else FlattenBeside(concurrency, depth)
 
 
 @overload

@@ -1,0 +1,164 @@
+"""The kernel that answers the values of one stream after another: of inner sources, and of iterables."""
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any, Final, cast
+
+import attrs
+from typing_extensions import override
+
+from pullstream.blueprint import Source, table_advice
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.inner import forget_inner, open_inner
+from pullstream.engine.parts.outbox import spent
+from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.per_batch import FailsLater
+from pullstream.engine.traits import Traits
+from pullstream.protocol import DONE, Batch, Done, State
+
+_END: Final = object()
+
+ITSELF: Final = object()
+"""What stands for a value that is no stream, and is answered."""
+
+
+@attrs.define(eq=False)
+class Open:
+    """A stream that is being read: what is at hand of it and, if more is to be asked for, its lane."""
+
+    values: Iterator[Any]
+    lane: Lane[Any] | None = None
+
+
+class Expand(FailsLater):
+    """Reads one stream after another; those that are open lie in a stack, the outer one at the bottom.
+
+    While anything of an outer batch is left, upstream is not asked again, so the batch stands for its own time.
+    """
+
+    traits = Traits(waits=False, trusted=True)
+
+    def __init__(self, levels: float = 1) -> None:
+        self.levels = levels
+        self._open: list[Open] = []
+        self._time: Hashable = None
+        self._pace = Pace()
+
+    @abstractmethod
+    def stream_of(self, value: Any) -> object:
+        """The stream that is read in a value's place; `ITSELF` to answer the value as it is."""
+
+    def batch(self, values: Sequence[Any]) -> Iterator[Any]:
+        """The values of the outer stream, for `stream_of`."""
+        return iter(values)
+
+    def wanted(self, limit: int) -> int:
+        """How many values to ask upstream for."""
+        return min(limit, self._pace.next())
+
+    @override
+    async def acquire(self) -> None:
+        self._open.append(Open(iter(()), cast("Lane[Any]", self.upstream)))
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while self._open and self.state is State.OPEN:
+            if self.failed is not None:
+                raise self.failed
+            values: Sequence[Any] = self.collect(self._take, limit)
+            if values:
+                if self.failed is None and self._over():
+                    self.upstream.settle()
+                return Batch(self._time, values)
+            if self._open:
+                values = await self._asked(self._open[-1], limit)
+                if values:
+                    return Batch(self._time, values)
+            await self.breathe()
+        return DONE
+
+    def _take(self, out: list[Any], limit: int) -> None:
+        """Take what is there without asking: until there is enough, or the innermost stream has to be asked."""
+        opened = self._open
+        while len(out) < limit and opened:
+            top = opened[-1]
+            if len(opened) > self.levels:
+                out.extend(islice(top.values, limit - len(out)))
+                if len(out) == limit:
+                    return
+            elif self._begin(top.values, out, limit):
+                continue
+            if top.lane is not None:
+                top.values = iter(())
+                return
+            opened.pop()
+
+    def _begin(self, values: Iterator[Any], out: list[Any], limit: int) -> bool:
+        """Begin with what each value stands for; False if there is no other value.
+
+        A stream of the last level that is read whole needs no place in the stack.
+        """
+        innermost = len(self._open) == self.levels
+        for value in values:
+            stream: Any = self.stream_of(value)
+            if stream is ITSELF:
+                out.append(value)
+            elif isinstance(stream, Source):
+                self._open.append(Open(iter(()), open_inner(self, cast("Source[Any]", stream))))
+                return True
+            else:
+                if type(stream) is not list and (table := table_advice(stream)):
+                    kind = type(stream).__name__
+                    raise TypeError(f"{self.location}, would take a {kind} apart by columns, if at all: {table}")
+                inner = iter(cast("Iterable[Any]", stream))
+                if innermost:
+                    try:
+                        out.extend(islice(inner, limit - len(out)))
+                    except BaseException:
+                        # To be closed with the others.
+                        self._open.append(Open(inner))
+                        raise
+                if not innermost or len(out) == limit:
+                    self._open.append(Open(inner))
+                    return True
+            if len(out) == limit:
+                return True
+        return False
+
+    def _over(self) -> bool:
+        """Whether nothing is left of the batch above, as far as is known without reading on."""
+        opened = self._open
+        while len(opened) > 1 and opened[-1].lane is None and spent(opened[-1].values):
+            opened.pop()
+        return len(opened) == 1 and spent(opened[0].values)
+
+    async def _asked(self, top: Open, limit: int) -> Sequence[Any]:
+        """Ask the innermost open stream; what it answers, if that is for below."""
+        lane = top.lane
+        assert lane is not None
+        outer = lane is self.upstream
+        batch = await lane.ask(self.wanted(limit) if outer else limit)
+        if self.state is not State.OPEN:
+            return ()
+        if batch is DONE:
+            self._open.pop()
+            if not outer:
+                forget_inner(self, [lane])
+            return ()
+        if outer:
+            self._pace.took(len(batch.values))
+            self._time = batch.time
+        elif len(self._open) > self.levels:
+            return batch.values
+        top.values = self.batch(batch.values) if outer else iter(batch.values)
+        return ()
+
+    @override
+    async def release(self) -> None:
+        with ExitStack() as closing:
+            for stream in self._open:
+                close = getattr(stream.values, "close", None)
+                if close is not None:
+                    closing.callback(close)
