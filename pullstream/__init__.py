@@ -11,6 +11,7 @@ from pullstream.blueprint import Blueprint, Sink, Source, Transformer
 from pullstream.decorators import sink, source, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Completed, Context, Hold
+from pullstream.engine.parts.fold import Fold
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.progress import Blocking, Progress
 from pullstream.errors import (
@@ -51,7 +52,6 @@ from pullstream.modules.flow.throttle import debounce, sample, throttle
 from pullstream.modules.flow.timeout import timeout
 from pullstream.modules.folds import agg
 from pullstream.modules.folds.aggregate import aggregate
-from pullstream.modules.folds.fold import Fold
 from pullstream.modules.folds.reduce import count_by_key, reduce_by_key, reduce_by_time
 from pullstream.modules.grouping.batch import batch
 from pullstream.modules.grouping.group_by import group_by

@@ -109,7 +109,7 @@ def dataframe() -> None:
     that a day is complete when the next has begun, and what is computed per time comes out as each day completes, not
     at the end. Nothing runs in Spark before something is asked for.
     """
-    totals = ps.reduce_by_key(item, ps.agg.sum(cups))
+    totals = ps.reduce_by_key(ps.agg.sum(cups), key=item)
     ps.run(ps.pipe(spark.from_dataframe(sales(), time="day"), totals, ps.sort_by_time(), ps.drain(print)))
     # | ('rice', 2)
     # | ('tea', 5)
@@ -231,7 +231,7 @@ async def hesitant(upstream: ps.Reader[Any], ctx: ps.Context, at: int) -> None:
 
 def till(folder: Path, stop_at: int = -1) -> None:
     """The program: cups by item, a file for every micro-batch. It may be told where to stop and wait."""
-    totals = ps.reduce_by_key(item, ps.agg.sum(cups))
+    totals = ps.reduce_by_key(ps.agg.sum(cups), key=item)
     sinks = ps.tee(files.write_jsonl(f"{folder}/{{time}}.jsonl"), hesitant(stop_at))
     ps.run(ps.pipe(arriving(folder), totals, sinks))
 

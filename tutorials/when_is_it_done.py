@@ -529,7 +529,9 @@ def converging() -> None:
     }
     begin = [(page, 0.15 / len(links)) for page in links]
     visits: ps.Fold[Visit, float] = ps.Fold(float, lambda sum_, visit: sum_ + visit[1])
-    ranked = ps.pipe(ps.values(begin), ps.loop(wander(links, 1e-6)), ps.reduce_by_key(lambda visit: visit[0], visits))
+    ranked = ps.pipe(
+        ps.values(begin), ps.loop(wander(links, 1e-6)), ps.reduce_by_key(visits, key=lambda visit: visit[0])
+    )
     ranks = dict(ps.run(ps.pipe(ranked, ps.collect())))
 
     for page in sorted(ranks, key=ranks.__getitem__, reverse=True)[:4]:

@@ -60,7 +60,7 @@ def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
 
 def counted(key: Function, on_error: Literal["fail", "skip"] = "fail") -> ps.Transformer[Any, Any]:
     """How many values there are of each key."""
-    return ps.reduce_by_key(key, ps.Fold(int, lambda n, _: n + 1), on_error=on_error)
+    return ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=key, on_error=on_error)
 
 
 def untimed(transformer: ps.Transformer[Any, Any]) -> ps.Transformer[Any, Any]:
@@ -227,15 +227,15 @@ TRANSFORMERS: Final = (
     Subject("take_times 9", lambda: ps.take_times(9)),
     Subject("reduce_by_key", counted, around=True, flushes=True),
     Subject(
-        "reduce_by_key, eager", lambda f: ps.reduce_by_key(f, ps.agg.count(), eager=True), around=True, flushes=True
+        "reduce_by_key, eager", lambda f: ps.reduce_by_key(ps.agg.count(), key=f, eager=True), around=True, flushes=True
     ),
     Subject("reduce_by_time", lambda f: ps.reduce_by_time(ps.agg.sum(f)), around=True, flushes=True),
     Subject("count_by_key", ps.count_by_key, around=True, flushes=True),
-    Subject("aggregate", lambda f: ps.aggregate(f, n=ps.agg.count()), around=True, flushes=True),
+    Subject("aggregate", lambda f: ps.aggregate(key=f, n=ps.agg.count()), around=True, flushes=True),
     Subject("distinct", ps.distinct, around=True),
     Subject("sort_by_time", ps.sort_by_time, around=True, flushes=True),
     Subject("accumulate", lambda f: ps.accumulate(ps.agg.sum(f)), around=True, flushes=True),
-    Subject("accumulate, by key", lambda f: ps.accumulate(ps.agg.count(), f), around=True, flushes=True),
+    Subject("accumulate, by key", lambda f: ps.accumulate(ps.agg.count(), key=f), around=True, flushes=True),
     Subject("stamp", lambda f: ps.stamp(f, nest=True), around=True),
     Subject(
         "stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop")), around=True

@@ -61,7 +61,7 @@ def main() -> None:
 
     timed = ps.pipe(
         ps.values(range(COUNT // 4), time=lambda n: n // 50),
-        ps.reduce_by_key(lambda n: n % 10, ps.Fold(int, lambda count, _: count + 1)),
+        ps.reduce_by_key(ps.Fold(int, lambda count, _: count + 1), key=lambda n: n % 10),
         ps.collect(),
     )
     compare("count by key in 1,500 times, check=True", lambda: ps.run(timed), lambda: ps.run(timed, check=True))

@@ -86,7 +86,7 @@ def main() -> None:
 
     keyed = ps.pipe(
         ps.values(data, time=lambda n: n // 5000),
-        ps.reduce_by_key(lambda n: n % 100, ps.Fold(int, lambda count, _: count + 1)),
+        ps.reduce_by_key(ps.Fold(int, lambda count, _: count + 1), key=lambda n: n % 100),
         ps.collect(),
     )
     compare("count by key in 200 times, against dicts", counted, lambda: ps.run(keyed), COUNT)

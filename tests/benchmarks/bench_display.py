@@ -23,7 +23,7 @@ REPEATS = 15
 
 
 def pipeline(count: int, per_time: int, *between: ps.Transformer[int, int]) -> ps.Pipeline[Any]:
-    counted = ps.reduce_by_key(lambda n: n % 3, ps.Fold(int, lambda n, _: n + 1))
+    counted = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n % 3)
     source: ps.Source[int] = ps.values(range(count), time=lambda n: n // per_time)
     for transformer in between:
         source = ps.pipe(source, transformer)

@@ -53,7 +53,7 @@ PIPELINES: dict[str, Callable[[], ps.Pipeline[Any]]] = {
     f"{VALUES} values, 1000 a time, scan": lambda: ps.pipe(per_thousand(), ps.scan(agg.sum()), ps.drain()),
     f"{TIMES} times of one value, counted": lambda: ps.pipe(one_each(), ps.count_by_key(), ps.drain()),
     f"{TIMES} times of one value, running by key": lambda: ps.pipe(
-        one_each(), ps.accumulate(agg.count(), lambda n: n % 100), ps.drain()
+        one_each(), ps.accumulate(agg.count(), key=lambda n: n % 100), ps.drain()
     ),
 }
 

@@ -73,7 +73,7 @@ def word_counts() -> None:
     words = [ps.values(lines), ps.epochs(LINES), ps.flat_map(str.split)]
     counted = ps.pipe(*words, ps.count_by_key(), ps.collect(timed=True))  # type: ignore[call-overload]
     fold = ps.Fold(int, lambda n, _: n + 1)
-    folded = ps.pipe(*words, ps.reduce_by_key(itself, fold), ps.collect(timed=True))  # type: ignore[call-overload]
+    folded = ps.pipe(*words, ps.reduce_by_key(fold, key=itself), ps.collect(timed=True))  # type: ignore[call-overload]
     assert ps.run(counted) == ps.run(folded) == counted_by_hand(lines) == counted_by_update(lines)
     name = f"word count, {EPOCHS} epochs of {LINES} lines"
     compare(f"{name}: count_by_key, against counts[word] += 1", lambda: counted_by_hand(lines), lambda: ps.run(counted))

@@ -57,7 +57,7 @@ class Program:
             "take_times": lambda: ps.take_times(argument),
             "map_async": lambda: ps.map_async(mapped_later, 1),
             "reduce_by_key": lambda: ps.pipe(
-                ps.reduce_by_key(key, ps.Fold(int, lambda total, value: total + value)), ps.map(sum)
+                ps.reduce_by_key(ps.Fold(int, lambda total, value: total + value), key=key), ps.map(sum)
             ),
         }[kind]()
 

@@ -575,7 +575,7 @@ def test_a_correct_pipeline_is_polite():
         ps.map_async(slowly, 4),
         ps.take_times(8),
         ps.tee(
-            ps.pipe(ps.reduce_by_key(lambda n: n % 3, ps.Fold(int, lambda n, _: n + 1)), ps.collect()),
+            ps.pipe(ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n % 3), ps.collect()),
             ps.pipe(ps.flat_map(lambda n: [n] * 3), ps.take(20), ps.drain()),
             ps.first(),
         ),

@@ -333,7 +333,7 @@ class TestFork:
 
     def test_a_way_that_waits_for_completions(self, limit, counting, probe):
         """A way that keeps values until their time is complete is told of it, though all share one hub."""
-        sums = ps.reduce_by_key(lambda _: "sum", ps.Fold(int, lambda total, n: total + n))
+        sums = ps.reduce_by_key(ps.Fold(int, lambda total, n: total + n), key=lambda _: "sum")
 
         seen = run(ps.pipe(counting(probe, 5, timed=True), ps.fork(sums, ps.map(str)), ps.collect(timed=True)), limit)
 

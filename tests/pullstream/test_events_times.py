@@ -189,7 +189,7 @@ def test_a_failed_stream_tells_no_completions():
 
 async def test_nothing_is_held_after_many_times(autojump_clock):
     """After 2,000 times every location and the tracker are empty, and stay small on the way."""
-    count = ps.reduce_by_key(lambda _: "n", ps.Fold(int, lambda n, _: n + 1))
+    count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda _: "n")
     source = ps.values(range(4000), time=lambda n: n // 2)
     most = 0
     async with ps.pipe(source, count, ps.map(str), ps.flat_map(lambda text: [text]), ps.collect()).open() as running:

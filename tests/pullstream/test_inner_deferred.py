@@ -127,7 +127,7 @@ async def test_times_pass_in_and_out(kind, autojump_clock):
                     got.append((time, trio.current_time() - start))
         return got
 
-    counts = ps.reduce_by_key(lambda _: "n", ps.Fold(int, lambda n, _: n + 1))
+    counts = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda _: "n")
     handle = ps.deferred(kind)
     handle.resolve({"source": ps.pipe(days(), counts), "transformer": counts, "sink": ps.pipe(counts, slowly())}[kind])
     parts = {"source": (handle, slowly()), "transformer": (days(), handle, slowly()), "sink": (days(), handle)}[kind]

@@ -294,7 +294,7 @@ async def test_inside_an_inner_stream_times_complete(autojump_clock):
     def counts(n):
         return ps.pipe(
             ps.values(range(6), time=lambda v: v // 2),
-            ps.reduce_by_key(lambda _: n, ps.Fold(int, lambda total, value: total + value)),
+            ps.reduce_by_key(ps.Fold(int, lambda total, value: total + value), key=lambda _: n),
         )
 
     for concurrency in (1, 2):

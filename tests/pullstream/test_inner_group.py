@@ -14,7 +14,7 @@ class Boom(Exception):
 
 
 def summed(key=lambda _: "sum"):
-    return ps.reduce_by_key(key, ps.Fold(int, lambda total, n: total + n))
+    return ps.reduce_by_key(ps.Fold(int, lambda total, n: total + n), key=key)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])

@@ -463,7 +463,7 @@ async def test_take_aborts_and_waits_before_it_says_done(edge, counting, probe):
         (lambda f: ps.pipe(ps.map(str), ps.filter(f), ps.map(str)), "filter"),
         (ps.flat_map, "flat_map"),
         (ps.map_batches, "map_batches"),
-        (lambda f: ps.reduce_by_key(f, ps.Fold(int, max)), "reduce_by_key"),
+        (lambda f: ps.reduce_by_key(ps.Fold(int, max), key=f), "reduce_by_key"),
     ],
 )
 async def test_a_failure_names_the_module_and_the_line_that_composed_it(edge, module, name):
@@ -602,7 +602,7 @@ async def test_of_a_mixed_group_the_failure_is_kept(edge, autojump_clock):
         lambda stop: ps.pipe(ps.values([1]), ps.map_async(stop, 2)),
         lambda stop: ps.values([1, 2], time=lambda n: 0 if n == 1 else stop(n)),
         lambda stop: ps.infinite(lambda: stop(0)),
-        lambda stop: ps.pipe(ps.values([1]), ps.reduce_by_key(stop, ps.Fold(int, max))),
+        lambda stop: ps.pipe(ps.values([1]), ps.reduce_by_key(ps.Fold(int, max), key=stop)),
     ],
 )
 @pytest.mark.parametrize("exception", [StopIteration, StopAsyncIteration])
@@ -688,7 +688,7 @@ async def test_an_indication_takes_effect_at_once(edge, counting, probe, autojum
         lambda: ps.pipe(ps.count(), ps.flat_map(lambda _: ()), ps.drain()),
         lambda: ps.pipe(ps.count(), ps.map_batches(lambda _: ()), ps.drain()),
         lambda: ps.pipe(ps.count(), ps.tee(ps.drain(), ps.drain())),
-        lambda: ps.pipe(ps.count(), ps.reduce_by_key(lambda n: n % 3, ps.Fold(int, max)), ps.drain()),
+        lambda: ps.pipe(ps.count(), ps.reduce_by_key(ps.Fold(int, max), key=lambda n: n % 3), ps.drain()),
     ],
 )
 async def test_busy_pipelines_stay_cancellable_and_fair(endless):

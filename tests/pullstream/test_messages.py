@@ -350,7 +350,7 @@ async def price_of(record):
         (ps.filter(lambda record: record["price"]), ps.drain()),
         (ps.map_async(price_of, 1), ps.drain()),
         (ps.count_by_key(lambda record: record["price"]), ps.drain()),
-        (ps.reduce_by_key(lambda record: record["price"], ps.agg.count()), ps.drain()),
+        (ps.reduce_by_key(ps.agg.count(), key=lambda record: record["price"]), ps.drain()),
         (ps.reduce_by_time(ps.agg.sum(lambda record: record["price"])), ps.drain()),
         (ps.sort_by_time(lambda record: record["price"]), ps.drain()),
         (ps.tumbling(5, key=lambda record: record["price"]), ps.drain()),

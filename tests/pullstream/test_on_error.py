@@ -159,8 +159,11 @@ def test_sinks_leave_out_what_fails(policy, limit):
         "drain": (ps.drain(lambda n: seen.append(checked(n)), on_error=policy), None),
         "find": (ps.find(lambda n: checked(n) > 3, on_error=policy), 4),
         "reduce": (ps.reduce(lambda total, n: total + checked(n), 0, on_error=policy), 6),
-        "key": (ps.pipe(ps.reduce_by_key(checked, COUNTING, on_error=policy), ps.collect()), [(0, 1), (2, 1), (4, 1)]),
-        "step": (ps.pipe(ps.reduce_by_key(lambda n: 0, SUMMING, on_error=policy), ps.collect()), [(0, 6)]),
+        "key": (
+            ps.pipe(ps.reduce_by_key(COUNTING, key=checked, on_error=policy), ps.collect()),
+            [(0, 1), (2, 1), (4, 1)],
+        ),
+        "step": (ps.pipe(ps.reduce_by_key(SUMMING, key=lambda n: 0, on_error=policy), ps.collect()), [(0, 6)]),
     }
     for sink, result in sinks.values():
         if policy == "fail":
@@ -180,8 +183,8 @@ SUMMING = ps.Fold(int, lambda total, n: total + checked(n))
     [
         *[make("skip") for make in MODULES.values()],
         ps.map_batches(lambda values: [checked(value) for value in values], on_error="skip"),
-        ps.reduce_by_key(checked, COUNTING, on_error="skip"),
-        ps.reduce_by_key(lambda n: 0, SUMMING, on_error="skip"),
+        ps.reduce_by_key(COUNTING, key=checked, on_error="skip"),
+        ps.reduce_by_key(SUMMING, key=lambda n: 0, on_error="skip"),
         ps.pipe(ps.skip(lambda n: checked(n) < 0, on_error="skip"), ps.take(3)),
     ],
 )
@@ -214,7 +217,7 @@ async def test_what_a_sink_leaves_out_is_counted(sink):
         lambda: ps.drain(print, on_error="result"),
         lambda: ps.reduce(max, 0, on_error="result"),
         lambda: ps.find(max, on_error="result"),
-        lambda: ps.reduce_by_key(len, COUNTING, on_error="result"),
+        lambda: ps.reduce_by_key(COUNTING, key=len, on_error="result"),
     ],
 )
 def test_a_policy_that_means_nothing_is_refused(compose):

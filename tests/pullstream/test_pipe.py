@@ -121,7 +121,7 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.values(3), r"values\(\) .*needs an iterable, and got 3"),
         (lambda: ps.values([], time=3), r"needs a callable as its time"),
         (lambda: ps.fail("x"), r"needs an exception"),
-        (lambda: ps.reduce_by_key(len, max), r"needs a Fold"),
+        (lambda: ps.reduce_by_key(max, key=len), r"needs a Fold"),
         (ps.tee, r"at least one sink"),
         (lambda: ps.tee(SOURCE), r"takes sinks"),
         (lambda: ps.run(ps.pipe(SOURCE, TRANSFORMER)), r"needs a pipeline, from a source to a sink"),
@@ -220,7 +220,7 @@ def test_blueprints_of_any_function_travel_by_cloudpickle():
         ps.map(lambda n: n + offset),
         local(),
         ps.take_times(2),
-        ps.reduce_by_key(lambda n: n % 2, ps.Fold(int, lambda total, n: total + n)),
+        ps.reduce_by_key(ps.Fold(int, lambda total, n: total + n), key=lambda n: n % 2),
         ps.collect(),
     )
     assert ps.run(pickle.loads(cloudpickle.dumps(pipeline))) == ps.run(pipeline) == [(1, 11), (0, 12)]

@@ -246,7 +246,7 @@ async def test_results_owed_below_an_early_end_in_a_branch_are_delivered(autojum
         yield ps.Batch(1, [2])
         await gate.wait()
 
-    count = ps.reduce_by_key(lambda _: "n", ps.Fold(int, lambda n, _: n + 1))
+    count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda _: "n")
     short = ps.pipe(ps.take(1), count, ps.drain(got.append).named("short"))
     async with ps.pipe(source(), ps.tee(short, ps.drain())).open(limit=1) as running:
         await running.progress.completed(1, at="short")
@@ -296,7 +296,7 @@ def test_a_completion_is_not_kept_waiting_by_what_absorbs_a_lot(between):
         "skip": ps.pipe(ps.filter(lambda day: day == 1), ps.skip(0)),
         "flat_map": ps.flat_map(lambda day: [day] if day == 1 else []),
         "reduce_by_key": ps.pipe(
-            ps.reduce_by_key(str, ps.Fold(list, lambda _, day: day)), ps.map(lambda pair: pair[1])
+            ps.reduce_by_key(ps.Fold(list, lambda _, day: day), key=str), ps.map(lambda pair: pair[1])
         ),
         "sort_by_time": ps.sort_by_time(),
         "batch": ps.pipe(ps.batch(10**9), ps.flat_map(list)),
@@ -310,7 +310,7 @@ def test_a_completion_is_not_kept_waiting_by_what_absorbs_a_lot(between):
             if done:
                 return
 
-    largest = ps.reduce_by_key(lambda day: "largest", ps.Fold(int, max))
+    largest = ps.reduce_by_key(ps.Fold(int, max), key=lambda day: "largest")
     results = ps.pipe(largest, ps.filter(lambda pair: pair[1] == 1), ps.drain(done.append))
     read = []
     source = ps.pipe(ps.values(days(), time=lambda day: day), ps.tap(read.append))

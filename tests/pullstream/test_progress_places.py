@@ -107,7 +107,7 @@ KINDS = {
     "map_batches": ps.map_batches(list),
     "map_async": ps.map_async(same, 3),
     "unordered": ps.map_async(same, 3, ordered=False),
-    "reduce_by_key": ps.reduce_by_key(lambda n: n, ps.Fold(int, lambda n, _: n + 1)),
+    "reduce_by_key": ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n),
 }
 
 
@@ -258,7 +258,7 @@ async def test_the_state_of_reduce_by_key_holds_its_time(autojump_clock):
         await go.wait()
         yield ps.Batch(2, ["c"])
 
-    counts = ps.reduce_by_key(str, ps.Fold(int, lambda n, _: n + 1))
+    counts = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=str)
     async with Stepper(source(), counts) as stepper:
         await stepper.step()
         assert stepper.seen == [ps.Batch(1, [("a", 1), ("b", 1)])], "the source said so, without a value at 2"

@@ -358,7 +358,7 @@ STEPS = {
     "prefetch": lambda n: ps.prefetch(n + 1),
     "per time": lambda n: per_time(),
     "reduce_by_key": lambda n: ps.pipe(
-        ps.reduce_by_key(lambda value: value, ps.Fold(int, lambda k, _: k + 1)), ps.map(lambda pair: pair[0])
+        ps.reduce_by_key(ps.Fold(int, lambda k, _: k + 1), key=lambda value: value), ps.map(lambda pair: pair[0])
     ),
     "sort_by_time": lambda n: ps.sort_by_time(),
     "accumulate": lambda n: ps.accumulate(ps.Fold(tuple, lambda _, value: value)),

@@ -98,7 +98,7 @@ async def test_a_cancellation_is_in_order(autojump_clock):
 
 async def test_one_blueprint_runs_any_number_of_times_at_once(autojump_clock):
     """Runs share nothing: not their values, not their progress."""
-    count = ps.reduce_by_key(lambda n: n % 2, ps.Fold(int, lambda n, _: n + 1))
+    count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n % 2)
     pipeline = ps.pipe(ps.values(range(10)), ps.take(7), count, ps.collect())
     results = []
 

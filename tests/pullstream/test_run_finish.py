@@ -18,7 +18,7 @@ async def test_what_is_under_way_completes(  # noqa: PLR0917 - fixtures
         return n
 
     source = (counting if kind == "kernel" else generating)(probe, 1000, delay=1.0, timed=True)
-    counting_up = ps.reduce_by_key(lambda n: "all", ps.Fold(int, lambda n, _: n + 1))
+    counting_up = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: "all")
     async with ps.pipe(source, ps.map_async(slowly, 2), counting_up, ps.collect(timed=True)).open(
         limit=limit
     ) as running:

@@ -43,7 +43,7 @@ class Box(list):
         ps.map(str),
         ps.map_async(slow, 2),
         ps.map_async(slow, 2, ordered=False),
-        ps.reduce_by_key(str, ps.Fold(int, lambda n, _: n + 1)),
+        ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=str),
         ps.take_times(3),
         ps.batch(2),
     ],

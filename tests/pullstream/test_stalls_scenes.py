@@ -58,7 +58,7 @@ MODULES = {
     "fork": ps.fork(ps.map(str), ps.map_async(hop, 1)),
     "catch": ps.catch(lambda _: ps.empty()),
     "keeping": keeping(),
-    "reduce_by_key": ps.reduce_by_key(str, ps.Fold(int, lambda n, _: n + 1)),
+    "reduce_by_key": ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=str),
     "sort_by_time": ps.sort_by_time(),
     "take_times": ps.take_times(3),
     "throttle": ps.throttle(0.1),

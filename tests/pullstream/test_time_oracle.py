@@ -88,7 +88,7 @@ def by_time(rows):
 def test_counts_per_key_and_time(case):
     """`count_by_key` and `reduce_by_key` are a Counter per time, in the order of the times."""
     expected = {time: collections.Counter(row[1] for row in rows) for time, rows in by_time(case.all).items()}
-    folded = ps.reduce_by_key(lambda row: row[1], ps.Fold(int, lambda n, _: n + 1))
+    folded = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda row: row[1])
     for counted in (ps.count_by_key(lambda row: row[1]), folded):
         found = ran(case, merged(case), counted)
         assert [time for time, _ in found] == sorted(time for time, _ in found)
@@ -210,7 +210,7 @@ def test_running_state(case):
         by_key.update({(time, row[1]): sums[row[1]] for row in rows})
     number = ps.agg.sum(lambda row: row[2])
     assert ran(case, merged(case), ps.accumulate(number)) == expected
-    found = ran(case, merged(case), ps.accumulate(number, lambda row: row[1]))
+    found = ran(case, merged(case), ps.accumulate(number, key=lambda row: row[1]))
     assert {(time, key): value for time, (key, value) in found} == by_key
     assert len(found) == len(by_key)
 

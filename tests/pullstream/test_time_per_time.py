@@ -145,7 +145,7 @@ def test_bad_arguments_are_refused_when_composing():
         (lambda: ps.distinct(later), "async"),
         (lambda: ps.sort_by_time(later), "async"),
         (lambda: ps.accumulate(sum), "Fold"),
-        (lambda: ps.accumulate(ps.agg.count(), 3), "accumulate"),
+        (lambda: ps.accumulate(ps.agg.count(), key=3), "accumulate"),
         (lambda: ps.at_completion(3), "at_completion"),
     ):
         with pytest.raises(ps.CompositionError, match=told):

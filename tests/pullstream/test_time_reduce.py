@@ -24,9 +24,9 @@ def refuse(value):
 @pytest.mark.parametrize(
     "module",
     [
-        ps.reduce_by_key(refuse, ps.agg.count()),
+        ps.reduce_by_key(ps.agg.count(), key=refuse),
         ps.count_by_key(refuse),
-        ps.aggregate(refuse, n=ps.agg.count()),
+        ps.aggregate(key=refuse, n=ps.agg.count()),
         ps.reduce_by_time(ps.agg.sum(refuse)),
         ps.reduce_by_time(ps.agg.sum(refuse), eager=True),
     ],
@@ -51,8 +51,8 @@ def test_values_left_out_are_counted(eager, limit):
     """With on_error="skip" a value whose function raises leaves no trace but in the counters."""
     source = ps.values([3, 0, 3, 1, 3, 3], time=lambda n: 0)
     for module in (
-        ps.reduce_by_key(refuse, ps.agg.count(), eager=eager, on_error="skip"),
-        ps.reduce_by_key(lambda _: 0, ps.agg.count(), eager=eager, on_error="skip"),
+        ps.reduce_by_key(ps.agg.count(), key=refuse, eager=eager, on_error="skip"),
+        ps.reduce_by_key(ps.agg.count(), key=lambda _: 0, eager=eager, on_error="skip"),
         ps.count_by_key(refuse, eager=eager, on_error="skip"),
         ps.reduce_by_time(ps.agg.sum(refuse), eager=eager, on_error="skip"),
     ):
@@ -72,7 +72,7 @@ def test_a_step_that_raises_leaves_no_key_behind():
     def step(state, value):
         raise Oops
 
-    module = ps.reduce_by_key(lambda n: n, ps.Fold(int, step), on_error="skip")
+    module = ps.reduce_by_key(ps.Fold(int, step), key=lambda n: n, on_error="skip")
     assert ps.run(ps.pipe(ps.values([1, 2]), module, ps.collect(timed=True))) == []
 
 
@@ -124,9 +124,9 @@ def test_bad_arguments_are_refused_when_composing():
         return value
 
     for make, told in (
-        (lambda: ps.reduce_by_key(3, ps.agg.count()), "reduce_by_key"),
-        (lambda: ps.reduce_by_key(later, ps.agg.count()), "map_async"),
-        (lambda: ps.reduce_by_key(len, sum), "Fold"),
+        (lambda: ps.reduce_by_key(ps.agg.count(), key=3), "reduce_by_key"),
+        (lambda: ps.reduce_by_key(ps.agg.count(), key=later), "map_async"),
+        (lambda: ps.reduce_by_key(sum, key=len), "Fold"),
         (lambda: ps.reduce_by_time(sum), "reduce_by_time"),
         (lambda: ps.count_by_key(3), "count_by_key"),
         (lambda: ps.count_by_key(on_error="result"), "count_by_key"),
@@ -144,7 +144,7 @@ def test_bad_arguments_are_refused_when_composing():
 def test_blueprints_travel():
     """What pickle makes of them does the same."""
     table = ps.aggregate(
-        refuse,
+        key=refuse,
         n=ps.agg.count(), total=ps.agg.sum(), least=ps.agg.min(), most=ps.agg.max(), mean=ps.agg.mean(),
         median=ps.agg.quantile(0.5), top=ps.agg.top(2), keys=ps.agg.distinct(),
     )  # fmt: skip

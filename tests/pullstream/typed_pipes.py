@@ -26,9 +26,10 @@ def inferred() -> None:
     assert_type(ps.pipe(ps.map(length), ps.reduce(max, 0)), ps.Sink[str, int])
     sizes: ps.Fold[str, int] = ps.Fold(int, lambda total, word: total + len(word))
     assert_type(
-        ps.pipe(words, ps.reduce_by_key(lambda word: word[0], sizes), ps.collect()), ps.Pipeline[list[tuple[str, int]]]
+        ps.pipe(words, ps.reduce_by_key(sizes, key=lambda word: word[0]), ps.collect()),
+        ps.Pipeline[list[tuple[str, int]]],
     )
-    firsts = ps.reduce_by_key(length, ps.Fold(list[str], lambda seen, word: [*seen, word], lambda seen: seen[0]))
+    firsts = ps.reduce_by_key(ps.Fold(list[str], lambda seen, word: [*seen, word], lambda seen: seen[0]), key=length)
     assert_type(ps.pipe(words, firsts, ps.collect(timed=True)), ps.Pipeline[list[tuple[Any, tuple[int, str]]]])
     both = ps.tee(ps.pipe(ps.map(length), ps.collect()), ps.drain())
     assert_type(ps.run(ps.pipe(words, both)), tuple[list[int], None])
@@ -147,12 +148,12 @@ def per_time() -> None:
     assert_type(ps.pipe(words, ps.count_by_key()), ps.Source[tuple[Any, int]])
     assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.count())), ps.Source[int])
     assert_type(ps.pipe(words, ps.reduce_by_time(ps.agg.max(length))), ps.Source[int])
-    assert_type(ps.pipe(words, ps.reduce_by_key(length, ps.agg.top(2, length))), ps.Source[tuple[int, list[str]]])
+    assert_type(ps.pipe(words, ps.reduce_by_key(ps.agg.top(2, length), key=length)), ps.Source[tuple[int, list[str]]])
     assert_type(ps.pipe(words, ps.accumulate(ps.agg.sum(length))), ps.Source[int])
-    assert_type(ps.pipe(words, ps.accumulate(ps.agg.distinct(length), length)), ps.Source[tuple[int, int]])
+    assert_type(ps.pipe(words, ps.accumulate(ps.agg.distinct(length), key=length)), ps.Source[tuple[int, int]])
     assert_type(ps.pipe(words, ps.aggregate(n=ps.agg.count(), most=ps.agg.max(length))), ps.Source[dict[str, Any]])
     assert_type(
-        ps.pipe(words, ps.aggregate(length, n=ps.agg.count()), ps.collect()),
+        ps.pipe(words, ps.aggregate(key=length, n=ps.agg.count()), ps.collect()),
         ps.Pipeline[list[tuple[int, dict[str, Any]]]],
     )
     assert_type(

@@ -18,8 +18,10 @@ def daily_delays(flights: ps.Source[Flight], folder: Path) -> ps.Pipeline[list[P
     """Write a line an airline into each day's file; the result is the list of the files."""
     return ps.pipe(
         flights,
-        ps.reduce_by_key(attrgetter("carrier"), airline_day()).named("by airline"),  # a result each, per complete day
-        ps.reduce_by_key(_the_day, day_table()).named("by day"),  # all of them together
+        ps.reduce_by_key(airline_day(), key=attrgetter("carrier")).named(
+            "by airline"
+        ),  # a result each, per complete day
+        ps.reduce_by_key(day_table(), key=_the_day).named("by day"),  # all of them together
         ps.flat_map(_lines),
         files.write_jsonl(f"{_literal(folder)}/{{time}}.jsonl"),  # appears when the day is complete, and not before
     )

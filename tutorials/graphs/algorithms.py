@@ -69,7 +69,7 @@ def components(neighbours: Mapping[N, Iterable[N]]) -> ps.Transformer[N, tuple[N
 
     # Labels only ever become smaller: the last one of a node is its least.
     last: ps.Fold[tuple[N, N], N] = ps.Fold(_nothing, _label)
-    return ps.pipe(ps.loop(by_round(make)), ps.reduce_by_key(lambda pair: pair[0], last))
+    return ps.pipe(ps.loop(by_round(make)), ps.reduce_by_key(last, key=lambda pair: pair[0]))
 
 
 def pagerank(

@@ -78,7 +78,7 @@ def write_parquet(
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sales = ps.values([("tea", 3), ("rice", 5), ("tea", 4)])
-    ...     sold = ps.reduce_by_key(lambda sale: sale[0], ps.agg.sum(lambda sale: sale[1]))
+    ...     sold = ps.reduce_by_key(ps.agg.sum(lambda sale: sale[1]), key=lambda sale: sale[0])
     ...     write = files.write_parquet(f"{folder}/{{time}}.parquet", schema={"item": "string", "sold": "int64"})
     ...     pyarrow.parquet.read_table(ps.run(ps.pipe(sales, sold, write))[0]).to_pylist()
     [{'item': 'tea', 'sold': 7}, {'item': 'rice', 'sold': 5}]

@@ -15,7 +15,7 @@ from adapters.spark.reading import from_dataframe
 from adapters.spark.reading.partitions import Retry
 from adapters.spark.refusals import in_the_name_of, refused
 from pullstream.blueprint import Blueprint, Module, Source, Transformer, sync_argument
-from pullstream.modules.folds.fold import Fold, fold_argument
+from pullstream.engine.parts.fold import Fold, fold_argument
 from pullstream.modules.folds.reduce import reduce_by_key as reduced
 from pullstream.modules.values.flat_map import flat_map, map_batches
 
@@ -31,9 +31,9 @@ _PART = "__pullstream_states__"
 
 def reduce_by_key(
     df: "DataFrame",
-    key: Callable[[Any], K],
     fold: Fold[Any, R],
     *,
+    key: Callable[[Any], K],
     time: "str | Column | None" = None,
     as_: As = "rows",
     since: Hashable = None,
@@ -45,14 +45,14 @@ def reduce_by_key(
 
     ```python
     mean = ps.agg.mean(lambda row: row.delay)
-    daily = spark.reduce_by_key(flights, lambda row: row.carrier, mean, time="day")
+    daily = spark.reduce_by_key(flights, mean, key=lambda row: row.carrier, time="day")
     ps.run(ps.pipe(daily, ps.collect(timed=True)))  # [(day, (carrier, mean)), ...]
     ```
 
-    The results are those of `ps.pipe(spark.from_dataframe(df, time=time), ps.reduce_by_key(key, fold))`, and come as
-    they do there: `(key, result)`, when the time is complete. But no row leaves its executor: every partition is sorted
-    by time, folded with `fold.partial()`, and sends a state for each of its keys when it has passed a time; the driver
-    merges them with `fold.merging()`, in no order. Without `time` everything is at time 0.
+    The results are those of `ps.pipe(spark.from_dataframe(df, time=time), ps.reduce_by_key(fold, key=key))`, and come
+    as they do there: `(key, result)`, when the time is complete. But no row leaves its executor: every partition is
+    sorted by time, folded with `fold.partial()`, and sends a state for each of its keys when it has passed a time; the
+    driver merges them with `fold.merging()`, in no order. Without `time` everything is at time 0.
 
     A time is complete when every partition has passed it, so where there are more partitions than Spark runs at once,
     that is when the last of them are running (`df.coalesce(n)` makes fewer). An executor keeps the states of one time,
@@ -80,7 +80,7 @@ def reduce_by_key(
             raise refused(_NAME, "reads a DataFrame that has an end, and got a streaming one")
         name, column = found or (None, None)
         folded: Transformer[Any, Any] = Transformer(
-            (*reduced(key, fold.partial()).modules, *_renamed(map_batches(_packed), _NAME))
+            (*reduced(fold.partial(), key=key).modules, *_renamed(map_batches(_packed), _NAME))
         )
         parts = on_executors(folded, schema=_schema(df, name, column), time=column, as_=as_)
         frame = df.transform(attrs.evolve(parts, module=_NAME))
@@ -91,7 +91,7 @@ def reduce_by_key(
     states: Fold[Any, Any] = Fold(merging.initial, partial(_merged, merging.step), merging.finish)
     # Of the same stream, and yet names by which they can be told from the one that gives the results.
     reading = (*_renamed(source, f"{_NAME}[executors]"), *_renamed(flat_map(_pairs), f"{_NAME}[states]"))
-    return cast("Source[tuple[K, R]]", Source((*reading, *reduced(_key, states).modules)))
+    return cast("Source[tuple[K, R]]", Source((*reading, *reduced(states, key=_key).modules)))
 
 
 def _renamed(blueprint: Blueprint, name: str) -> tuple[Module, ...]:

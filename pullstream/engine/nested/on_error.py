@@ -8,7 +8,7 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import attrs
 from typing_extensions import TypeVar
@@ -46,6 +46,12 @@ class Policy:
 
 Handled: TypeAlias = Annotated[object, Policy()]
 """An option `on_error` of a module's function; `catches` says whether the module answers marks."""
+
+Sent: TypeAlias = Annotated[object, Policy(("fail", "skip"))]
+"""The same where what is answered comes of many values, and has no place for the failure of one."""
+
+DIVERTING: Final = ("fail", "skip")
+"""The policies of such a module that are words, for `with_policy`."""
 
 Skips: TypeAlias = Annotated[Literal["fail", "skip"], OneOf("fail", "skip")]
 """The same of a module that has no place for a result: it leaves the value out itself, and counts it."""

@@ -134,7 +134,10 @@ class Segment(PerBatch):
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
-        functions = [self._left_out if stage.kind is Kind.LEAVE_OUT else stage.function for stage in stages]
+        functions = [stage.function for stage in stages]
+        for number, stage in enumerate(stages):
+            if stage.kind is Kind.LEAVE_OUT:
+                functions[number] = self._left_out if number else self._left_out_above
         make, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
         self._code: CodeType = make.__code__
         # One that catches would catch this, too, value by value.
@@ -176,6 +179,10 @@ class Segment(PerBatch):
     @override
     def answers_promptly(self) -> bool:
         return self._passes_all and super().answers_promptly()
+
+    def _left_out_above(self, caught: Caught) -> None:
+        # The module that caught it is no stage, and stands above.
+        self.upstream.kernel.location.meter.skipped += caught.count
 
     def _left_out(self, caught: Caught) -> None:
         self.location.meter.skipped += caught.count

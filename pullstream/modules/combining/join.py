@@ -8,6 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Source, count_argument, sync_argument
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.accumulator import KEYS_AT_ONCE
 from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.sidecar.waiting import Waiter
@@ -16,7 +17,6 @@ from pullstream.errors import CompositionError, Overflow
 from pullstream.logger import LOG
 from pullstream.modules.combining.kept import Entry, Kept, Near
 from pullstream.modules.windows.grid import duration_argument, refusal
-from pullstream.modules.windows.window import KEYS_AT_ONCE
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Antichain, Tracker
 from timely.order import is_total

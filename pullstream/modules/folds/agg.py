@@ -20,8 +20,8 @@ import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Site, count_argument, sync_argument
+from pullstream.engine.parts.fold import Fold, fold_argument, itself, one_more
 from pullstream.errors import CompositionError
-from pullstream.modules.folds.fold import Fold, fold_argument
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -31,7 +31,7 @@ _AT_ONCE = "it is called at once; map_async the values first"
 
 def count() -> Fold[Any, int]:
     """How many values there are."""
-    return Fold(int, _one_more, merge=operator.add)
+    return Fold(int, one_more, merge=operator.add)
 
 
 @overload
@@ -45,7 +45,7 @@ def sum(of: Callable[[Any], Any] | None = None, start: Any = 0) -> Fold[Any, Any
 
     Where parts are merged it is in each of them, so it must then really be the sum of nothing.
     """
-    return Fold(partial(_itself, start), partial(_plus, _of("sum", of)), merge=operator.add)
+    return Fold(partial(itself, start), partial(_plus, _of("sum", of)), merge=operator.add)
 
 
 @overload
@@ -125,20 +125,12 @@ def several(**aggregates: Fold[A, Any]) -> Fold[A, dict[str, Any]]:
 
 def _of(name: str, of: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     if of is None:
-        return _itself
+        return itself
     sync_argument(name, "of", of, _AT_ONCE)
     return of
 
 
 # Functions by name, and no closures, so that a blueprint can be pickled by name as well.
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _one_more(number: int, _: object) -> int:
-    return number + 1
 
 
 def _plus(of: Callable[[Any], Any], total: Any, value: Any) -> Any:
@@ -160,11 +152,11 @@ def _greater(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]
 
 
 def _less_of(best: list[Any], other: list[Any]) -> list[Any]:
-    return _less(_itself, best, other[0]) if other else best
+    return _less(itself, best, other[0]) if other else best
 
 
 def _greater_of(best: list[Any], other: list[Any]) -> list[Any]:
-    return _greater(_itself, best, other[0]) if other else best
+    return _greater(itself, best, other[0]) if other else best
 
 
 def _only(best: list[Any]) -> Any:

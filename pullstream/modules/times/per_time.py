@@ -6,18 +6,18 @@ from typing import Any, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.engine.nested.on_error import DIVERTING, OnError, with_policy
+from pullstream.engine.parts.accumulator import KEYS_AT_ONCE, Accumulator, Table, Told, fold_arguments, said
+from pullstream.engine.parts.fold import Fold, fold_argument
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
-from pullstream.modules.folds.fold import Fold, fold_argument
 from pullstream.modules.folds.reduce import PerTime
 from timely import BEGINNING, less_equal
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
-
-_KEYS_AT_ONCE = "a key is computed at once; map_async the values to (key, value) first"
 
 
 class _Distinct(Notified):
@@ -59,11 +59,11 @@ def distinct(key: Callable[[A], Hashable] | None = None) -> Transformer[A, A]:
     """
     if key is None:
         return Transformer((Module("distinct", _Distinct),))
-    sync_argument("distinct", "key", key, _KEYS_AT_ONCE)
+    sync_argument("distinct", "key", key, KEYS_AT_ONCE)
     return Transformer((Module("distinct", _Distinct, (key,)),))
 
 
-class _Keeping(PerTime):
+class _Keeping(PerTime[list[Any]]):
     """Keeps the values of a time until it is complete."""
 
     @override
@@ -71,8 +71,8 @@ class _Keeping(PerTime):
         return []
 
     @override
-    def add(self, time: Hashable, values: Sequence[Any]) -> None:
-        self.states[time].extend(values)
+    def add(self, time: Hashable, state: list[Any], values: Sequence[Any]) -> None:
+        state.extend(values)
 
 
 class _Sorting(_Keeping):
@@ -81,7 +81,7 @@ class _Sorting(_Keeping):
         self._key = key
 
     @override
-    def results(self, state: list[Any]) -> Sequence[Any]:
+    def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
         return state if self._key is None else sorted(state, key=self._key)
 
 
@@ -101,50 +101,53 @@ def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
     return Transformer((Module("sort_by_time", _Sorting, (key,)),))
 
 
-class _Accumulate(_Keeping):
+class _Accumulating(_Keeping):
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
-    def __init__(self, fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> None:
+    def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
-        self._fold = fold
-        self._key = key
-        self._table: dict[Hashable, Any] = {}
+        self._accumulator = Accumulator(fold, **options)
+        self._table: Table = {}
         self._last: Hashable = BEGINNING
-
-    @override
-    def complete(self, time: Hashable) -> None:
-        if not less_equal(self._last, time):
-            raise CapabilityError(
-                f"{self.location} carries a state from each time to the next, and {self._last!r} and {time!r} are in "
-                f"no order: restamp(f) to times that are, or keep states apart, per time: reduce_by_time(fold)"
-            )
-        self._last = time
-        super().complete(time)
 
     @override
     def restore(self) -> None:
         self._table = dict(self.memory)
 
     @override
-    def results(self, state: list[Any]) -> Sequence[Any]:
-        fold, key, table = self._fold, self._key, self._table
-        memory = self.memory.at(self._last)
-        touched: dict[Hashable, None] = {}
-        for value in state:
-            name = None if key is None else key(value)
-            table[name] = fold.step(table[name] if name in table else fold.initial(), value)
-            touched[name] = None
+    def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
+        if not less_equal(self._last, time):
+            raise CapabilityError(
+                f"{self.location} carries a state from each time to the next, and {self._last!r} and {time!r} are in "
+                f"no order: restamp(f) to times that are, or keep states apart, per time: reduce_by_time(fold)"
+            )
+        self._last = time
+        told: Told = []
+        touched = self._accumulator.new(self._table)
+        try:
+            self._accumulator.add((touched,), state, told)
+        finally:
+            self.give(time, [result for _, result in told])
+        self._table.update(touched)
+        memory = self.memory.at(time)
         if memory.saves:
-            memory.update({name: table[name] for name in touched})
-        results = [(name, fold.finish(table[name])) for name in touched]
-        return [result for _, result in results] if key is None else results
+            memory.update(touched)
+        return self._accumulator.results(touched)
 
 
 @overload
-def accumulate(fold: Fold[A, R]) -> Transformer[A, R]: ...
+def accumulate(fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, R]: ...
 @overload
-def accumulate(fold: Fold[A, R], key: Callable[[A], K]) -> Transformer[A, tuple[K, R]]: ...
-def accumulate(fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = None) -> Transformer[Any, Any]:
+def accumulate(
+    fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
+) -> Transformer[A, tuple[K, R]]: ...
+def accumulate(
+    fold: Fold[Any, Any],
+    *,
+    key: Callable[[Any], Hashable] | None = None,
+    eager: bool = False,
+    on_error: object = "fail",
+) -> Transformer[Any, Any]:
     """Fold on from time to time, in the order of the times; what it has come to follows each time's completion.
 
     >>> import pullstream as ps
@@ -154,13 +157,13 @@ def accumulate(fold: Fold[Any, Any], key: Callable[[Any], Hashable] | None = Non
 
     With a `key` each has a state of its own, and `(key, result)` pairs come for the keys of the time; states are kept
     for as long as the run lasts. `finish` is called with states that go on: it must not give away one that `step`
-    changes in place. The values of a time are kept until it is complete. `scan` folds values as they come.
+    changes in place. The values of a time are kept until it is complete, and folded then; `eager` and `on_error` are
+    those of `reduce_by_key`. `scan` folds values as they come.
 
     Raises:
         CapabilityError: times are in no order.
     """
     fold_argument("accumulate", fold)
-    if key is None:
-        return Transformer((Module("accumulate", _Accumulate, (fold,)),))
-    sync_argument("accumulate", "key", key, _KEYS_AT_ONCE)
-    return Transformer((Module("accumulate", _Accumulate, (fold, key)),))
+    fold_arguments("accumulate", None, key)
+    options = said(key=key, eager=eager)
+    return Transformer(with_policy(Module("accumulate", _Accumulating, (fold,), options), on_error, among=DIVERTING))

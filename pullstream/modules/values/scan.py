@@ -10,9 +10,9 @@ from pullstream.blueprint.checks import Sync
 from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
+from pullstream.engine.parts.fold import Fold
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
-from pullstream.modules.folds.fold import Fold
 
 A = TypeVar("A")
 R = TypeVar("R")

@@ -5,17 +5,20 @@ it is. So sessions are only ever prolonged, never joined, and a fold sees values
 to have one, is held at the end that the session will have at least; while it goes on the hold goes with it.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer
+from pullstream.engine.nested.on_error import DIVERTING, OnError, catches, with_policy
+from pullstream.engine.parts.accumulator import Accumulator, Told, fold_arguments, said
+from pullstream.engine.parts.fold import Fold
 from pullstream.engine.traits import Carries, Traits
-from pullstream.modules.folds.fold import Fold
+from pullstream.failures import Caught, caught
 from pullstream.modules.windows.grid import duration_argument, refusal
-from pullstream.modules.windows.window import Open, Window, Windowed, account, made_argument
+from pullstream.modules.windows.window import Open, Window, Windowed
 from timely import Delay, TimeDomainError
 from timely.order import is_total
 
@@ -37,11 +40,13 @@ class _Sessions(Windowed):
         self,
         gap: Any,
         fold: Fold[Any, Any] | None = None,
-        key: Callable[[Any], Hashable] | None = None,
         *,
+        key: Callable[[Any], Hashable] | None = None,
         eager: bool = False,
+        on_error: object = "fail",
     ) -> None:
-        super().__init__(account(fold, None), eager=eager)
+        super().__init__(Accumulator(fold, eager=eager, on_error=on_error))
+        self._catches = catches(on_error)
         self._gap = gap
         self._key = key
         self._sessions: dict[Hashable, _Session] = {}
@@ -53,8 +58,9 @@ class _Sessions(Windowed):
 
     @override
     def restore(self) -> None:
-        for key, (start, end, state, number) in self.memory.items():
-            session = self._sessions[key] = _Session(start, end, state, key, number)
+        for key, (start, end, states, number) in self.memory.items():
+            session = self._sessions[key] = _Session(start, end, self.accumulator.new(), key, number)
+            session.table.update(states)
             self._number = max(self._number, number)
             self._close(session, end)
 
@@ -88,7 +94,7 @@ class _Sessions(Windowed):
                 del self._sessions[session.key]
                 if memory.saves:
                     del memory[session.key]
-                self.give(moment, [self.result(session, value) for value in self.account.results(session.state)])
+                self.give(moment, self.results(session))
             self.location.drop(moment)
         early = self._early.pop(moment, None)
         if early is not None:
@@ -109,32 +115,48 @@ class _Sessions(Windowed):
         end = self._end_after(time)
         memory = self.memory.at(time)
         touched: dict[Hashable, _Session] = {}
-        if self._key is None:
-            touched[None] = session = self._session(None, time, end)
-            self.add([session], values)
-        else:
-            for value in values:
-                name = self._key(value)
-                touched[name] = session = self._session(name, time, end)
-                self.add([session], [value])
+        for key, part in self._keyed(values, end):
+            session = self._sessions.get(key) or _Session(time, time, self.accumulator.new(), key, self._number + 1)
+            told: Told = []
+            try:
+                self.accumulator.add((session.table,), part, told)
+            finally:
+                # What is left out neither begins a session nor prolongs one.
+                if not told or sum(result.__class__ is Caught for _, result in told) < len(part):
+                    self._prolong(session, end)
+                    touched[key] = session
+                self.give(end, [self.result(session, result) for _, result in told])
         if memory.saves:
-            memory.update({key: (each.start, each.end, each.state, each.number) for key, each in touched.items()})
+            memory.update({key: (each.start, each.end, dict(each.table), each.number) for key, each in touched.items()})
 
-    def _session(self, key: Hashable, time: Any, end: Any) -> _Session:
-        """The session of a key, which goes on until `end`."""
-        session = self._sessions.get(key)
-        if session is None:
-            self._number += 1
-            session = self._sessions[key] = _Session(time, end, self.account.new(), key, self._number)
+    def _keyed(self, values: Sequence[Any], end: Any) -> Iterator[tuple[Hashable, Sequence[Any]]]:
+        """The values with their keys, or all at once if there are none."""
+        if self._key is None:
+            yield None, values
+            return
+        for value in values:
+            try:
+                key = self._key(value)
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                self.give(end, [caught(value, exc)])
+            else:
+                yield key, (value,)
+
+    def _prolong(self, session: _Session, end: Any) -> None:
+        """Let a session, a new one perhaps, go on until `end`."""
+        before, session.end = session.end, end
+        if session.number > self._number:
+            self._number = session.number
+            self._sessions[session.key] = session
             self._close(session, end)
-        elif session.end != end:
-            before, session.end = session.end, end
+        elif before != end:
             self._close(session, end)
             del self._closing[before][session.number]
             if not self._closing[before]:
                 del self._closing[before]
                 self.location.drop(before)
-        return session
 
     def _close(self, session: _Session, end: Any) -> None:
         if end not in self._closing:
@@ -144,9 +166,10 @@ class _Sessions(Windowed):
         self._closing[end][session.number] = session
 
     @override
-    def result(self, window: Open, value: Any) -> Window[Any]:
+    def result(self, window: Open, value: Any) -> Any:
         assert isinstance(window, _Session), "there are no others here"
-        return Window(window.start, window.end, value if self._key is None else (window.key, value))
+        keyed = self._key is not None and value.__class__ is not Caught
+        return super().result(window, (window.key, value) if keyed else value)
 
     def _end_after(self, time: Any) -> Any:
         try:
@@ -163,14 +186,18 @@ class _Sessions(Windowed):
 
 
 @overload
-def sessions(gap: Any, *, eager: bool = False) -> Transformer[A, Window[list[A]]]: ...
-@overload
-def sessions(gap: Any, *, key: Callable[[A], K], eager: bool = False) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
-@overload
-def sessions(gap: Any, fold: Fold[A, R], *, eager: bool = False) -> Transformer[A, Window[R]]: ...
+def sessions(gap: Any, *, eager: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, Window[list[A]]]: ...
 @overload
 def sessions(
-    gap: Any, fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False
+    gap: Any, *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
+) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
+@overload
+def sessions(
+    gap: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail"
+) -> Transformer[A, Window[R]]: ...
+@overload
+def sessions(
+    gap: Any, fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 def sessions(
     gap: Any,
@@ -178,6 +205,7 @@ def sessions(
     *,
     key: Callable[[Any], Hashable] | None = None,
     eager: bool = False,
+    on_error: object = "fail",
 ) -> Transformer[Any, Window[Any]]:
     """Windows in event time that last until nothing has come for as long as `gap`, of all values or of each key.
 
@@ -194,7 +222,8 @@ def sessions(
     in any order: a value waits until everything before its time is complete, so sessions and folds get values in the
     order of their times.
 
-    `fold`, `key` and `eager` are as with `tumbling`; a key has sessions of its own. Sessions that end at one time come
+    `fold`, `key`, `eager` and `on_error` are as with `tumbling`; a key has sessions of its own, and a value that is
+    left out neither begins one nor prolongs it. Sessions that end at one time come
     in the order in which they began. With `eager=True` the result so far names the end so far, and is at that time.
 
     >>> moves = ps.values([(1, "a"), (2, "b"), (3, "a"), (9, "b")], time=lambda move: move[0])
@@ -208,7 +237,6 @@ def sessions(
         TimeDomainError: `gap` cannot be added to a time, or times are only partially ordered.
     """
     duration_argument("sessions", "gap", gap)
-    made_argument("sessions", fold, key)
-    given = (("fold", fold), ("key", key), ("eager", eager or None))
-    options = tuple((name, value) for name, value in given if value is not None)
-    return Transformer((Module("sessions", _Sessions, (gap,), options),))
+    fold_arguments("sessions", fold, key)
+    options = said(fold=fold, key=key, eager=eager)
+    return Transformer(with_policy(Module("sessions", _Sessions, (gap,), options), on_error, among=DIVERTING))

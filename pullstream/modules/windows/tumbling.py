@@ -12,9 +12,11 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Transformer
-from pullstream.modules.folds.fold import Fold
+from pullstream.engine.nested.on_error import DIVERTING, OnError, with_policy
+from pullstream.engine.parts.accumulator import Accumulator, fold_arguments, said
+from pullstream.engine.parts.fold import Fold
 from pullstream.modules.windows.grid import Grid, duration_argument
-from pullstream.modules.windows.window import Open, Window, Windowed, account, made_argument
+from pullstream.modules.windows.window import Open, Window, Windowed
 from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 
 A = TypeVar("A")
@@ -29,12 +31,11 @@ class _OnGrid(Windowed):
         size: Any,
         every: Any,
         fold: Fold[Any, Any] | None = None,
-        key: Callable[[Any], Hashable] | None = None,
         *,
         origin: Any = None,
-        eager: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__(account(fold, key), eager=eager)
+        super().__init__(Accumulator(fold, **options))
         self._grid = Grid(module, size, every, origin)
         self._open: dict[Any, Open] = {}
         self._time: Any = None
@@ -74,36 +75,47 @@ class _OnGrid(Windowed):
         window = self._open.get(end)
         if window is None:
             self.location.hold(end)
-            window = self._open[end] = Open(start, end, self.account.new())
+            window = self._open[end] = Open(start, end, self.accumulator.new())
             self.expect(end)
         return window
 
     @override
     def reach(self, moment: Any) -> None:
         window = self._open.pop(moment)
-        self.give(moment, [self.result(window, value) for value in self.account.results(window.state)])
+        self.give(moment, self.results(window))
         self.location.drop(moment)
 
 
 @overload
-def tumbling(size: Any, *, origin: Any = None, eager: bool = False) -> Transformer[A, Window[list[A]]]: ...
+def tumbling(
+    size: Any, *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+) -> Transformer[A, Window[list[A]]]: ...
 @overload
 def tumbling(
-    size: Any, *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+    size: Any, *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
-def tumbling(size: Any, fold: Fold[A, R], *, origin: Any = None, eager: bool = False) -> Transformer[A, Window[R]]: ...
+def tumbling(
+    size: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+) -> Transformer[A, Window[R]]: ...
 @overload
 def tumbling(
-    size: Any, fold: Fold[A, R], *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+    size: Any,
+    fold: Fold[A, R],
+    *,
+    key: Callable[[A], K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 def tumbling(
     size: Any,
     fold: Fold[Any, Any] | None = None,
     *,
     key: Callable[[Any], Hashable] | None = None,
-    origin: Any = None,
     eager: bool = False,
+    on_error: object = "fail",
+    origin: Any = None,
 ) -> Transformer[Any, Window[Any]]:
     """Windows side by side in event time: what came at the times of each, answered at its end when it is over.
 
@@ -126,55 +138,47 @@ def tumbling(
     [Window(start=0, end=10, value=('odd', 2)), Window(start=0, end=10, value=('even', 2))]
 
     With `eager=True` the result so far comes after every value as well, at the same time, the window's end. A fold's
-    `finish` is then called with states that go on: it must not give away one that `step` changes in place.
+    `finish` is then called with states that go on: it must not give away one that `step` changes in place. With
+    `on_error` (see `map`) a value whose key or step raises is left out, and counted, or goes to a sink, at the end of
+    the first window it is in.
 
     Raises:
         TimeDomainError: a time has no place on the grid of windows: it is no number, say, or only partially ordered.
     """
-    return _on_grid("tumbling", size, size, fold, key, origin, eager=eager)
+    duration_argument("tumbling", "size", size)
+    options = said(fold=fold, key=key, eager=eager, origin=origin)
+    fold_arguments("tumbling", fold, key)
+    return Transformer(with_policy(Module("tumbling", _tumbling, (size,), options), on_error, among=DIVERTING))
 
 
-def _on_grid(  # noqa: PLR0917 - what two functions have in common
-    module: str,
-    size: Any,
-    every: Any,
-    fold: Fold[Any, Any] | None,
-    key: Callable[[Any], Hashable] | None,
-    origin: Any,
-    *,
-    eager: bool,
-) -> Transformer[Any, Window[Any]]:
-    duration_argument(module, "size", size)
-    duration_argument(module, "every", every)
-    made_argument(module, fold, key)
-    given = (("fold", fold), ("key", key), ("origin", origin), ("eager", eager or None))
-    options = tuple((name, value) for name, value in given if value is not None)
-    if module == "tumbling":
-        return Transformer((Module("tumbling", _tumbling, (size,), options),))
-    return Transformer((Module("sliding", _sliding, (size, every), options),))
-
-
-def _tumbling(size: Any, **options: Any) -> _OnGrid:
-    return _OnGrid("tumbling", size, size, **options)
-
-
-def _sliding(size: Any, every: Any, **options: Any) -> _OnGrid:
-    return _OnGrid("sliding", size, every, **options)
-
-
-@overload
-def sliding(size: Any, every: Any, *, origin: Any = None, eager: bool = False) -> Transformer[A, Window[list[A]]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+    size: Any, every: Any, *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+) -> Transformer[A, Window[list[A]]]: ...
+@overload
+def sliding(
+    size: Any,
+    every: Any,
+    *,
+    key: Callable[[A], K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], *, origin: Any = None, eager: bool = False
+    size: Any, every: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
 ) -> Transformer[A, Window[R]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], *, key: Callable[[A], K], origin: Any = None, eager: bool = False
+    size: Any,
+    every: Any,
+    fold: Fold[A, R],
+    *,
+    key: Callable[[A], K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 def sliding(
     size: Any,
@@ -182,8 +186,9 @@ def sliding(
     fold: Fold[Any, Any] | None = None,
     *,
     key: Callable[[Any], Hashable] | None = None,
-    origin: Any = None,
     eager: bool = False,
+    on_error: object = "fail",
+    origin: Any = None,
 ) -> Transformer[Any, Window[Any]]:
     """Windows of one size in event time, of which one starts after every step; a value is in all that it falls in.
 
@@ -199,4 +204,16 @@ def sliding(
     Windows start at multiples of `every` from `origin` on; where `every` is larger than `size`, values between windows
     are in none. Everything else is as with `tumbling`; a key is computed once for each value.
     """
-    return _on_grid("sliding", size, every, fold, key, origin, eager=eager)
+    duration_argument("sliding", "size", size)
+    duration_argument("sliding", "every", every)
+    options = said(fold=fold, key=key, eager=eager, origin=origin)
+    fold_arguments("sliding", fold, key)
+    return Transformer(with_policy(Module("sliding", _sliding, (size, every), options), on_error, among=DIVERTING))
+
+
+def _tumbling(size: Any, **options: Any) -> _OnGrid:
+    return _OnGrid("tumbling", size, size, **options)
+
+
+def _sliding(size: Any, every: Any, **options: Any) -> _OnGrid:
+    return _OnGrid("sliding", size, every, **options)

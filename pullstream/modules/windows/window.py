@@ -1,26 +1,21 @@
 """What windows in event time have in common: their results, what is kept for them, and when they are over."""
 
 from abc import abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any, Final, Generic, Protocol
+from typing import Any, Generic
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import sync_argument
+from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Traits
+from pullstream.failures import Caught
 from pullstream.logger import LOG
-from pullstream.modules.folds.fold import Fold, fold_argument
 from timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)
-
-
-KEYS_AT_ONCE: Final = "a key is computed at once; map_async the values to (key, value) first"
 
 
 @attrs.frozen
@@ -34,100 +29,11 @@ class Window(Generic[R_co]):
 
 @attrs.define(eq=False, slots=True)
 class Open:
-    """A window that is not over, and what is kept of its values."""
+    """A window that is not over, and the states of its values."""
 
     start: Any
     end: Any
-    state: Any
-
-
-class Account(Protocol):
-    """What is kept of a window's values, and what comes of it."""
-
-    def new(self) -> Any:
-        """What is kept before the first value."""
-        ...
-
-    def add(self, windows: Sequence[Open], values: Sequence[Any], out: list[tuple[Open, Any]] | None) -> None:
-        """Take values into windows, value by value; results so far go into `out`, if there is one."""
-        ...
-
-    def results(self, state: Any) -> Sequence[Any]:
-        """What comes of a window in the end."""
-        ...
-
-
-class _Whole:
-    """One result for a window; without a fold, the list of its values."""
-
-    def __init__(self, fold: Fold[Any, Any] | None) -> None:
-        self._fold = fold
-        self.new: Callable[[], Any] = list if fold is None else fold.initial
-
-    def add(self, windows: Sequence[Open], values: Sequence[Any], out: list[tuple[Open, Any]] | None) -> None:
-        fold = self._fold
-        if out is None and fold is None:
-            for window in windows:
-                window.state.extend(values)
-        elif out is None and fold is not None and len(windows) == 1:
-            windows[0].state = reduce(fold.step, values, windows[0].state)
-        else:
-            step = _listed if fold is None else fold.step
-            finish = list[Any] if fold is None else fold.finish
-            for value in values:
-                for window in windows:
-                    window.state = step(window.state, value)
-                    if out is not None:
-                        out.append((window, finish(window.state)))
-
-    def results(self, state: Any) -> Sequence[Any]:
-        return [state if self._fold is None else self._fold.finish(state)]
-
-
-class _Keyed:
-    """A result for every key in a window, in the order in which they were first seen."""
-
-    def __init__(self, key: Callable[[Any], Hashable], fold: Fold[Any, Any] | None) -> None:
-        self._key = key
-        self._fold = fold
-        self._fresh: Callable[[], Any] = list if fold is None else fold.initial
-
-    def new(self) -> dict[Hashable, Any]:
-        # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
-        return defaultdict(self._fresh)
-
-    def add(self, windows: Sequence[Open], values: Sequence[Any], out: list[tuple[Open, Any]] | None) -> None:
-        key, fold = self._key, self._fold
-        step = _listed if fold is None else fold.step
-        if out is None and len(windows) == 1:
-            table = windows[0].state
-            for value in values:
-                name = key(value)
-                table[name] = step(table[name], value)
-            return
-        finish = list[Any] if fold is None else fold.finish
-        for value in values:
-            name = key(value)
-            for window in windows:
-                held = window.state[name] = step(window.state[name], value)
-                if out is not None:
-                    out.append((window, (name, finish(held))))
-
-    def results(self, state: dict[Hashable, Any]) -> Sequence[Any]:
-        if self._fold is None:
-            return list(state.items())
-        finish = self._fold.finish
-        return [(name, finish(held)) for name, held in state.items()]
-
-
-def _listed(values: list[Any], value: Any) -> list[Any]:
-    values.append(value)
-    return values
-
-
-def account(fold: Fold[Any, Any] | None, key: Callable[[Any], Hashable] | None) -> Account:
-    """How the values of a window are kept."""
-    return _Whole(fold) if key is None else _Keyed(key, fold)
+    table: Table
 
 
 class Windowed(Notified):
@@ -135,10 +41,9 @@ class Windowed(Notified):
 
     traits = Traits(trusted=True, later=True)
 
-    def __init__(self, account: Account, *, eager: bool) -> None:
+    def __init__(self, accumulator: Accumulator) -> None:
         super().__init__()
-        self.account = account
-        self._eager = eager
+        self.accumulator = accumulator
         self._met: list[Any] = []
         self.moments: list[Any] = []
         """A heap of what is expected; one that has been reached for nothing does no harm."""
@@ -161,19 +66,20 @@ class Windowed(Notified):
 
     def add(self, windows: Sequence[Open], values: Sequence[Any]) -> None:
         """Take values into windows that are open."""
-        if not self._eager:
-            self.account.add(windows, values, None)
-            return
-        out: list[tuple[Open, Any]] = []
+        told: Told = []
         try:
-            self.account.add(windows, values, out)
+            self.accumulator.add([window.table for window in windows], values, told)
         finally:
-            for window, value in out:
-                self.give(window.end, [self.result(window, value)])
+            for number, value in told:
+                self.give(windows[number].end, [self.result(windows[number], value)])
 
-    def result(self, window: Open, value: Any) -> Window[Any]:
-        """What is answered of a window."""
-        return Window(window.start, window.end, value)
+    def results(self, window: Open) -> list[Any]:
+        """What is answered of a window that is over."""
+        return [self.result(window, value) for value in self.accumulator.results(window.table)]
+
+    def result(self, window: Open, value: Any) -> Any:
+        """A result with its window; the mark of a failure stays as it is."""
+        return value if value.__class__ is Caught else Window(window.start, window.end, value)
 
     def expect(self, moment: Any) -> None:
         """Ask for `reach(moment)`, which is called, once, when everything before it is complete; then `listen`."""
@@ -210,11 +116,3 @@ class Windowed(Notified):
     def distrust(self) -> None:
         """What becomes of a time that is about to be refused cannot be tracked: nothing is complete any more."""
         self.run.progress.confuse()
-
-
-def made_argument(module: str, fold: object, key: object) -> None:
-    """Refuse, when composing, what cannot make results of a window's values."""
-    if fold is not None:
-        fold_argument(module, fold)
-    if key is not None:
-        sync_argument(module, "key", key, KEYS_AT_ONCE)

@@ -58,7 +58,7 @@ def pipeline(data, out):
         ps.rate(2000),
         ps.sort_by_time(by_all),
     )
-    totals = ps.pipe(ps.accumulate(ps.Fold(lambda: (0, 0), everything), by_item), ps.map(total))
+    totals = ps.pipe(ps.accumulate(ps.Fold(lambda: (0, 0), everything), key=by_item), ps.map(total))
     breaks = ps.pipe(ps.sessions(2, agg.count(), key=by_item), ps.map(quiet), ps.sort_by_time(by_item))
     numbered = ps.pipe(ps.scan(lambda n, _: n + 1, 0), ps.map(lambda n: {"n": n}))
     return ps.pipe(

@@ -111,7 +111,7 @@ def pipeline(data):
     orders = files.read_csv(data / "orders-*.csv", time="day", as_="dicts", block_size=100, filesystem=fs)
     prices = files.read_jsonl(data / "prices.jsonl.gz", time=day, filesystem=fs)
     rows = ps.pipe(ps.join(orders, prices, on=item), ps.map(priced), ps.sort_by_time(by_all))
-    totals = ps.pipe(ps.accumulate(ps.Fold(int, with_sum), item), ps.map(named), ps.sort_by_time(item))
+    totals = ps.pipe(ps.accumulate(ps.Fold(int, with_sum), key=item), ps.map(named), ps.sort_by_time(item))
     return ps.pipe(
         rows,
         ps.tee(

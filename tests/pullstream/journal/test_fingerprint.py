@@ -55,7 +55,7 @@ transformers = [
     ps.lend(ps.map_async(trio.sleep, 2, on_error=bad), ps.map(abs), concurrency=2),
     ps.fork(ps.map(int, on_error=bad), ps.map(abs)),
     ps.in_flight(ps.map_async(trio.sleep, 2), 3),
-    ps.reduce_by_key(int, ps.agg.mean(lambda n: n)),
+    ps.reduce_by_key(ps.agg.mean(lambda n: n), key=int),
     ps.pausable(),
     ps.abortable(),
     ps.lending(),

@@ -204,7 +204,7 @@ def test_a_schema_may_be_a_mapping(write, tmp_path):
     """Of names to types or their names: the file, and what a journal compares, are those of pyarrow's schema."""
 
     def pipeline(schema):
-        sold = ps.reduce_by_key(lambda sale: sale[0], ps.agg.sum(lambda sale: sale[1]))
+        sold = ps.reduce_by_key(ps.agg.sum(lambda sale: sale[1]), key=lambda sale: sale[0])
         return ps.pipe(ps.values([("tea", 3), ("tea", 4)]), sold, write(tmp_path / "{time}", schema=schema))
 
     said = {"item": "string", "sold": pa.int16()}

@@ -42,7 +42,7 @@ def pipeline(folder, slow=lambda row: row):
     return ps.pipe(rows, ps.map(slow), ps.tee(
         files.write_parquet(out + "/{time}/{key}.parquet", key="sensor", row_group=4, manifest=out + "/files"),
         files.write_csv(out + "/all-{key}.csv.gz", key="sensor", manifest=out + "/parts"),
-        ps.pipe(ps.reduce_by_key(lambda row: row.sensor, day_total()), files.write_jsonl(out + "/totals.jsonl")),
+        ps.pipe(ps.reduce_by_key(day_total(), key=lambda row: row.sensor), files.write_jsonl(out + "/totals.jsonl")),
     ))
 """
 exec(PIPELINE)

@@ -56,7 +56,7 @@ def results(source):
 def test_it_is_sparks_own_result(frame):
     """Sums per key and day, as groupBy gives them."""
     total = ps.agg.sum(lambda row: row.id)
-    found = results(spark.reduce_by_key(frame, by_k, total, time="day"))
+    found = results(spark.reduce_by_key(frame, total, key=by_k, time="day"))
     own = frame.groupBy("day", "k").sum("id").collect()
     assert {(day, key): value for day, (key, value) in found} == {(row[0], row[1]): row[2] for row in own}
     assert len(found) == len(own)
@@ -64,8 +64,8 @@ def test_it_is_sparks_own_result(frame):
 
 def test_it_is_the_drivers_result(frame):
     """What the same fold gives where every row comes to the driver; days in order."""
-    found = results(spark.reduce_by_key(frame, by_k, STATISTICS, time="day"))
-    driver = ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce_by_key(by_k, STATISTICS))
+    found = results(spark.reduce_by_key(frame, STATISTICS, key=by_k, time="day"))
+    driver = ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce_by_key(STATISTICS, key=by_k))
     assert sorted(found, key=repr) == sorted(results(driver), key=repr)
     days = [day for day, _ in found]
     assert days == sorted(days)
@@ -74,21 +74,21 @@ def test_it_is_the_drivers_result(frame):
 
 def test_without_a_time_everything_is_at_one(frame):
     """The whole frame by key."""
-    found = results(spark.reduce_by_key(frame, by_k, ps.agg.count()))
+    found = results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k))
     assert sorted(found) == sorted((0, (row[0], row[1])) for row in frame.groupBy("k").count().collect())
 
 
 def test_a_state_may_be_of_a_class_of_ones_own(frame):
     """Classes that no executor could import travel with the functions, and are the same when they come back."""
     fold = ps.Fold(Tally, Tally.add, lambda tally: (type(tally) is Tally, tally.n), Tally.merge)
-    found = results(spark.reduce_by_key(frame, lambda _: "all", fold, time="day"))
+    found = results(spark.reduce_by_key(frame, fold, key=lambda _: "all", time="day"))
     assert [result for _, result in found] == [("all", (True, 1000))] * DAYS
 
 
 def test_batches_are_folded_as_well(frame):
     """With Arrow batches a key is a batch's."""
     rows = ps.agg.sum(lambda batch: batch.num_rows)
-    found = results(spark.reduce_by_key(frame, lambda _: "all", rows, time="day", as_="batches"))
+    found = results(spark.reduce_by_key(frame, rows, key=lambda _: "all", time="day", as_="batches"))
     assert [result for _, result in found] == [("all", 1000)] * DAYS
 
 
@@ -123,13 +123,13 @@ def test_a_stream_is_refused_in_its_own_name(session):
     stream = session.readStream.format("rate").load()
     for time in (None, "timestamp"):
         with pytest.raises(ps.CompositionError, match=r"^reduce_by_key\(\) at .* got a streaming one$"):
-            spark.reduce_by_key(stream, by_k, ps.agg.count(), time=time)
+            spark.reduce_by_key(stream, ps.agg.count(), key=by_k, time=time)
 
 
 def test_a_failure_of_the_keys_function_is_the_users(frame):
     """With its type and where it was, and no module that the user has not called."""
     with pytest.raises(spark.SparkJobError, match="by zero") as caught:
-        results(spark.reduce_by_key(frame, lambda row: 1 // (row.id - 77), ps.agg.count(), time="day"))
+        results(spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: 1 // (row.id - 77), time="day"))
     assert caught.value.raised == "ZeroDivisionError"
     said = "\n".join([str(caught.value), *caught.value.__notes__])
     assert "raised in reduce_by_key, composed at" in said
@@ -141,7 +141,7 @@ def test_a_row_without_a_time_is_named_by_the_times_own_column(session):
     """And not by a column that nobody has written."""
     frame = session.sql("SELECT * FROM VALUES (1, 'a'), (NULL, 'b') AS t(`the.day`, k)")
     with pytest.raises(spark.SparkJobError, match=r"no time in 1 of the next \d rows: the\.day is null") as caught:
-        results(spark.reduce_by_key(frame, by_k, ps.agg.count(), time="the.day"))
+        results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k, time="the.day"))
     assert "raised in reduce_by_key, composed at" in str(caught.value)
 
 
@@ -149,5 +149,5 @@ def test_a_state_that_cannot_be_pickled_is_its_own_failure(frame):
     """The states travel; what does that is no module of the user's."""
     fold = ps.Fold(lambda: (n for n in ()), lambda state, _: state, merge=lambda state, _: state)
     with pytest.raises(spark.SparkJobError, match="cannot pickle 'generator' object") as caught:
-        results(spark.reduce_by_key(frame, by_k, fold, time="day"))
+        results(spark.reduce_by_key(frame, fold, key=by_k, time="day"))
     assert "raised in reduce_by_key, composed at" in str(caught.value)

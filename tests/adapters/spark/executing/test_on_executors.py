@@ -323,6 +323,6 @@ class TestFiveMillion:
         own = found(frame.groupBy("k", "day").sum("x"))
         assert found(daily) == own
 
-        merged = spark.reduce_by_key(frame, lambda row: row.k, total, time="day")
+        merged = spark.reduce_by_key(frame, total, key=lambda row: row.k, time="day")
         pairs = ps.run(ps.pipe(merged, ps.collect(timed=True)))
         assert sorted((key, day, value) for day, (key, value) in pairs) == sorted(own)

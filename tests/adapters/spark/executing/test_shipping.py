@@ -27,7 +27,7 @@ def where(row):
 frame = session.range(0, 1000, 1, 4)
 rows = frame.transform(spark.on_executors(ps.map(where), schema="pid long, file string, id long")).collect()
 print(len({row.pid for row in rows}), {row.file for row in rows}, sorted(row.id for row in rows) == list(range(1000)))
-counts = spark.reduce_by_key(frame, lambda row: row.id % 3, ps.agg.count())
+counts = spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: row.id % 3)
 print(sorted(ps.run(ps.pipe(counts, ps.collect()))))
 session.stop()
 """

@@ -158,7 +158,7 @@ class TestEndings:
         for name, compose in (
             ("from_dataframe", lambda: spark.from_dataframe(days, time="day")),
             ("on_executors", lambda: made(days)),
-            ("reduce_by_key", lambda: spark.reduce_by_key(days, str, ps.agg.count(), time="day")),
+            ("reduce_by_key", lambda: spark.reduce_by_key(days, ps.agg.count(), key=str, time="day")),
         ):
             with pytest.raises(ps.CompositionError, match=rf"^{name}\(\) at .* its session was stopped: take another"):
                 compose()

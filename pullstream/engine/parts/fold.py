@@ -1,7 +1,7 @@
 """`Fold`: a fold of values, as a value."""
 
 from collections.abc import Callable
-from typing import Any, Generic, overload
+from typing import Any, Final, Generic, overload
 
 import attrs
 from typing_extensions import TypeVar
@@ -14,8 +14,22 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
-def _same(state: Any) -> Any:
-    return state
+# Functions by name, and no closures, so that a blueprint can be pickled by name as well.
+
+
+def itself(value: Any) -> Any:
+    """The value."""
+    return value
+
+
+def one_more(number: int, _: object) -> int:
+    """The step of a count."""
+    return number + 1
+
+
+def _and(values: list[Any], value: Any) -> list[Any]:
+    values.append(value)
+    return values
 
 
 @attrs.frozen(init=False)
@@ -60,7 +74,7 @@ class Fold(Generic[A, R]):
         self,
         initial: Callable[[], Any],
         step: Callable[[Any, Any], Any],
-        finish: Callable[[Any], Any] = _same,
+        finish: Callable[[Any], Any] = itself,
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> None:
         for name, given in (("initial", initial), ("step", step), ("finish", finish)):
@@ -71,7 +85,7 @@ class Fold(Generic[A, R]):
 
     def partial(self) -> "Fold[A, Any]":
         """The same fold without its `finish`: a part's state, for `merging`."""
-        return Fold(self.initial, self.step, _same, self.merge)
+        return Fold(self.initial, self.step, itself, self.merge)
 
     def merging(self) -> "Fold[Any, R]":
         """The fold of the states that `partial` gives: the result is that of all the values, in the order of the parts.
@@ -85,6 +99,10 @@ class Fold(Generic[A, R]):
                 f"it Fold(..., merge=lambda state, other: ...)",
             )
         return Fold(self.initial, self.merge, self.finish, self.merge)
+
+
+LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)
+"""The list of the values."""
 
 
 def fold_argument(module: str, fold: object) -> None:

@@ -1,0 +1,148 @@
+"""The accumulator behind every fold, window and running state: tables, from `new` through `add` to `results`."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any, Final, TypeAlias
+
+from pullstream.blueprint import sync_argument
+from pullstream.engine.parts.fold import LISTING, Fold, fold_argument, itself, one_more
+from pullstream.failures import caught
+
+KEYS_AT_ONCE: Final = "a key is computed at once; map_async the values to (key, value) first"
+
+Table: TypeAlias = dict[Hashable, Any]
+"""The state of each key; without keys there is one, of None."""
+
+Told: TypeAlias = list[tuple[int, Any]]
+"""What is answered at once, of the tables given: the number of one, and a result so far, or the mark of a failure."""
+
+
+class Accumulator:
+    """Folds values into tables: a state for each key or, without a key, one for all.
+
+    Without a `fold` the result is the list of the values. With `eager`, `add` tells the result so far after every value
+    as well. With an `on_error` other than "fail" a value whose key or step raises is left out, and `add` tells its
+    mark, with which the module below deals (see `with_policy`).
+
+    >>> from pullstream import Fold
+    >>> counting = Accumulator(Fold(int, lambda n, _: n + 1), key=str.lower)
+    >>> table = counting.new()
+    >>> counting.add([table], "aBA", [])
+    >>> counting.results(table)
+    [('a', 2), ('b', 1)]
+    """
+
+    def __init__(
+        self,
+        fold: Fold[Any, Any] | None = None,
+        *,
+        key: Callable[[Any], Hashable] | None = None,
+        eager: bool = False,
+        on_error: object = "fail",
+    ) -> None:
+        fold = LISTING if fold is None else fold
+        self._initial, self._step = fold.initial, fold.step
+        # A list that is told while it grows must be one of its own.
+        self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
+        self._key = key
+        self._eager = eager
+        self._catches = on_error != "fail"
+        self._plain = not (eager or self._catches)
+        self._lists = fold is LISTING
+        self._counts = self._plain and key is not None and self._step is one_more
+
+    def new(self, before: Mapping[Hashable, Any] | None = None) -> Table:
+        """A table without values; a key that is in the table `before` goes on from its state there."""
+        if not self._plain or before is not None:
+            return _States(self._initial, {} if before is None else before)
+        # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
+        return Counter() if self._counts else defaultdict(self._initial)
+
+    def add(self, tables: Sequence[Table], values: Sequence[Any], told: Told) -> None:
+        """Take values into all of the tables, value by value; the key of each is computed once.
+
+        What it raises follows what was told before.
+        """
+        if self._plain and len(tables) == 1:
+            self._take(tables[0], values)
+            return
+        key, step = self._key, self._step
+        for value in values:
+            failed = False
+            try:
+                name = None if key is None else key(value)
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                told.append((0, caught(value, exc)))
+                continue
+            for number, table in enumerate(tables):
+                try:
+                    state = table[name] = step(table[name], value)
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    # It is one value that failed, in however many tables.
+                    if not failed:
+                        told.append((number, caught(value, exc)))
+                    failed = True
+                else:
+                    if self._eager:
+                        told.append((number, self._result(name, state)))
+
+    def _take(self, table: Table, values: Sequence[Any]) -> None:
+        key, step = self._key, self._step
+        if key is None:
+            table[None] = self._all(table[None], values)
+        elif self._counts:
+            names: Iterable[Hashable] = values if key is itself else map(key, values)
+            table.update(names)
+        else:
+            for value in values:
+                name = key(value)
+                table[name] = step(table[name], value)
+
+    def _all(self, state: Any, values: Sequence[Any]) -> Any:
+        if self._lists:
+            state.extend(values)
+            return state
+        return reduce(self._step, values, state)
+
+    def results(self, table: Table) -> list[Any]:
+        """What the values of a table come to: `(key, result)` for each key, in the order in which they were first seen.
+
+        Without a key, the result; none where every value was left out.
+        """
+        if self._finish is itself:
+            return list(table.values()) if self._key is None else list(table.items())
+        return [self._result(name, state) for name, state in table.items()]
+
+    def _result(self, name: Hashable, state: Any) -> Any:
+        result = self._finish(state)
+        return result if self._key is None else (name, result)
+
+
+class _States(dict[Hashable, Any]):
+    """A table whose missing keys are kept only once a step has made a state of them."""
+
+    def __init__(self, initial: Callable[[], Any], before: Mapping[Hashable, Any]) -> None:
+        super().__init__()
+        self._initial = initial
+        self._before = before
+
+    def __missing__(self, name: Hashable) -> Any:
+        return self._before[name] if name in self._before else self._initial()
+
+
+def said(**options: object) -> tuple[tuple[str, object], ...]:
+    """The options that are shown of a module: those that are neither None nor False."""
+    return tuple((name, value) for name, value in options.items() if value is not None and value is not False)
+
+
+def fold_arguments(module: str, fold: object, key: object) -> None:
+    """Refuse, when composing, a fold or a key that is given, and is none."""
+    if fold is not None:
+        fold_argument(module, fold)
+    if key is not None:
+        sync_argument(module, "key", key, KEYS_AT_ONCE)
