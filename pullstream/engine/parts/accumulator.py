@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from pullstream.blueprint import sync_argument
 from pullstream.engine.parts.fold import LISTING, Fold, fold_argument, itself, one_more
@@ -97,7 +97,7 @@ class Accumulator:
             table[None] = self._all(table[None], values)
         elif self._counts:
             names: Iterable[Hashable] = values if key is itself else map(key, values)
-            table.update(names)
+            cast("Counter[Hashable]", table).update(names)
         else:
             for value in values:
                 name = key(value)

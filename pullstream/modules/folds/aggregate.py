@@ -19,7 +19,7 @@ K = TypeVar("K", bound=Hashable)
 
 @overload
 def aggregate(
-    *, eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
+    *, key: None = None, eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
 ) -> Transformer[A, dict[str, Any]]: ...
 @overload
 def aggregate(
