@@ -9,6 +9,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.memory import Memory
@@ -69,10 +70,10 @@ class Run:
         self.limit = limit
         self.release_timeout = release_timeout
         self.watcher = watcher
-        self.blocked = 0.0
-        """Seconds that users' functions have kept everything else waiting so far; sinks set their pace by it."""
-        self.turn = (0.0, 0.0)
-        """When, in processor time and in `blocked`, a module last let other tasks have a turn."""
+        self.clock: BusyClock
+        """By which sinks set their pace."""
+        self.turn = 0.0
+        """When, by that clock, a module last let other tasks have a turn."""
         self.depth = 0
         """How many kernels stand above those that are placed first: more than none inside a running module."""
         self.sources: set[Finishing] = set()
@@ -193,6 +194,7 @@ class InnerRun(Run):
         self.depth = outer.depth
         self.nursery = outer.nursery
         self.hosting = outer.hosting
+        self.clock = outer.clock
         self.sources = outer.sources
         self.journal = outer.journal
         self.common = outer.common
@@ -213,22 +215,12 @@ class InnerRun(Run):
         self._outer.finishing = finishing
 
     @property
-    def blocked(self) -> float:
-        """That of the whole run."""
-        return self._outer.blocked
-
-    @blocked.setter
-    def blocked(self, seconds: float) -> None:
-        if seconds:
-            self._outer.blocked = seconds
-
-    @property
-    def turn(self) -> tuple[float, float]:
+    def turn(self) -> float:
         """That of the whole run."""
         return self._outer.turn
 
     @turn.setter
-    def turn(self, turn: tuple[float, float]) -> None:
+    def turn(self, turn: float) -> None:
         self._outer.turn = turn
 
     @override

@@ -1,6 +1,9 @@
 """The pace of a sink follows how long others have to wait, and not how much work one answer takes."""
 
+import time
+
 import pytest
+import trio
 
 import pullstream as ps
 
@@ -10,3 +13,53 @@ def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe)
     """A module that takes long for each answer, and lets others have their turns, is not asked for less and less."""
     ps.run(ps.pipe(counting(probe, 100_000), module, ps.drain()))
     assert len(probe.asked) < 25_000
+
+
+def doze():
+    time.sleep(0.001)
+
+
+@ps.transformer
+async def dozing(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        for _ in batch.values:
+            doze()
+        yield batch
+
+
+@ps.sink
+async def dozing_sink(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        for _ in batch.values:
+            doze()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        ps.pipe(dozing(), ps.drain()),
+        dozing_sink(),
+        ps.pipe(ps.unique(lambda _: doze(), capacity=1), ps.drain()),
+    ],
+    ids=repr,
+)
+def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe):
+    """Wherever a function that sleeps is called, others wait for a few milliseconds of it, not for a whole batch."""
+    ps.run(ps.pipe(counting(probe, 200), rest))
+    assert max(probe.asked) <= 64
+
+
+def test_a_source_that_waits_is_asked_for_more_and_more():
+    """What lets others go on, such as a slow source, is no reason to ask for less."""
+    asked = []
+
+    @ps.source
+    async def slow(ctx):
+        for _ in range(12):
+            await trio.sleep(0.01)
+            asked.append(ctx.limit)
+            yield ps.Batch(0, range(ctx.limit))
+
+    ps.run(ps.pipe(slow(), ps.drain()))
+    assert asked[0] < 32
+    assert max(asked) >= 1024

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
-from time import monotonic
 from typing import Any, Final
 
 import trio
@@ -115,11 +114,7 @@ class FilesSource(Kernel[Any]):
             await self.location.until_fulfilled(self._passed[0])
 
     def _at_once(self, reading: Reading) -> list[Found] | None:
-        began = monotonic()
-        try:
-            return reading.step()
-        finally:
-            self.run.blocked += monotonic() - began
+        return reading.step()
 
     def _part(self, time: Any, values: list[Any], limit: int) -> Batch[Any]:
         begin, end = self._given, self._given + limit

@@ -15,7 +15,7 @@ returned to its asker before the abort is confirmed (R5).
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
-from time import monotonic, thread_time
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, overload
 from weakref import WeakSet
 
@@ -241,7 +241,7 @@ class Kernel(ABC, Generic[T]):
         if now - self.__breath > BREATH:
             await trio.lowlevel.checkpoint()
             self.__breath = monotonic()
-            self.run.turn = (thread_time(), self.run.blocked)
+            self.run.turn = self.run.clock.now()
         return self.__requests.state is State.OPEN
 
     def waits_here(self) -> bool:

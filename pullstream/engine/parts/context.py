@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from time import monotonic, thread_time
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 import attrs
@@ -138,21 +138,18 @@ class SinkAccount(Account):
     def __init__(self, run: Run, location: Location, inputs: Sequence[Lane[Any]]) -> None:
         super().__init__(run, location, inputs)
         self.limit = min(run.limit, FIRST_LIMIT)
-        self._worked = thread_time()
-        self._blocked = run.blocked
+        self._begun = run.clock.now()
+        """When it began with what it deals with, by asking for it."""
 
     @override
     async def breathe(self) -> None:
+        clock, most = self.run.clock, self.run.limit
+        # A module that works on many batches for one answer (a filter that few values pass) lets others have their
+        # turns itself.
+        spent = clock.now() - max(self._begun, self.run.turn)
         await super().breathe()
-        most = self.run.limit
+        self._begun = clock.now()
         if most > 1:
-            # Processor time misses functions that sleep or wait for a disk, which the modules above add up; the
-            # wall clock would count waiting for a slow source, which keeps nobody else waiting. A module that works on
-            # many batches for one answer (a filter that few values pass) lets others have their turns itself.
-            worked, blocked = thread_time(), self.run.blocked
-            turn_worked, turn_blocked = self.run.turn
-            spent = max(worked - max(self._worked, turn_worked), blocked - max(self._blocked, turn_blocked))
-            self._worked, self._blocked = worked, blocked
             if spent < BREATH / 2:
                 self.limit = min(most, self.limit * 2)
             elif spent > BREATH:
@@ -301,10 +298,6 @@ class Context:
         It stands in `counters()` and in a progress display. The function must be quick, and never wait or raise.
         """
         self._account.location.meter.status = status if callable(status) else partial(str, status)
-
-    def worked(self, seconds: float) -> None:
-        """Say that a user's function has just kept everything else waiting for so long; a sink sets its pace by it."""
-        self._account.run.blocked += seconds
 
     async def breathe(self) -> None:
         """Let other tasks have a turn, and a cancellation strike, if it is time (every few milliseconds)."""

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from sys import maxsize
-from time import monotonic
 from typing import Any
 
 from typing_extensions import override
@@ -28,15 +27,12 @@ class FailsLater(Kernel[Any]):
             BaseException: what `work` raised, at once if nothing came before.
         """
         out: list[Any] = []
-        began = monotonic()
         try:
             work(out, *args)
         except BaseException as exc:
             self.failed = exc
             if not out:
                 raise
-        finally:
-            self.run.blocked += monotonic() - began
         return out
 
 
@@ -106,12 +102,10 @@ class PerBatch(PassOn):
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
         out: list[Any] = []
         # As `collect`, written out: nearly every value passes here.
-        began = monotonic()
         try:
             self.work(out, batch.time, batch.values)
         except BaseException as exc:
             self.failed = exc
             if not out:
                 raise
-        self.run.blocked += monotonic() - began
         return Batch(batch.time, out) if out else None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
-from time import monotonic
 from typing import Any
 
 from typing_extensions import TypeVar, override
@@ -30,15 +29,12 @@ class _MergeSorted(FanIn):
             if self._failed is not None:
                 raise self._failed
             values: list[Any] = []
-            began = monotonic()
             try:
                 self._gather(values, limit)
             except BaseException as exc:
                 if not values:
                     raise
                 self._failed = exc
-            finally:
-                self.run.blocked += monotonic() - began
             if values:
                 if self._failed is None:
                     self.settle(self._lacking())

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
-from time import monotonic
 from typing import Any, Literal, TextIO, get_origin, overload
 
 from typing_extensions import TypeVar
@@ -93,11 +92,9 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
         call = function and tried(function)
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             if call is not None:
-                began = monotonic()
                 for value in batch.values:
                     call(value)
                 call = function
-                ctx.worked(monotonic() - began)
             await ctx.breathe()
 
     return body
@@ -125,12 +122,10 @@ def _reduce(
         result = memory.get("result", initial)
         while (batch := await upstream.ask(ctx.limit)) is not DONE:
             memory.at(batch.time)
-            began = monotonic()
             if on_error == "fail":
                 result = functools.reduce(function, batch.values, result)
             else:
                 result = _reduced(function, batch.values, result, ctx)
-            ctx.worked(monotonic() - began)
             if memory.saves:
                 memory["result"] = result
             # Freed before the next batch is made, whose values then take its place in the processor's cache.

@@ -1,7 +1,6 @@
 """Sinks that look for one value: `find`, `first`, `last`."""
 
 from collections.abc import Awaitable, Callable
-from time import monotonic
 from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
@@ -50,7 +49,6 @@ def find(
 def _find(test: Callable[[Any], object], default: Any = None, limit: int = 1, on_error: str = "fail") -> Body:
     async def body(upstream: Reader[Any], ctx: Context) -> Any:
         while (batch := await upstream.ask(min(limit, ctx.limit) if limit > 1 else 1)) is not DONE:
-            began = monotonic()
             for value in batch.values:
                 try:
                     if test(value):
@@ -59,7 +57,6 @@ def _find(test: Callable[[Any], object], default: Any = None, limit: int = 1, on
                     if on_error == "fail":
                         raise
                     ctx.skipped()
-            ctx.worked(monotonic() - began)
             await ctx.breathe()
         return default
 

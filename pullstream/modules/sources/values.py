@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from time import monotonic
 from typing import Any, cast
 
 from typing_extensions import TypeVar, override
@@ -39,11 +38,7 @@ class Values(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._sequence is not None:
             return self._slice(self._sequence, limit)
-        began = monotonic()
-        try:
-            return self._cut.batch(self._iterator, limit) or DONE
-        finally:
-            self.run.blocked += monotonic() - began
+        return self._cut.batch(self._iterator, limit) or DONE
 
     def _slice(self, sequence: Sequence[Any], limit: int) -> Batch[Any] | Done:
         values = sequence[self._next : self._next + limit]

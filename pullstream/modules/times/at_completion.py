@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Hashable
 from inspect import isawaitable
-from time import monotonic
 from typing import Any, TypeVar
 
 import attrs
@@ -25,9 +24,7 @@ async def _at_completion(upstream: Reader[Any], ctx: Context, function: Callable
                 kept[event.time] = []
             kept[event.time].extend(event.values)
             continue
-        began = monotonic()
         made = function(event.time, kept.pop(event.time))
-        ctx.worked(monotonic() - began)
         if isawaitable(made):
             await made
 

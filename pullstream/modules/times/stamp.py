@@ -7,7 +7,6 @@ holds what it may still answer at, from the start of the run, and lets go of it 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from time import monotonic
 from typing import Any, Final, Literal, cast
 
 import attrs
@@ -190,11 +189,7 @@ class Stamping(Kernel[Any]):
                     self._enter(batch.time)
                 self._values, self._at = batch.values, 0
             clock = self._clocks[self._outer]
-            began = monotonic()
-            try:
-                taken, self._at = clock.cut(self._values, self._at, limit)
-            finally:
-                self.run.blocked += monotonic() - began
+            taken, self._at = clock.cut(self._values, self._at, limit)
             if not self._nest and clock.hold != self._held:
                 self.location.hold(clock.hold)
                 self.location.drop(self._held)

@@ -1,0 +1,47 @@
+"""How long a trio program has been busy: by this, and not by the wall's clock, a sink sets its pace."""
+
+from time import monotonic
+
+import trio
+from typing_extensions import override
+
+_PROGRAM: trio.lowlevel.RunVar["BusyClock"] = trio.lowlevel.RunVar("pullstream busy clock")
+
+
+class BusyClock(trio.abc.Instrument):
+    """The clock of one trio program that stands still while every task waits.
+
+    A function that sleeps, or waits for a disk, keeps all tasks from taking a step, and takes its time by this clock,
+    whichever module calls it; a slow source that lets the others go on takes none.
+    """
+
+    def __init__(self) -> None:
+        self._idle = 0.0
+        self._since = 0.0
+
+    @classmethod
+    def of_this_program(cls) -> "BusyClock":
+        """The clock of the trio program that runs."""
+        try:
+            return _PROGRAM.get()
+        except LookupError:
+            clock = cls()
+        _PROGRAM.set(clock)
+        trio.lowlevel.add_instrument(clock)
+        return clock
+
+    def now(self) -> float:
+        """Seconds, from some point on."""
+        return monotonic() - self._idle
+
+    # ---- for trio
+
+    @override
+    def before_io_wait(self, timeout: float) -> None:
+        if timeout:
+            self._since = monotonic()
+
+    @override
+    def after_io_wait(self, timeout: float) -> None:
+        if timeout:
+            self._idle += monotonic() - self._since
