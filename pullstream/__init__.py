@@ -87,15 +87,15 @@ from pullstream.modules.times.per_time import accumulate, distinct, sort_by_time
 from pullstream.modules.times.restamp import delay, restamp
 from pullstream.modules.times.stamp import stamp
 from pullstream.modules.times.timed import timed
-from pullstream.modules.twins import empty, infinite, keys, once
+from pullstream.modules.twins import empty, filter_not, infinite, keys, non_unique, once
 from pullstream.modules.values.flat_map import flat_map, map_batches
-from pullstream.modules.values.map import filter, filter_not, map
+from pullstream.modules.values.map import filter, map
 from pullstream.modules.values.map_async import map_async
 from pullstream.modules.values.map_process import map_process
 from pullstream.modules.values.map_thread import map_thread
 from pullstream.modules.values.scan import scan
 from pullstream.modules.values.tap import tap
-from pullstream.modules.values.unique import non_unique, unique
+from pullstream.modules.values.unique import unique
 from pullstream.modules.windows.sessions import sessions
 from pullstream.modules.windows.tumbling import sliding, tumbling
 from pullstream.modules.windows.window import Window

@@ -2,15 +2,23 @@
 
 import random
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, overload
+from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Site, Source, sync_argument
+from pullstream.blueprint import Site, Source, Transformer, sync_argument
+from pullstream.blueprint.checks import KEYS, Count
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches
+from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import CompositionError
+from pullstream.failures import Failed
 from pullstream.modules.sources.generate import unfold
 from pullstream.modules.sources.values import values
+from pullstream.modules.values.map import Test
+from pullstream.modules.values.unique import seen_before
 
+A = TypeVar("A")
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -62,3 +70,43 @@ def infinite(
     """
     sync_argument("infinite", "function", function, "pipe(repeat(None), map_async(...)) awaits a function's results")
     return unfold(None, lambda _: (function(), None), time=time)
+
+
+@overload
+def filter_not(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
+@overload
+def filter_not(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+@transformer
+def filter_not(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
+    """Keep the values for which `test` is false: `filter(lambda value: not test(value))`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["a", " ", "b"]), ps.filter_not(str.isspace), ps.collect()))
+    ['a', 'b']
+    """
+    return opens(Stage(Kind.FILTER_NOT, test, catches(on_error)))
+
+
+@overload
+def non_unique(
+    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
+) -> Transformer[A, A]: ...
+@overload
+def non_unique(
+    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
+) -> Transformer[A, A | Failed[A]]: ...
+@transformer
+def non_unique(
+    key: Annotated[Callable[[Any], Hashable] | None, KEYS] = None,
+    *,
+    capacity: Annotated[int | None, Count(1)] = None,
+    on_error: Handled = "fail",
+) -> Transformer[Any, Any]:
+    """Keep what `unique(key)` leaves out: the values whose key has come before.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.non_unique(str.lower), ps.collect()))
+    ['Tea']
+    """
+    test, memory = seen_before(key, capacity)
+    return opens(Stage(Kind.FILTER, test, catches(on_error), memory))

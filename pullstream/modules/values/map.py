@@ -1,4 +1,4 @@
-"""Stateless stages: `map`, `filter`, `filter_not`."""
+"""Stateless stages: `map`, `filter`."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias, overload
@@ -15,7 +15,7 @@ from pullstream.failures import Failed
 A = TypeVar("A")
 B = TypeVar("B")
 
-_Test: TypeAlias = Annotated[
+Test: TypeAlias = Annotated[
     Callable[[Any], object], Sync("a test answers at once; map_async the values first, and filter the results")
 ]
 
@@ -60,7 +60,7 @@ def filter(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Tra
 @overload
 def filter(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
 @transformer
-def filter(test: _Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
+def filter(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is true.
 
     >>> import pullstream as ps
@@ -70,20 +70,3 @@ def filter(test: _Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     Times are kept. If the test raises, see `map`.
     """
     return opens(Stage(Kind.FILTER, test, catches(on_error)))
-
-
-@overload
-def filter_not(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
-@overload
-def filter_not(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
-@transformer
-def filter_not(test: _Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
-    """Keep the values for which `test` is false.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values(["a", " ", "b"]), ps.filter_not(str.isspace), ps.collect()))
-    ['a', 'b']
-
-    Times are kept. If the test raises, see `map`.
-    """
-    return opens(Stage(Kind.FILTER_NOT, test, catches(on_error)))

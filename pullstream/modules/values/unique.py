@@ -1,4 +1,4 @@
-"""`unique`, `non_unique`: values that come for the first time, and those that come again."""
+"""`unique`: values that come for the first time, told from those that come again."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, MutableMapping
@@ -47,39 +47,14 @@ def unique(
 
     Times are kept. If `key` raises, or gives what has no hash, see `map`.
     """
-    test, memory = _seen_before(key, capacity)
+    test, memory = seen_before(key, capacity)
     return opens(Stage(Kind.FILTER_NOT, test, catches(on_error), memory))
-
-
-@overload
-def non_unique(
-    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
-) -> Transformer[A, A]: ...
-@overload
-def non_unique(
-    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
-) -> Transformer[A, A | Failed[A]]: ...
-@transformer
-def non_unique(
-    key: Annotated[Callable[[Any], Hashable] | None, KEYS] = None,
-    *,
-    capacity: Annotated[int | None, Count(1)] = None,
-    on_error: Handled = "fail",
-) -> Transformer[Any, Any]:
-    """Keep the values whose key has come before: what `unique` leaves out.
-
-    >>> import pullstream as ps
-    >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.non_unique(str.lower), ps.collect()))
-    ['Tea']
-    """
-    test, memory = _seen_before(key, capacity)
-    return opens(Stage(Kind.FILTER, test, catches(on_error), memory))
 
 
 Seen = tuple[Callable[[Any], bool], StageMemory]
 
 
-def _seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> Seen:
+def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> Seen:
     """A test that remembers what it was given; one for each run."""
     if capacity is not None:
         return _seen_lately(key, capacity)
