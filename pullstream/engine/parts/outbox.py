@@ -61,7 +61,39 @@ class Remainder:
         return values[used:] if used else values
 
 
-class Outbox:
+class Ending:
+    """The end that a stream is to come to, once it is known: that it is done, or a failure; the first counts.
+
+    >>> end = Ending()
+    >>> end.known, end.reached(), end.end(), end.known, end.reached()
+    (False, None, None, True, DONE)
+    """
+
+    ending: Done | BaseException | None = None
+    """It, or None as long as it is not known."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known."""
+        return self.ending is not None
+
+    def end(self, ending: Done | BaseException = DONE) -> None:
+        """End, or fail, after what comes before."""
+        if self.ending is None:
+            self.ending = ending
+
+    def reached(self) -> Done | None:
+        """DONE, now that nothing comes before it; None if it is not known.
+
+        Raises:
+            BaseException: the failure that it is.
+        """
+        if isinstance(self.ending, BaseException):
+            raise self.ending
+        return self.ending
+
+
+class Outbox(Ending):
     """A queue of the values that are owed, in order, each at its time, and then of an ending.
 
     With an `owner` each answer is held there, at its time, until the last of its values is taken. Any number of takes
@@ -81,8 +113,6 @@ class Outbox:
         self._answers: deque[Remainder] = deque()
         self.values = 0
         """How many values there are."""
-        self.ending: Done | BaseException | None = None
-        """What comes after them."""
 
     def __bool__(self) -> bool:
         return bool(self._answers)
@@ -103,11 +133,6 @@ class Outbox:
             self._owner.location.hold(time)
         self._answers.append(Remainder(Batch(time, values)))
         self.values += len(values)
-
-    def end(self, ending: Done | BaseException = DONE) -> None:
-        """End, or fail, after the values; the first ending counts."""
-        if self.ending is None:
-            self.ending = ending
 
     def take(self, limit: int) -> Batch[Any]:
         """The next values, all at one time; the caller answers them in the same step, and they are in flight then."""
@@ -135,11 +160,7 @@ class Outbox:
         Raises:
             BaseException: what it was ended with.
         """
-        if self._answers:
-            return self.take(limit)
-        if isinstance(self.ending, BaseException):
-            raise self.ending
-        return self.ending
+        return self.take(limit) if self._answers else self.reached()
 
     def forget(self) -> None:
         """Nothing is owed any more; what was held is the ending's to withdraw, or to keep."""

@@ -1,21 +1,20 @@
 """`group_by`: every key's values through a stream of their own."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast, overload
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Portion
-from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_below
-from pullstream.engine.parts.beside import Beside
-from pullstream.engine.parts.outbox import Remainder
+from pullstream.engine.nested.inner import follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, blame
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.protocol import Batch, Done, State
 from timely import Antichain
 
 A = TypeVar("A")
@@ -23,78 +22,53 @@ B = TypeVar("B")
 K = TypeVar("K", bound=Hashable)
 
 
-class _Group(Remainder):
+class _Group(Inner):
     """A key's stream: what goes in, what comes out, and what of that waits."""
 
     closing = False
     """Whether it was ended to make room; its key begins anew."""
 
     def __init__(self, key: Hashable, feed: Portion, lane: Lane[Any]) -> None:
-        super().__init__()
+        super().__init__(lane)
         self.key = key
         self.feed = feed
-        self.lane = lane
 
 
-class GroupBy(Beside[Any]):
+class GroupBy(SideBySide[_Group]):
     """Deals values out to a stream for each key, and answers as these do.
 
     Upstream is asked again when every value before has been taken by its group, so no more waits than was asked for.
     Times are the same inside and outside: what may come to the input may come to every group.
     """
 
-    traits = Traits(trusted=True, reorders=True, asks_apart=True)
+    traits = attrs.evolve(SideBySide.traits, asks_apart=True)
 
     def __init__(self, key: Callable[[Any], Hashable], transformer: Any, capacity: int | None) -> None:
+        super().__init__()
         self._key = key
         self._transformer = transformer
         self._capacity = capacity
         self._groups: dict[Hashable, _Group] = {}
-        self._by_lane: dict[Lane[Any], _Group] = {}
-        self._to_ask: list[_Group] = []
-        self._ready: deque[_Group] = deque()
         self._dealt: list[Portion] = []
         self._time: Hashable = None
         self._pending: deque[Any] = deque()
         self._pace = Pace()
-        self._outer_end: Done | BaseException | None = None
-        self._failed: BaseException | None = None
-
-    @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._ready:
-            if self._failed is not None:
-                raise self._failed
-            if self._pending:
-                self._deal()
-            if self._outer_end is not None and not self._by_lane:
-                if isinstance(self._outer_end, BaseException):
-                    raise self._outer_end
-                return DONE
-            self._ask_all(limit)
-            await self.change()
-        group = self._ready[0]
-        values = group.take(limit)
-        if not group.left:
-            group.lane.settle()
-            self._ready.popleft()
-            self._to_ask.append(group)
-        return Batch(group.time, [(group.key, value) for value in values])
 
     def mirrored(self) -> Iterable[Hashable]:
         """What may still come out of any group."""
-        return Antichain(time for lane in self._by_lane for time in inner_frontier(lane))
+        return Antichain(time for lane in self.inner for time in inner_frontier(lane))
 
-    def _ask_all(self, limit: int) -> None:
-        for group in self._to_ask:
-            self.ask_beside(group.lane, limit)
-        self._to_ask.clear()
-        if self._outer_end is None and not self._pending and not any(len(feed) for feed in self._dealt):
+    @override
+    def ask_outer(self, limit: int) -> None:
+        if not self.outer.known and not self._pending and not any(len(feed) for feed in self._dealt):
             self._dealt.clear()
             self.ask_beside(self.upstream, min(limit, self._pace.next()))
 
-    def _deal(self) -> None:
-        """Give values to their groups, until one has to wait for an older group to end."""
+    @override
+    def deal(self) -> None:
+        if not self._pending:
+            return
+        # Until one has to wait for an older group to end.
         try:
             while self._pending:
                 group = self._group(self._key(self._pending[0]))
@@ -107,7 +81,7 @@ class GroupBy(Beside[Any]):
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
             blame(exc, self.culprit())
             self._pending.clear()
-            self._end(exc)
+            self.end(exc)
         self.upstream.ack()
 
     def _group(self, key: Hashable) -> _Group | None:
@@ -129,47 +103,41 @@ class GroupBy(Beside[Any]):
         feed = Portion(cast("Lane[Any]", self.upstream), self.changed)
         lane = open_below(self, cast("Transformer[Any, Any]", made), feed)
         group = _Group(key, feed, lane)
-        self._by_lane[lane] = group
-        self._to_ask.append(group)
+        self.add(group)
         follow_inner(self, lane)
         return group
 
     def _make_room(self) -> bool:
         """Forget the group that has waited longest for a value; False if it has to end first."""
         oldest = next(iter(self._groups.values()))
-        if oldest.lane not in self._by_lane:
+        if oldest.lane not in self.inner:
             del self._groups[oldest.key]
             return True
         oldest.closing = True
         oldest.feed.end()
         return False
 
-    def _end(self, ending: Done | BaseException) -> None:
-        self._outer_end = ending
+    @override
+    def end(self, ending: Done | BaseException) -> None:
+        super().end(ending)
         for group in self._groups.values():
             group.feed.end(ending)
 
     @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        group = self._by_lane.get(lane)
-        if group is None:
-            if isinstance(answer, Batch):
-                self._time = answer.time
-                self._pace.took(len(answer.values))
-                self._pending.extend(answer.values)
-            else:
-                self._end(answer)
-        elif isinstance(answer, Batch):
-            group.put(answer)
-            self._ready.append(group)
-        elif not isinstance(answer, BaseException) or answer is self._outer_end:
-            # One that has ended by itself keeps its place, so that the values of its key are known to be left out.
-            del self._by_lane[lane]
-            forget_inner(self, [lane])
-            if group.closing:
-                del self._groups[group.key]
-        else:
-            self._failed = self._failed or answer
+    def came(self, batch: Batch[Any]) -> None:
+        self._time = batch.time
+        self._pace.took(len(batch.values))
+        self._pending.extend(batch.values)
+
+    @override
+    def answer(self, stream: _Group, values: Sequence[Any]) -> Batch[Any]:
+        return Batch(stream.time, [(stream.key, value) for value in values])
+
+    @override
+    def gone(self, stream: _Group) -> None:
+        # One that has ended by itself keeps its place, so that the values of its key are known to be left out.
+        if stream.closing:
+            del self._groups[stream.key]
 
 
 @overload

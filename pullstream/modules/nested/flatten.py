@@ -1,7 +1,6 @@
 """`flatten`: the values of streams that come as values."""
 
-from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from math import inf
 from typing import Any, Final, cast, overload
 
@@ -11,12 +10,10 @@ from pullstream.blueprint import Blueprint, Module, Source, Transformer, count_a
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
-from pullstream.engine.nested.inner import forget_inner, open_inner
-from pullstream.engine.parts.beside import Beside
-from pullstream.engine.parts.outbox import Remainder
-from pullstream.engine.traits import Traits
+from pullstream.engine.nested.inner import open_inner
+from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.modules.sources.values import Values
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import Batch
 
 A = TypeVar("A")
 
@@ -54,82 +51,46 @@ class Flatten(Expand):
         raise _refusal(value)
 
 
-class _Merged(Remainder):
-    """One of several streams that are read side by side: its outer time, and what is left of its answer."""
+class _Merged(Inner):
+    """A stream and its outer time, which is held while it is open."""
 
-    def __init__(self, outer: Hashable) -> None:
-        super().__init__()
+    def __init__(self, lane: Lane[Any], outer: Hashable) -> None:
+        super().__init__(lane)
         self.outer = outer
 
 
-class FlattenBeside(Beside[Any]):
-    """Reads up to `concurrency` streams at a time, as they answer; the outer time of each is held while it is open.
-
-    At most one answer of each stream waits here. The failure of one strikes after the answers that wait; a failure of
-    what is upstream after the streams that came before it have ended.
-    """
-
-    traits = Traits(trusted=True, reorders=True)
+class FlattenBeside(SideBySide[_Merged]):
+    """Reads up to `concurrency` streams at a time, as they answer."""
 
     def __init__(self, concurrency: int, depth: int | None) -> None:
+        super().__init__()
         self._concurrency = concurrency
         self._further = () if depth == 1 else flatten(depth=None if depth is None else depth - 1).modules
-        self._streams: dict[Lane[Any], _Merged] = {}
-        self._ready: deque[_Merged] = deque()
-        self._outer_end: Done | BaseException | None = None
-        self._failed: BaseException | None = None
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._ready:
-            if self._failed is not None:
-                raise self._failed
-            if not self._streams and self._outer_end is not None:
-                if isinstance(self._outer_end, BaseException):
-                    raise self._outer_end
-                return DONE
-            self._ask_all(limit)
-            await self.change()
-        stream = self._ready[0]
-        values = stream.take(limit)
-        if not stream.left:
-            self._ready.popleft()
-        return Batch(stream.outer, values)
-
-    def _ask_all(self, limit: int) -> None:
-        for lane, stream in self._streams.items():
-            if not stream.left:
-                self.ask_beside(lane, limit)
-        room = self._concurrency - len(self._streams)
-        if room and self._outer_end is None:
+    def ask_outer(self, limit: int) -> None:
+        room = self._concurrency - len(self.inner)
+        if room and not self.outer.known:
             self.ask_beside(self.upstream, min(room, limit))
 
     @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        if lane is self.upstream:
-            self._open(answer)
-        elif isinstance(answer, Batch):
-            stream = self._streams[lane]
-            stream.put(answer)
-            self._ready.append(stream)
-        elif isinstance(answer, BaseException):
-            self._failed = self._failed or answer
-        else:
-            self.location.drop(self._streams.pop(lane).outer)
-            forget_inner(self, [lane])
-
-    def _open(self, answer: Batch[Any] | Done | BaseException) -> None:
-        if not isinstance(answer, Batch):
-            self._outer_end = answer
-            return
+    def came(self, batch: Batch[Any]) -> None:
         try:
-            for value in answer.values:
+            for value in batch.values:
                 lane = open_inner(self, self._stream_of(value))
-                self.location.hold(answer.time)
-                self._streams[lane] = _Merged(answer.time)
+                self.location.hold(batch.time)
+                self.add(_Merged(lane, batch.time))
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
-            self._outer_end = exc
+            self.end(exc)
         self.upstream.ack()
+
+    @override
+    def answer(self, stream: _Merged, values: Sequence[Any]) -> Batch[Any]:
+        return Batch(stream.outer, values)
+
+    @override
+    def gone(self, stream: _Merged) -> None:
+        self.location.drop(stream.outer)
 
     def _stream_of(self, value: Any) -> Source[Any]:
         if isinstance(value, Source):

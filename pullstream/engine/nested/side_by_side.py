@@ -1,0 +1,115 @@
+"""The kernel that reads several inner streams side by side, and answers as they do."""
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Generic
+
+from typing_extensions import TypeVar, override
+
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.inner import forget_inner
+from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.outbox import Ending, Remainder
+from pullstream.engine.traits import Traits
+from pullstream.protocol import DONE, Batch, Done
+
+
+class Inner(Remainder):
+    """An inner stream, and what is left of its last answer."""
+
+    def __init__(self, lane: Lane[Any]) -> None:
+        super().__init__()
+        self.lane = lane
+
+
+S = TypeVar("S", bound=Inner)
+
+
+class SideBySide(Beside[Any], Generic[S]):
+    """Reads inner streams, and answers what is there, in the order in which it came.
+
+    One answer of each stream waits here at most. The failure of one strikes after the answers that wait, and the end
+    of what is upstream after the streams that came of it have ended.
+    """
+
+    traits = Traits(trusted=True, reorders=True)
+
+    def __init__(self) -> None:
+        self.inner: dict[Lane[Any], S] = {}
+        """The streams that have not ended."""
+        self.outer = Ending()
+        """The end of what is upstream."""
+        self._ready: deque[S] = deque()
+        self._to_ask: list[S] = []
+        self._failed: BaseException | None = None
+
+    # ---- what a module supplies
+
+    @abstractmethod
+    def ask_outer(self, limit: int) -> None:
+        """Ask what is upstream, beside, if there is room for what it gives."""
+
+    @abstractmethod
+    def came(self, batch: Batch[Any]) -> None:
+        """Take what comes from upstream."""
+
+    @abstractmethod
+    def answer(self, stream: S, values: Sequence[Any]) -> Batch[Any]:
+        """What is answered for values of a stream."""
+
+    def deal(self) -> None:
+        """Deal with what came from upstream and is not dealt with."""
+
+    def gone(self, stream: S) -> None:
+        """A stream has come to its end."""
+
+    def end(self, ending: Done | BaseException) -> None:
+        """Upstream has ended, or what came from there could not be dealt with."""
+        self.outer.end(ending)
+
+    # ----
+
+    def add(self, stream: S) -> None:
+        """Read one more stream."""
+        self.inner[stream.lane] = stream
+        self._to_ask.append(stream)
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        while not self._ready:
+            if self._failed is not None:
+                raise self._failed
+            self.deal()
+            if not self.inner and self.outer.reached():
+                return DONE
+            for stream in self._to_ask:
+                self.ask_beside(stream.lane, limit)
+            self._to_ask.clear()
+            self.ask_outer(limit)
+            await self.change()
+        stream = self._ready[0]
+        values = stream.take(limit)
+        if not stream.left:
+            stream.lane.settle()
+            self._ready.popleft()
+            self._to_ask.append(stream)
+        return self.answer(stream, values)
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        stream = self.inner.get(lane)
+        if stream is None:
+            if isinstance(answer, Batch):
+                self.came(answer)
+            else:
+                self.end(answer)
+        elif isinstance(answer, Batch):
+            stream.put(answer)
+            self._ready.append(stream)
+        elif isinstance(answer, BaseException) and answer is not self.outer.ending:
+            self._failed = self._failed or answer
+        else:
+            del self.inner[lane]
+            forget_inner(self, [lane])
+            self.gone(stream)
