@@ -4,7 +4,7 @@ They stand beside the type of a parameter, see `factory`.
 """
 
 import inspect
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 import attrs
 
@@ -89,6 +89,18 @@ class Instance:
         return value
 
 
+def sources(call: Call, value: Any) -> Any:
+    """A source, or several."""
+    several: Any = cast("object", value) if isinstance(value, tuple) else (value,)
+    for source in several:
+        if not isinstance(source, Source):
+            hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is one too"
+            if isinstance(source, (list, tuple)):
+                hint = f"give the sources one by one, {call.module}(*sources); {hint}"
+            raise call.refuse(f"takes sources, and got {source!r}: {hint}")
+    return cast("object", value)
+
+
 @attrs.frozen
 class Each:
     """Several parts, at least one, each checked by itself."""
@@ -114,22 +126,22 @@ Seconds: TypeAlias = Annotated[float, seconds]
 
 def callable_argument(module: str, name: str, value: object) -> None:
     """Refuse, when composing, an argument that cannot be called."""
-    function(Call(module, {}, {}, name), value)
+    function(Call(module, name=name), value)
 
 
 def sync_argument(module: str, name: str, value: object, instead: str) -> None:
     """Refuse, when composing, an argument that cannot be called, or only with `await`."""
-    Sync(instead)(Call(module, {}, {}, name), value)
+    Sync(instead)(Call(module, name=name), value)
 
 
 def count_argument(module: str, name: str, value: object, least: int = 0) -> None:
     """Refuse, when composing, an argument that is not a whole number of at least `least`."""
-    Count(least)(Call(module, {}, {}, name), value)
+    Count(least)(Call(module, name=name), value)
 
 
 def seconds_argument(module: str, name: str, value: object) -> None:
     """Refuse, when composing, an argument that is not a positive number of seconds."""
-    seconds(Call(module, {}, {}, name), value)
+    seconds(Call(module, name=name), value)
 
 
 def source_argument(name: str, source: object) -> None:

@@ -28,13 +28,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 Check: TypeAlias = Callable[["Call", Any], Any]
 
 
+_NONE: Final[Mapping[str, Any]] = {}
+
+
 @attrs.define
 class Call:
     """One call of a factory, as its checks see it."""
 
     module: str
-    _given: Mapping[str, Any]
-    _defaults: Mapping[str, Any]
+    _given: Mapping[str, Any] = _NONE
+    _defaults: Mapping[str, Any] = _NONE
     name: str = ""
     """The argument that is checked."""
 

@@ -353,7 +353,7 @@ def test_wrong_parts_are_refused():
         (lambda: ps.partition(str, {"a": ps.take(1)}), "takes sinks"),
         (lambda: ps.partition("a", {"a": ps.collect()}), "callable as its key"),
         (lambda: ps.merge([1, 2]), "merge.*takes sources.*values"),
-        (lambda: ps.zip(ps.once(1), mode="longest"), "modes shortest, strict, padded"),
+        (lambda: ps.zip(ps.once(1), mode="longest"), "'shortest', 'strict' or 'padded'"),
         (lambda: ps.zip(ps.once(1), fill=0), "mode='padded'"),
         (lambda: ps.merge_sorted(ps.once(1), key=3), "callable as its key"),
         (lambda: ps.broadcast(0), "capacity"),

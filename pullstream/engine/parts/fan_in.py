@@ -1,17 +1,16 @@
 """What modules with several inputs share: all are asked at once, and a batch of each is kept."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Site, Source
+from pullstream.blueprint import Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder
-from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
 
@@ -152,13 +151,3 @@ class FanIn(Beside[Any]):
         for each in self.all if among is None else among:
             if not each.left:
                 each.lane.settle()
-
-
-def sources_argument(module: str, sources: Sequence[object]) -> None:
-    """Refuse, when composing, what is not a source."""
-    for source in sources:
-        if not isinstance(source, Source):
-            hint = "values(...) makes a source of an iterable, and pipe(source, transformer) is one too"
-            if isinstance(source, (list, tuple)):
-                hint = f"give the sources one by one, {module}(*sources); {hint}"
-            raise CompositionError(f"{module}() at {Site.here()} takes sources, and got {source!r}: {hint}")

@@ -2,12 +2,13 @@
 
 from collections.abc import Hashable
 from functools import reduce
-from typing import Any, Final, overload
+from typing import Annotated, Any, Final, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Source
-from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.blueprint import Source, checks
+from pullstream.decorators import opens, source
+from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.traits import Carries, Traits
 from pullstream.protocol import DONE, Batch, Done
 from timely import join, less_equal
@@ -90,7 +91,8 @@ def combine_latest(a: Source[A], b: Source[B], c: Source[C], /) -> Source[tuple[
 def combine_latest(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) -> Source[tuple[A, B, C, D]]: ...
 @overload
 def combine_latest(*sources: Source[A]) -> Source[tuple[A, ...]]: ...
-def combine_latest(*sources: Source[Any]) -> Source[tuple[Any, ...]]:
+@source
+def combine_latest(*sources: Annotated[Source[Any], checks.sources]) -> Source[tuple[Any, ...]]:
     """Give the tuple of every source's latest value, each time one of them has a new one.
 
     >>> import pullstream as ps
@@ -101,5 +103,4 @@ def combine_latest(*sources: Source[Any]) -> Source[tuple[Any, ...]]:
     in turn where several are there. A tuple's time is the least upper bound of its values' times. A source that fails
     ends the others, after what had come before is delivered (R6, R8).
     """
-    sources_argument("combine_latest", sources)
-    return Source((Module("combine_latest", _CombineLatest, sources),))
+    return opens(_CombineLatest(*sources))

@@ -1,13 +1,14 @@
 """`concat`: sources one after another."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Source
+from pullstream.blueprint import Source, checks
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.fan_in import Meeting, sources_argument
+from pullstream.engine.parts.fan_in import Meeting
 from pullstream.engine.traits import PROMPT
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -37,7 +38,8 @@ class _Concat(Kernel[Any]):
         return DONE
 
 
-def concat(*sources: Source[T]) -> Source[T]:
+@source
+def concat(*sources: Annotated[Source[T], checks.sources]) -> Source[T]:
     """Give the values of one source after another.
 
     >>> import pullstream as ps
@@ -47,5 +49,4 @@ def concat(*sources: Source[T]) -> Source[T]:
     A source is opened when the one before it has ended, and never if that does not happen. Each batch keeps its time;
     what a later source may still give is not complete while an earlier one runs. An abort or a failure ends all (R6).
     """
-    sources_argument("concat", sources)
-    return Source((Module("concat", _Concat, sources),))
+    return opens(_Concat(*sources))

@@ -1,14 +1,15 @@
 """`fork`: several transformers over one stream, merged."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
+from pullstream.blueprint import Blueprint, Module, Transformer
+from pullstream.blueprint.checks import Each, Instance, Natural
+from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Copies
-from pullstream.errors import CompositionError
 from pullstream.modules.combining.merge import Merge
 
 A = TypeVar("A")
@@ -33,7 +34,11 @@ class _Fork(Wiring):
         return assembly.connect(Merge(), [name], module.site, ways)
 
 
-def fork(*transformers: Transformer[A, B], capacity: int = 0) -> Transformer[A, B]:
+@transformer
+def fork(
+    *transformers: Annotated[Transformer[A, B], Each(Instance(Transformer, "takes transformers"))],
+    capacity: Natural = 0,
+) -> Transformer[A, B]:
     """Send every value through each of several transformers, and merge what comes out, as it comes.
 
     >>> import pullstream as ps
@@ -45,11 +50,4 @@ def fork(*transformers: Transformer[A, B], capacity: int = 0) -> Transformer[A, 
     results keep their order and their times, and a time is complete when it is on every way. A transformer that ends
     by itself leaves the others running, and when the last has, the stream is aborted; a failure ends all (R6).
     """
-    for transformer in transformers:
-        if not isinstance(transformer, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            hint = advice("fork", transformer)
-            raise CompositionError(f"fork() at {Site.here()} takes transformers, and got {transformer!r}{hint}")
-    if not transformers:
-        raise CompositionError(f"fork() at {Site.here()} needs at least one transformer")
-    count_argument("fork", "capacity", capacity)
-    return Transformer((Module("fork", _Fork, transformers, (("capacity", capacity),) if capacity else ()),))
+    return opens(_Fork(*transformers, capacity=capacity))

@@ -1,22 +1,23 @@
 """`join`: pairs of the values of two sources, by key and time."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Final, Literal, cast, overload
+from typing import Annotated, Any, Final, Literal, cast, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, count_argument, sync_argument
+from pullstream.blueprint import Source, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.accumulator import KEYS_AT_ONCE
-from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError, Overflow
+from pullstream.errors import Overflow
 from pullstream.logger import LOG
 from pullstream.modules.combining.kept import Entry, Kept, Near
-from pullstream.modules.windows.grid import duration_argument, refusal
+from pullstream.modules.windows.grid import duration, refusal
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Antichain, Tracker
 from timely.order import is_total
@@ -294,6 +295,15 @@ class _Join(FanIn):
         self._stale = True
 
 
+def _keys(call: Call, on: Any) -> Any:
+    keys = cast("tuple[Any, ...]", on) if isinstance(on, tuple) else (on, on)
+    if len(keys) != 2:
+        raise call.refuse(f"has two sources, and got on={on!r}: a key, or a pair of keys")
+    for key in keys:
+        checks.KEYS(call, key)
+    return keys[0] if keys[0] is keys[1] else keys
+
+
 @overload
 def join(
     left: Source[A],
@@ -314,14 +324,15 @@ def join(
     within: Any = None,
     capacity: int = CAPACITY,
 ) -> Source[tuple[A, B | None]]: ...
+@source
 def join(
-    left: Source[Any],
-    right: Source[Any],
+    left: Annotated[Source[Any], checks.sources],
+    right: Annotated[Source[Any], checks.sources],
     *,
-    on: Callable[[Any], Hashable] | tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]],
-    how: How = "inner",
-    within: Any = None,
-    capacity: int = CAPACITY,
+    on: Annotated[Callable[[Any], Hashable] | tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]], _keys],
+    how: Annotated[How, checks.OneOf(*HOW)] = "inner",
+    within: Annotated[Any, duration] = None,
+    capacity: checks.Positive = CAPACITY,
 ) -> Source[tuple[Any, Any]]:
     """Give pairs of the values of two sources whose keys are equal, and whose times are equal or near.
 
@@ -350,23 +361,5 @@ def join(
         Overflow: both sources are ahead of each other: their times do not complete.
         TimeDomainError: `within` cannot be added to a time, or times are only partially ordered.
     """
-    sources_argument("join", (left, right))
-    keys: tuple[Any, ...] = cast("Any", on) if isinstance(on, tuple) else (on, on)
-    if len(keys) != 2:
-        raise CompositionError(f"join() at {Site.here()} has two sources, and got on={on!r}: a key, or a pair of keys")
-    for key in keys:
-        sync_argument("join", "on", key, KEYS_AT_ONCE)
-    if how not in HOW:
-        raise CompositionError(f"join() at {Site.here()} has how='inner' and how='left', and got how={how!r}")
-    if within is not None:
-        duration_argument("join", "within", within)
-    count_argument("join", "capacity", capacity, least=1)
-    options: tuple[tuple[str, object], ...] = (("on", keys if keys[0] is not keys[1] else keys[0]),)
-    given = (("how", how, "inner"), ("within", within, None), ("capacity", capacity, CAPACITY))
-    options += tuple((name, value) for name, value, usual in given if value != usual)
-    return Source((Module("join", _joining, (left, right), options),))
-
-
-def _joining(left: Source[Any], right: Source[Any], on: Any, **options: Any) -> _Join:
-    keys = cast("Any", on) if isinstance(on, tuple) else (on, on)
-    return _Join((left, right), keys, **options)
+    keys: Any = cast("object", on) if isinstance(on, tuple) else (on, on)
+    return opens(_Join((left, right), keys, how, within, capacity))

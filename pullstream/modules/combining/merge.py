@@ -3,13 +3,14 @@
 from bisect import bisect_left, insort
 from itertools import count
 from operator import itemgetter
-from typing import Any
+from typing import Annotated, Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Source
+from pullstream.blueprint import Source, checks
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, State
 
@@ -81,7 +82,8 @@ class Merge(FanIn):
         return all(each.done for each in self.all)
 
 
-def merge(*sources: Source[T]) -> Source[T]:
+@source
+def merge(*sources: Annotated[Source[T], checks.sources]) -> Source[T]:
     """Give the values of several sources as they come.
 
     >>> import pullstream as ps
@@ -92,5 +94,4 @@ def merge(*sources: Source[T]) -> Source[T]:
     ever. One batch of each is kept at most. Each batch keeps its time, and a time is complete when it is so in every
     source. It ends when all have; one that fails ends the others, after what had come before is delivered (R6, R8).
     """
-    sources_argument("merge", sources)
-    return Source((Module("merge", Merge, sources),))
+    return opens(Merge(*sources))

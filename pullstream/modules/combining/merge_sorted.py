@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Annotated, Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Source, sync_argument
-from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
+from pullstream.blueprint import Source, checks
+from pullstream.decorators import opens, source
+from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -97,7 +98,11 @@ class _MergeSorted(FanIn):
         return True
 
 
-def merge_sorted(*sources: Source[T], key: Callable[[T], Any] | None = None) -> Source[T]:
+@source
+def merge_sorted(
+    *sources: Annotated[Source[T], checks.sources],
+    key: Annotated[Callable[[T], Any] | None, checks.Sync("what has to be awaited goes into map_async, above")] = None,
+) -> Source[T]:
     """Merge sources whose values are in order into one that is.
 
     >>> import pullstream as ps
@@ -112,8 +117,4 @@ def merge_sorted(*sources: Source[T], key: Callable[[T], Any] | None = None) -> 
     A value waits until the next one of every source is known; one batch of each is kept at most, and each value keeps
     its time. A source that fails ends the others, when its next value would be needed (R6, R8).
     """
-    sources_argument("merge_sorted", sources)
-    if key is None:
-        return Source((Module("merge_sorted", _MergeSorted, sources),))
-    sync_argument("merge_sorted", "key", key, "what has to be awaited goes into map_async, above")
-    return Source((Module("merge_sorted", _MergeSorted, sources, (("key", key),)),))
+    return opens(_MergeSorted(*sources, key=key))

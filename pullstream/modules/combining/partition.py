@@ -1,15 +1,18 @@
 """`partition`: every value to one of several sinks."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, cast, overload
+from typing import Annotated, Any, Final, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument, sync_argument
+from pullstream.blueprint import Blueprint, Module, Sink
+from pullstream.blueprint.checks import Instance, Natural, Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Branch, Dealt, Hub
-from pullstream.errors import CompositionError, RoutingError
+from pullstream.errors import RoutingError
 from pullstream.modules.combining.tee import Several
 from pullstream.protocol import Batch
 
@@ -38,9 +41,9 @@ class _Partition(Wiring):
         name = named(module)
         hub = _Router(assembly, module, upstream, self._key, self._capacity)
         consumers: list[Consuming] = []
-        for key, sink in self._sinks.items():
+        for key, chosen in self._sinks.items():
             hub.ways[key] = branch = hub.branch(f"{name}[{key!r}]")
-            consumers.append(assembly.sink(sink, branch))
+            consumers.append(assembly.sink(chosen, branch))
         if self._other is not None:
             hub.other = branch = hub.branch(f"{name}[other]")
             consumers.append(assembly.sink(self._other, branch))
@@ -102,18 +105,32 @@ class _ByKey(Several):
         return (by_key, results[-1]) if self._other else by_key
 
 
+_A_SINK: Final = Instance(Sink, "takes sinks")
+
+
+def _sinks(call: Call, sinks: Any) -> Any:
+    if not isinstance(sinks, Mapping):
+        raise call.refuse(f"needs a dict of a sink for each key, and got {sinks!r}")
+    for each in cast("Mapping[Any, Any]", sinks).values():
+        _A_SINK(call, each)
+    if not sinks and call["other"] is None:
+        raise call.refuse("needs at least one sink")
+    return dict(cast("Mapping[Any, Any]", sinks))
+
+
 @overload
 def partition(key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, capacity: int = 0) -> Sink[A, dict[K, R]]: ...
 @overload
 def partition(
     key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, other: Sink[A, R2], capacity: int = 0
 ) -> Sink[A, tuple[dict[K, R], R2]]: ...
+@sink
 def partition(
-    key: Callable[[Any], Any],
-    sinks: Mapping[Any, Sink[Any, Any]],
+    key: Annotated[Callable[[Any], Any], Sync("what has to be awaited goes into map_async, above")],
+    sinks: Annotated[Mapping[Any, Sink[Any, Any]], _sinks],
     *,
-    other: Sink[Any, Any] | None = None,
-    capacity: int = 0,
+    other: Annotated[Sink[Any, Any] | None, _A_SINK] = None,
+    capacity: Natural = 0,
 ) -> Sink[Any, Any]:
     """Give every value to the sink for its key; the result is a dict of their results.
 
@@ -134,16 +151,4 @@ def partition(
     Raises:
         RoutingError: a key has no sink.
     """
-    sync_argument("partition", "key", key, "what has to be awaited goes into map_async, above")
-    if not isinstance(sinks, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"partition() at {Site.here()} needs a dict of a sink for each key, and got {sinks!r}")
-    for sink in (*sinks.values(), *(() if other is None else (other,))):
-        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance]
-            hint = advice("partition", sink)
-            raise CompositionError(f"partition() at {Site.here()} takes sinks, and got {sink!r}{hint}")
-    if not sinks and other is None:
-        raise CompositionError(f"partition() at {Site.here()} needs at least one sink")
-    count_argument("partition", "capacity", capacity)
-    options: list[tuple[str, object]] = [("other", other)] if other is not None else []
-    options += [("capacity", capacity)] if capacity else []
-    return Sink((Module("partition", _Partition, (key, dict(cast("Mapping[Any, Any]", sinks))), tuple(options)),))
+    return opens(_Partition(key, sinks, other, capacity))

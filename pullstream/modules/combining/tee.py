@@ -1,15 +1,16 @@
 """`tee`: several sinks over one stream."""
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink, Site, advice, count_argument
+from pullstream.blueprint import Blueprint, Module, Sink
+from pullstream.blueprint.checks import Each, Instance, Natural
+from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Copies
-from pullstream.errors import CompositionError
 
 A = TypeVar("A")
 R1 = TypeVar("R1")
@@ -55,7 +56,10 @@ def tee(
 ) -> Sink[A, tuple[R1, R2, R3, R4]]: ...
 @overload
 def tee(*sinks: Sink[A, R1], capacity: int = 0) -> Sink[A, tuple[R1, ...]]: ...
-def tee(*sinks: Sink[Any, Any], capacity: int = 0) -> Sink[Any, tuple[Any, ...]]:
+@sink
+def tee(
+    *sinks: Annotated[Sink[Any, Any], Each(Instance(Sink, "takes sinks"))], capacity: Natural = 0
+) -> Sink[Any, tuple[Any, ...]]:
     """Give every value to each of several sinks; the result is the tuple of their results.
 
     >>> import pullstream as ps
@@ -71,11 +75,4 @@ def tee(*sinks: Sink[Any, Any], capacity: int = 0) -> Sink[Any, tuple[Any, ...]]
     A sink that ends early leaves the others running, and the last one's end is the stream's; one that fails ends them
     all (R6). `completed` waits for every sink.
     """
-    for sink in sinks:
-        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-            hint = advice("tee", sink)
-            raise CompositionError(f"tee() at {Site.here()} takes sinks, and got {sink!r}{hint}")
-    if not sinks:
-        raise CompositionError(f"tee() at {Site.here()} needs at least one sink")
-    count_argument("tee", "capacity", capacity)
-    return Sink((Module("tee", Tee, sinks, (("capacity", capacity),) if capacity else ()),))
+    return opens(Tee(*sinks, capacity=capacity))

@@ -4,13 +4,15 @@ import builtins
 from collections.abc import Sequence
 from functools import reduce
 from itertools import repeat
-from typing import Any, Final, Literal, overload
+from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source
-from pullstream.engine.parts.fan_in import FanIn, Input, sources_argument
-from pullstream.errors import CompositionError, JournalError, LengthError
+from pullstream.blueprint import Source, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source
+from pullstream.engine.parts.fan_in import FanIn, Input
+from pullstream.errors import JournalError, LengthError
 from pullstream.protocol import DONE, Batch, Done
 from timely import join
 
@@ -71,6 +73,12 @@ class _Zip(FanIn):
         return len(ended) == len(self.all)
 
 
+def _padding(call: Call, fill: Any) -> Any:
+    if call["mode"] != "padded":
+        raise call.refuse(f"fills up with fill= in mode='padded' only, not {call['mode']!r}")
+    return fill
+
+
 @overload
 def zip(a: Source[A], /, *, mode: Mode = "shortest", fill: Any = None) -> Source[tuple[A]]: ...
 @overload
@@ -85,7 +93,12 @@ def zip(
 ) -> Source[tuple[A, B, C, D]]: ...
 @overload
 def zip(*sources: Source[A], mode: Mode = "shortest", fill: Any = None) -> Source[tuple[A, ...]]: ...
-def zip(*sources: Source[Any], mode: Mode = "shortest", fill: Any = None) -> Source[tuple[Any, ...]]:
+@source
+def zip(
+    *sources: Annotated[Source[Any], checks.sources],
+    mode: Annotated[Mode, checks.OneOf(*MODES)] = "shortest",
+    fill: Annotated[Any, _padding] = None,
+) -> Source[tuple[Any, ...]]:
     """Give tuples: the first value of every source, then the second of every source, and so on.
 
     >>> import pullstream as ps
@@ -104,10 +117,4 @@ def zip(*sources: Source[Any], mode: Mode = "shortest", fill: Any = None) -> Sou
     Raises:
         LengthError: in "strict" mode, when one source has ended and another has more.
     """
-    sources_argument("zip", sources)
-    if mode not in MODES:
-        raise CompositionError(f"zip() at {Site.here()} has the modes {', '.join(MODES)}, and got mode={mode!r}")
-    if fill is not None and mode != "padded":
-        raise CompositionError(f"zip() at {Site.here()} fills up with fill= in mode='padded' only, not {mode!r}")
-    options = (("mode", mode),) if fill is None else (("mode", mode), ("fill", fill))
-    return Source((Module("zip", _Zip, sources, () if mode == "shortest" else options),))
+    return opens(_Zip(*sources, mode=mode, fill=fill))

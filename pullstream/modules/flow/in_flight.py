@@ -1,17 +1,19 @@
 """`in_flight`: at most so many values inside a transformer (Pando's Limiter)."""
 
-from typing import Any
+from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_argument
+from pullstream.blueprint.checks import Count, Instance
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
@@ -128,7 +130,15 @@ class Quota:
         return self.grip.__reduce__()
 
 
-def in_flight(transformer: Transformer[A, B], capacity: int | Quota) -> Transformer[A, B]:
+def _count_or_quota(call: Call, capacity: Any) -> Any:
+    return cast("Any", capacity) if isinstance(capacity, Quota) else Count(1)(call, capacity)
+
+
+@transformer
+def in_flight(
+    transformer: Annotated[Transformer[A, B], Instance(Transformer, "goes around a transformer")],
+    capacity: Annotated[int | Quota, _count_or_quota],
+) -> Transformer[A, B]:
     """Let at most `capacity` values be inside a transformer: gone in, and not yet come out.
 
     >>> import pullstream as ps
@@ -141,8 +151,4 @@ def in_flight(transformer: Transformer[A, B], capacity: int | Quota) -> Transfor
     its other end. It counts values, so the transformer must give one for each that it takes; one that leaves values
     out stalls once `capacity` of them are missing. A `Quota(n)` instead of the number can be changed while it runs.
     """
-    if not isinstance(transformer, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"in_flight() at {Site.here()} goes around a transformer, and got {transformer!r}")
-    if not isinstance(capacity, Quota):
-        count_argument("in_flight", "capacity", capacity, least=1)
-    return Transformer((Module("in_flight", _InFlight, (transformer, capacity)),))
+    return opens(_InFlight(transformer, capacity))

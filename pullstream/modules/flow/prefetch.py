@@ -4,7 +4,9 @@ from typing import Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, count_argument
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Positive
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox
@@ -47,7 +49,8 @@ class Prefetch(Beside[Any]):
         self.ask_ahead()
 
 
-def prefetch(capacity: int) -> Transformer[A, A]:
+@transformer
+def prefetch(capacity: Positive) -> Transformer[A, A]:
     """Ask ahead, and keep up to `capacity` values until they are wanted: what is above works while what is below does.
 
     Two stages with a prefetch between them take, together, as long as the slower one alone.
@@ -64,5 +67,4 @@ def prefetch(capacity: int) -> Transformer[A, A]:
     values that were produced and are wanted no more; they are dropped. What is kept is held at its times. If upstream
     fails, the values before come first (R8).
     """
-    count_argument("prefetch", "capacity", capacity, least=1)
-    return Transformer((Module("prefetch", Prefetch, (capacity,)),))
+    return opens(Prefetch(capacity))

@@ -6,7 +6,9 @@ from typing import Any
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, count_argument, seconds_argument
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Positive, Seconds
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
@@ -46,7 +48,8 @@ class _Rate(Kernel[Any]):
             self._left += self._answered.popleft()[1]
 
 
-def rate(count: int, per: float = 1.0) -> Transformer[A, A]:
+@transformer
+def rate(count: Positive, per: Seconds = 1.0) -> Transformer[A, A]:
     """Let at most `count` values pass in any `per` seconds; what comes sooner is delayed, and nothing is left out.
 
     >>> import time, pullstream as ps
@@ -73,6 +76,4 @@ def rate(count: int, per: float = 1.0) -> Transformer[A, A]:
     >>> sorted(ps.run(ps.pipe(ps.values(["a", "b"]), ps.loop(calls), ps.collect()))), len(tries)
     (['A', 'B'], 4)
     """
-    count_argument("rate", "count", count, least=1)
-    seconds_argument("rate", "per", per)
-    return Transformer((Module("rate", _Rate, (count,), (("per", per),)),))
+    return opens(_Rate(count, per))

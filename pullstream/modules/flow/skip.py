@@ -1,15 +1,17 @@
 """`skip`: a stream without its beginning."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, guarded, with_policy
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Count, Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import CompositionError
 from pullstream.failures import Caught, Failed
 from pullstream.protocol import Batch
 
@@ -64,13 +66,27 @@ class _SkipWhile(PerBatch):
         self.memory.at(time)["skipping"] = self._skipping
 
 
+_AT_ONCE: Final = Sync("a test answers at once; map_async the values first, and skip by the results")
+
+
+def _count_or_test(call: Call, what: Any) -> Any:
+    if callable(what):
+        return _AT_ONCE(call.about("test"), what)
+    if call["on_error"] != "fail":
+        raise call.refuse("got on_error=, which goes with a test")
+    return Count()(call.about("count"), what)
+
+
 @overload
 def skip(what: int, /) -> Transformer[A, A]: ...
 @overload
 def skip(what: Callable[[A], object], /, *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
 @overload
 def skip(what: Callable[[A], object], /, *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
-def skip(what: int | Callable[[Any], object], /, *, on_error: object = "fail") -> Transformer[Any, Any]:
+@transformer
+def skip(
+    what: Annotated[int | Callable[[Any], object], _count_or_test], /, *, on_error: Handled = "fail"
+) -> Transformer[Any, Any]:
     """Leave out the first values, so many or while a test holds, and give the rest.
 
     >>> import pullstream as ps
@@ -81,10 +97,4 @@ def skip(what: int | Callable[[Any], object], /, *, on_error: object = "fail") -
 
     Times are kept. If the test raises, see `map`; a value whose test raised ends nothing.
     """
-    if not callable(what):
-        count_argument("skip", "count", what)
-        if on_error != "fail":
-            raise CompositionError(f"skip({what!r}) at {Site.here()} got on_error=, which goes with a test")
-        return Transformer((Module("skip", _Skip, (what,)),))
-    sync_argument("skip", "test", what, "a test answers at once; map_async the values first, and skip by the results")
-    return Transformer(with_policy(Module("skip", _SkipWhile, (what,)), on_error))
+    return opens(_SkipWhile(what, on_error) if callable(what) else _Skip(what))

@@ -1,17 +1,19 @@
 """`take`, `take_times`: a stream's beginning."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Final, Literal, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, guarded, with_policy
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Count, Natural, Positive, Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import PROMPT, Carries, Traits
-from pullstream.errors import CompositionError
 from pullstream.failures import Caught, Failed
 from pullstream.protocol import Batch
 
@@ -57,6 +59,17 @@ class _TakeWhile(PerBatch):
             out.append(holds if type(holds) is Caught else value)
 
 
+_AT_ONCE: Final = Sync("a test answers at once; map_async the values first, and take by the results")
+
+
+def _count_or_test(call: Call, what: Any) -> Any:
+    if callable(what):
+        return _AT_ONCE(call.about("test"), what)
+    if call["last"] or call["ahead"] != 1 or call["on_error"] != "fail":
+        raise call.refuse("got last=, ahead= or on_error=, which go with a test: take(lambda value: ..., last=True)")
+    return Count()(call.about("count"), what)
+
+
 @overload
 def take(what: int, /) -> Transformer[A, A]: ...
 @overload
@@ -67,8 +80,14 @@ def take(
 def take(
     what: Callable[[A], object], /, *, last: bool = False, ahead: int = 1, on_error: Literal["result"]
 ) -> Transformer[A, A | Failed[A]]: ...
+@transformer
 def take(
-    what: int | Callable[[Any], object], /, *, last: bool = False, ahead: int = 1, on_error: object = "fail"
+    what: Annotated[int | Callable[[Any], object], _count_or_test],
+    /,
+    *,
+    last: bool = False,
+    ahead: Positive = 1,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Give the first values, so many or while a test holds, then abort what is upstream and end.
 
@@ -90,20 +109,9 @@ def take(
     many at a time, which is faster, and may have values produced that nobody gets. If the test raises, see `map`; a
     value whose test raised is not the last.
     """
-    if not callable(what):
-        count_argument("take", "count", what)
-        if last or ahead != 1 or on_error != "fail":
-            raise CompositionError(
-                f"take({what!r}) at {Site.here()} got last=, ahead= or on_error=, which go with a test: "
-                f"take(lambda value: ..., last=True)"
-            )
-        return Transformer((Module("take", _Take, (what,)),))
-    sync_argument("take", "test", what, "a test answers at once; map_async the values first, and take by the results")
-    count_argument("take", "ahead", ahead, least=1)
-    options: tuple[tuple[str, object], ...] = (("last", True),) if last else ()
-    if ahead != 1:
-        options += (("ahead", ahead),)
-    return Transformer(with_policy(Module("take", _TakeWhile, (what,), options), on_error))
+    if callable(what):
+        return opens(_TakeWhile(what, last=last, ahead=ahead, on_error=on_error))
+    return opens(_Take(what))
 
 
 class _TakeTimes(Notified):
@@ -142,7 +150,8 @@ class _TakeTimes(Notified):
             self.stop()
 
 
-def take_times(count: int) -> Transformer[A, A]:
+@transformer
+def take_times(count: Natural) -> Transformer[A, A]:
     """Give all values of the first `count` times that come, then abort what is upstream and end.
 
     >>> import pullstream as ps
@@ -152,5 +161,4 @@ def take_times(count: int) -> Transformer[A, A]:
     It ends as soon as those times are complete at its input: for a source in time order, when the next time comes,
     or sooner if the source knows sooner. Batches at other times that come before are dropped.
     """
-    count_argument("take_times", "count", count)
-    return Transformer((Module("take_times", _TakeTimes, (count,)),))
+    return opens(_TakeTimes(count))

@@ -9,7 +9,9 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, seconds_argument
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Seconds
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.sidecar.waiting import Waiter
@@ -206,7 +208,8 @@ class _Sample(KeepLatest):
             self._ticks += 1
 
 
-def throttle(seconds: float) -> Transformer[A, A]:
+@transformer
+def throttle(seconds: Seconds) -> Transformer[A, A]:
     """Give the first value at once, and after any value nothing for so many seconds, then the latest that came.
 
     >>> import pullstream as ps
@@ -220,11 +223,11 @@ def throttle(seconds: float) -> Transformer[A, A]:
     Logical times are never mixed: a value is replaced by a later one at the same time only, and when its time is
     complete the last value at it goes out, whatever the clock says. What is kept is held at its time.
     """
-    seconds_argument("throttle", "seconds", seconds)
-    return Transformer((Module("throttle", _Throttle, (seconds,)),))
+    return opens(_Throttle(seconds))
 
 
-def debounce(seconds: float) -> Transformer[A, A]:
+@transformer
+def debounce(seconds: Seconds) -> Transformer[A, A]:
     """Give a value when so many seconds have passed without another: the last one of every burst.
 
     >>> import pullstream as ps
@@ -233,11 +236,11 @@ def debounce(seconds: float) -> Transformer[A, A]:
 
     Ends, back-pressure and logical times: as `throttle`.
     """
-    seconds_argument("debounce", "seconds", seconds)
-    return Transformer((Module("debounce", _Debounce, (seconds,)),))
+    return opens(_Debounce(seconds))
 
 
-def sample(seconds: float) -> Transformer[A, A]:
+@transformer
+def sample(seconds: Seconds) -> Transformer[A, A]:
     """Give, every so many seconds from the first ask on, the latest value, if one came since the last tick.
 
     >>> import pullstream as ps
@@ -246,5 +249,4 @@ def sample(seconds: float) -> Transformer[A, A]:
 
     What comes in the very moment of a tick is for the next one. Ends, back-pressure and logical times: as `throttle`.
     """
-    seconds_argument("sample", "seconds", seconds)
-    return Transformer((Module("sample", _Sample, (seconds,)),))
+    return opens(_Sample(seconds))

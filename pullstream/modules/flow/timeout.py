@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, seconds_argument
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Seconds
+from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.passing import Passing
 from pullstream.errors import AskTimeout
 from pullstream.protocol import Batch, Done
@@ -32,7 +34,8 @@ class _Timeout(Passing):
         )
 
 
-def timeout(seconds: float) -> Transformer[A, A]:
+@transformer
+def timeout(seconds: Seconds) -> Transformer[A, A]:
     """Fail with `AskTimeout`, which is a `TimeoutError`, when upstream leaves an ask without an answer for so long.
 
     >>> import trio, pullstream as ps
@@ -46,5 +49,4 @@ def timeout(seconds: float) -> Transformer[A, A]:
     The clock, trio's, runs while an ask is outstanding, from the ask to its first value; it does not run while nobody
     asks. What is upstream is told (R8), and let go.
     """
-    seconds_argument("timeout", "seconds", seconds)
-    return Transformer((Module("timeout", _Timeout, (seconds,)),))
+    return opens(_Timeout(seconds))

@@ -7,10 +7,11 @@ from typing import Any, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source
+from pullstream.blueprint import Module, Site, Source, checks
+from pullstream.blueprint.factory import Call
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
-from pullstream.engine.parts.fan_in import Input, sources_argument
+from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits
 from pullstream.errors import Ended, ReuseError
@@ -30,7 +31,7 @@ class Many(Source[T]):
         Raises:
             Ended: `cap` was called before, or the stream has ended.
         """
-        sources_argument("add", sources)
+        checks.sources(Call("add"), sources)
         self._added.add(sources)
 
     def cap(self) -> None:

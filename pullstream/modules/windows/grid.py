@@ -6,8 +6,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any, Final
 
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
+from pullstream.blueprint.factory import Call
 from timely import TimeDomainError
 
 NUMBERS: Final = (int, float, Fraction, Decimal)
@@ -91,14 +90,17 @@ def _origin(time: object) -> Any:
     raise TypeError("neither a number nor a date")
 
 
-def duration_argument(module: str, name: str, value: Any) -> None:
-    """Refuse, when composing, what is not a positive duration."""
+def duration(call: Call, value: Any) -> Any:
+    """A positive number, or a positive timedelta."""
     if isinstance(value, timedelta):
         positive = value > timedelta()
     else:
         positive = isinstance(value, NUMBERS) and not isinstance(value, bool) and isfinite(value) and value > 0
     if not positive:
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs a positive number, or a positive timedelta, as its {name}, and got "
-            f"{value!r}"
-        )
+        raise call.refuse(f"needs a positive number, or a positive timedelta, as its {call.name}, and got {value!r}")
+    return value
+
+
+def duration_argument(module: str, name: str, value: Any) -> None:
+    """Refuse, when composing, what is not a positive duration."""
+    duration(Call(module, name=name), value)
