@@ -63,7 +63,7 @@ class Antichain(Generic[T_co]):
         return False
 
     def less_than(self, time: Any) -> bool:
-        """Is some element strictly before `time`?
+        """Whether some element is strictly before `time`.
 
         >>> Antichain([3]).less_than(3), Antichain([3]).less_than(4)
         (False, True)
@@ -71,7 +71,7 @@ class Antichain(Generic[T_co]):
         return any(element != time and less_equal(element, time) for element in self._elements)
 
     def insert(self, time: Any) -> Antichain[Any]:
-        """This antichain with `time` added; itself when `time` is already covered.
+        """The antichain with `time` added; itself when `time` is already covered.
 
         >>> Antichain([3]).insert(2)
         Antichain([2])

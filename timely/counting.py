@@ -100,7 +100,7 @@ class CountingGroup:
         return (BEGINNING,) if self._began else self.arrivals[spot.index].elements
 
     def _comes_later(self, end: Spot, later: Any, start: Spot, time: Any) -> bool:
-        """Is a visit of one spot later, in the order of work, than the visit of another that leads to it?"""
+        """Whether a visit of one spot is later, in the order of work, than the visit of another that leads to it."""
         try:
             return bool(self._order.key(end.place, later) > self._order.key(start.place, time))
         except TimeDomainError:

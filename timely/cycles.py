@@ -25,7 +25,7 @@ Step = tuple[int, Summary]
 
 
 def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[int]:
-    """How many loop contexts each place lies in, relative to the outermost place it is connected with.
+    """The number of loop contexts each place lies in, relative to the outermost place it is connected with.
 
     Raises:
         GraphError: two paths between the same places enter and leave different numbers of loops.
@@ -110,7 +110,7 @@ class Order:
     depth: tuple[int, ...]
 
     def key(self, place: int, time: Any) -> tuple[Any, ...]:
-        """Where the visit of `place` for `time` comes: ranks and coordinates of the time in turn, from outside in."""
+        """The turn of the visit of `place` for `time`: ranks and coordinates of the time in turn, from outside in."""
         ranks, depth = self.ranks[place], self.depth[place]
         outer, counters = split_time(time, depth)
         coordinates = (outer, *counters)

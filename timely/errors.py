@@ -1,4 +1,4 @@
-"""Everything `timely` raises, one small family.
+"""The errors that `timely` raises, one small family.
 
 Each error says what happened, where (the place's readable name) and what to do about it.
 """

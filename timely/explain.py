@@ -49,7 +49,7 @@ def blockers(
 def _roots(
     graph: Graph, found: list[tuple[int, Any, tuple[int, ...]]], allowed: Mapping[int, None]
 ) -> list[tuple[int, Any, tuple[int, ...]]]:
-    """Those that no other leads to, unless it leads back as well: `BEGINNING` goes round a cycle without advancing."""
+    """The blockers that no other leads to, unless it leads back: `BEGINNING` goes round a cycle without advancing."""
 
     def leads(one: tuple[int, Any, tuple[int, ...]], other: tuple[int, Any, tuple[int, ...]]) -> bool:
         return lead(graph, one[0], one[1], other[0], other[1], allowed) is not None

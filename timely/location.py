@@ -1,4 +1,4 @@
-"""Where things can be: the ports of nodes."""
+"""Locations: the ports of nodes."""
 
 from __future__ import annotations
 

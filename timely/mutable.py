@@ -60,11 +60,11 @@ class MutableAntichain(Generic[T]):
         return cast("Antichain[T]", Antichain.of_minimal(self.elements))
 
     def count(self, time: T) -> int:
-        """How often `time` is there."""
+        """The number of times that `time` is there."""
         return self._counts.get(time, 0)
 
     def less_equal(self, time: Any) -> bool:
-        """Is some time here at or before `time`?"""
+        """Whether some time here is at or before `time`."""
         return any(less_equal(element, time) for element in self.elements)
 
     def __iter__(self) -> Iterator[tuple[T, int]]:

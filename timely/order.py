@@ -26,7 +26,7 @@ T = TypeVar("T", bound=Hashable)
 
 @runtime_checkable
 class PartialOrder(Protocol):
-    """What a type must offer to be a time: a partial order by `<=`, and a hash that agrees with `==`."""
+    """The interface of times: a partial order by `<=`, and a hash that agrees with `==`."""
 
     def __le__(self, other: Any, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -75,7 +75,7 @@ BEGINNING: Final = Beginning()
 
 
 def less_equal(a: Any, b: Any) -> bool:
-    """Is `a` at or before `b`?
+    """Whether `a` is at or before `b`.
 
     Raises:
         TimeDomainError: the two belong to domains that have no common order.
@@ -94,7 +94,7 @@ def less_equal(a: Any, b: Any) -> bool:
 
 
 def less_than(a: Any, b: Any) -> bool:
-    """Is `a` strictly before `b`?
+    """Whether `a` is strictly before `b`.
 
     >>> less_than(1, 1), less_than(BEGINNING, 1)
     (False, True)
@@ -147,7 +147,7 @@ def is_total(time: object) -> bool:
 
 
 def sort_key(time: Any) -> Any:
-    """What to sort times by: the keys are totally ordered, and extend the partial order of the times.
+    """A key to sort times by: keys are totally ordered, and extend the partial order of the times.
 
     Raises:
         TimeDomainError: the type is neither total nor has a `sort_key` method.

@@ -1,4 +1,4 @@
-"""What the tracker really works on: the graph with everything contracted away that nobody looks at.
+"""The plan that the tracker works on: the graph with everything contracted away that nobody looks at.
 
 Of all places only two kinds matter: the *observed* ones, and the junctions from which several ways lead to observed
 ones. From any other place there is one way on, or none; its summary is composed once, and a pointstamp there counts

@@ -16,7 +16,7 @@ from timely.summary import Delay, Identity, Path, Summary
 
 
 class _Parts:
-    """What both have in common: some parts, equal and hashed as such."""
+    """A time of several parts, equal and hashed as they are."""
 
     __slots__ = ("_hash", "parts")
 
@@ -196,7 +196,7 @@ _EXACT: Final[dict[type, frozenset[type]]] = {
 
 
 def _keeps_apart(part: Summary, time: Any) -> bool:
-    """Is it known that times different from this one come out different?"""
+    """Whether it is known that times different from this one come out different."""
     if isinstance(part, Path):
         return all(_keeps_apart(step, time) for step in part.steps)
     if isinstance(part, Delay):

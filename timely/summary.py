@@ -34,23 +34,23 @@ from timely.order import BEGINNING, less_equal
 
 
 class Summary(ABC):
-    """What every path summary offers. Subclasses are immutable values with `==` and `hash`."""
+    """A path summary: what a path does to a time. Subclasses are immutable values with `==` and `hash`."""
 
     __slots__ = ()
 
     @property
     def up(self) -> int:
-        """How many loop contexts the path leaves on its way."""
+        """The number of loop contexts that the path leaves on its way."""
         return 0
 
     @property
     def down(self) -> int:
-        """How many it then enters."""
+        """The number of loop contexts that it then enters."""
         return 0
 
     @property
     def strict(self) -> bool:
-        """Is every time strictly advanced in the outermost context the path visits?"""
+        """Whether every time is strictly advanced in the outermost context the path visits."""
         return False
 
     @property
@@ -79,7 +79,7 @@ class Summary(ABC):
 
     @property
     def advances(self) -> bool:
-        """Is it known that no time comes out earlier than it went in?
+        """Whether it is known that no time comes out earlier than it went in.
 
         Leaving a loop may forget a coordinate, and of what leads to another domain nothing is known.
         """
@@ -90,7 +90,7 @@ class Summary(ABC):
         yield self
 
     def less_equal(self, other: Summary) -> bool:
-        """Is the time that comes out here, for every time in, never later than through `other`?"""
+        """Whether the time that comes out here, for every time in, is never later than through `other`."""
         return Path.below(self, other)
 
     def __le__(self, other: Summary) -> bool:
@@ -123,7 +123,7 @@ IDENTITY: Final = Identity()
 
 
 def _typed(value: object) -> tuple[type, object]:
-    """What a step is compared by: 1 and 1.0 are equal, and added to a large integer they differ."""
+    """A step with its type, to compare by: 1 and 1.0 are equal, and added to a large integer they differ."""
     return type(value), value
 
 
@@ -307,7 +307,7 @@ class Path(Summary):
 
     @staticmethod
     def below(small: Summary, large: Summary) -> bool:
-        """Is `small` the path `large` with some detours left out, and some delays shorter?
+        """Whether `small` is the path `large` with some detours left out, and some delays shorter.
 
         A detour (a stretch that ends in the loop context it began in, without leaving it) only ever advances times, so
         leaving it out of a chain of monotone steps never gives a later time. Nor does a step that is never later.
@@ -325,7 +325,7 @@ def _letters(summary: Summary) -> Iterator[Summary]:
 
 
 def _contained(small: tuple[Summary, ...], large: tuple[Summary, ...]) -> bool:
-    """Is `small` left when some detours are cut out of `large`?"""
+    """Whether `small` is left when some detours are cut out of `large`."""
     matched: list[set[int]] = [{0}] + [set() for _ in large]  # how much of `small`, by how much of `large`
     for start, step in enumerate(large):
         here = matched[start]

@@ -24,7 +24,7 @@ from timely.order import less_equal
 from timely.plan import Plan, Spot, make_plan
 
 COMPACT_AT = 4096
-"""So many noted updates are added up even if nobody asks for a frontier."""
+"""The number of noted updates that are added up even if nobody asks for a frontier."""
 
 
 class Tracker:

@@ -33,7 +33,7 @@ def converted(kind: DataType) -> bool:
 
 
 def run_starts(column: Array) -> Array:
-    """Where in a column without nulls a run of equal values begins; the first is 0, of an empty column none."""
+    """The rows where runs of equal values begin, in a column without nulls; the first is 0, of an empty column none."""
     pa = pyarrow()
     if len(column) == 0:
         return pa.array([], pa.uint64())

@@ -12,7 +12,7 @@ from adapters.arrow.package import Array, DataType, pyarrow
 from adapters.arrow.rows import blocks
 
 TROUBLE: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError)
-"""What is raised for a value that does not fit; pyarrow's own errors are among these."""
+"""Exceptions for a value that does not fit; pyarrow's own are among them."""
 
 _Check: TypeAlias = Callable[[Sequence[Any], Array | None], None]
 """Refuses values, of which a column may have been made already."""
@@ -80,7 +80,7 @@ def first_misfit(column: Sequence[Any] | Array, kind: DataType | None) -> tuple[
 
 @lru_cache(maxsize=1024)
 def _check_of(kind: DataType) -> _Check | None:
-    """What refuses values of which a column of a type would lose something; None where pyarrow does."""
+    """A check that refuses values of which a column of a type would lose something; None where pyarrow does."""
     types = pyarrow().types
     if types.is_integer(kind):
         return _whole

@@ -146,7 +146,7 @@ class Packing:
 
 
 def misfit(name: str, kind: DataType | None, column: Any, rows: int, exc: Exception) -> str:
-    """What to say of a column that does not fit: which value it is, where it can be told."""
+    """The text about a column that does not fit: which value it is, where it can be told."""
     column_is = f"the column {name!r} is {kind}, and" if kind is not None else f"the column {name!r}"
     found = first_misfit(column, kind)
     if found is None:

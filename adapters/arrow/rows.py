@@ -1,4 +1,4 @@
-"""What a row may be, and the columns of many."""
+"""Rows: the kinds there are, and the columns of many."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -35,7 +35,7 @@ def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequen
 
 
 def tuple_names(kind: type) -> tuple[str, ...] | None:
-    """What the columns of such tuples are called, which an attribute may not be; None where they have no names."""
+    """The names of such tuples' columns, also those that no attribute can have; None where they have no names."""
     return getattr(kind, "_columns", getattr(kind, "_fields", None))
 
 

@@ -15,7 +15,7 @@ from pullstream.blueprint import Site
 from pullstream.errors import CompositionError, PullstreamError
 
 As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
-"""What a source of tables gives: `"rows"` are named tuples, `"batches"` are Arrow record batches."""
+"""The form of a table's values: `"rows"` are named tuples, `"batches"` are Arrow record batches."""
 
 _FORMS = ("rows", "tuples", "dicts", "batches")
 
@@ -66,7 +66,7 @@ class Shape:
         self._row = cast("Callable[[tuple[Any, ...]], Any]", partial(cast("Any", tuple).__new__, _row(tuple(names))))
 
     def of(self, batch: RecordBatch) -> list[Any]:
-        """What a batch holds, in order; as `"batches"`, the batch alone, if it has any rows."""
+        """The values of a batch, in order; as `"batches"`, the batch alone, if it has any rows."""
         if self._as == "batches":
             return [self._renamed(batch)] if len(batch) else []
         if not self._named and self._names != batch.schema.names:
@@ -125,7 +125,7 @@ def _row(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
 
 
 def _attributes(names: tuple[str, ...]) -> Iterator[str]:
-    """What Python can call columns; what it takes for no name, or has twice, goes by its position."""
+    """Attribute names for columns; what Python takes for no name, or has twice, goes by its position."""
     for name in names:
         made = re.sub(r"\W+", "_", name).strip("_")
         made += "_" * iskeyword(made)

@@ -1,4 +1,4 @@
-"""What a run looked like a few seconds ago, and how it looks now: figures for a display."""
+"""Figures for a display: samples of a run, now and a few seconds ago."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
@@ -21,7 +21,7 @@ QUIET = 5.0
 """Seconds in which nothing moves, until it is said what is waited for."""
 
 REASONS = 3
-"""How many reasons are given for a standstill."""
+"""The number of reasons given for a standstill."""
 
 
 @attrs.frozen
@@ -38,12 +38,12 @@ class Sample:
 
     @property
     def read(self) -> int:
-        """How many values have come in from sources."""
+        """The number of values that have come in from sources."""
         return sum(row.values_out for row in self.rows if not row.values_in)
 
     @property
     def moved(self) -> object:
-        """What changes when anything moves."""
+        """A value that changes when anything moves."""
         return [(row.values_in, row.values_out, row.status) for row in self.rows], self.frontier
 
 
@@ -108,12 +108,12 @@ class History:
 
     @property
     def seconds(self) -> float:
-        """How long the run has been going."""
+        """The seconds that the run has been going."""
         return self.now.at - self._began
 
     @property
     def state(self) -> str:
-        """How the run stands, in a word."""
+        """The run's state, in a word."""
         if not self.finished:
             return "running"
         match self.running.failure:
@@ -141,7 +141,7 @@ class History:
 
     @property
     def resumed(self) -> str:
-        """Where the run went on from, if it did."""
+        """The times that the run went on from, as text, if it did."""
         times = self.running.resumed_at
         if times is None:
             return ""
@@ -182,12 +182,12 @@ class History:
 
     @property
     def quiet(self) -> float:
-        """For how many seconds nothing has moved, if that is worth a word; else 0."""
+        """The seconds for which nothing has moved, if they are worth a word; else 0."""
         seconds = self.now.at - self._moved_at
         return 0.0 if self.finished or seconds < QUIET else seconds
 
     def waits_for(self) -> list[str]:
-        """What a run in which nothing moves waits for: the modules that are at work, and what holds its times up."""
+        """The reasons why nothing moves: modules that are at work, and what holds the run's times up."""
         working = [row for row in self.rows if row.busy > 0.5]
         names = ", ".join(f"{row.module} ({row.status})" if row.status else row.module for row in working)
         reasons = [names or "what is outside of it"]
@@ -208,7 +208,7 @@ class History:
             return []
 
     def error(self) -> list[str]:
-        """What the run failed with: of a stall everything, of anything else a line."""
+        """The run's failure as text: a stall's whole text, a line of any other."""
         failure = self.running.failure
         if failure is None or isinstance(failure, ps.Abandoned):
             return []
@@ -222,7 +222,7 @@ class History:
         return self._samples[0]
 
     def _per_second(self, count: int, before: int | None) -> float:
-        """How many a second since the oldest sample or, without one, since the beginning."""
+        """The rate per second since the oldest sample or, without one, since the beginning."""
         seconds = self.seconds if before is None else self.now.at - self._before.at
         return (count - (before or 0)) / seconds if seconds > 0 else 0.0
 

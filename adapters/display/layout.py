@@ -21,7 +21,7 @@ MUCH = 0.5
 
 
 def lines(history: History, width: int, height: int = 0) -> list[Text]:
-    """Everything there is to say, in lines of at most `width`; with a `height`, in about so many."""
+    """All there is to say, in lines of at most `width`; with a `height`, in about so many."""
     head = [*headline(history, width), *_bar(history, width), *_notes(history, width)]
     if history.nothing_to_do:
         return head
@@ -33,7 +33,7 @@ def lines(history: History, width: int, height: int = 0) -> list[Text]:
 
 
 def headline(history: History, width: int = 0) -> list[Text]:
-    """How the run stands, part by part, in as many lines of `width` as it takes; or in one."""
+    """The run's state, part by part, in as many lines of `width` as it takes; or in one."""
     state = Text.assemble((history.state, STYLES[history.state]), f" in {of_seconds(history.seconds)}")
     if not history.finished:
         state = Text.assemble((f"{of_seconds(history.seconds)}", STYLES[history.state]))
@@ -77,7 +77,7 @@ def _bar(history: History, width: int) -> list[Text]:
 
 
 def _notes(history: History, width: int) -> list[Text]:
-    """What is out of the ordinary."""
+    """Notes on what is out of the ordinary."""
     notes = [Text(history.resumed, style="dim")] if history.resumed else []
     for number, line in enumerate(quiet(history)):
         notes.append(Text(line if number == 0 else f"  {line}", style="yellow"))

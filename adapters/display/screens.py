@@ -1,4 +1,4 @@
-"""Where a display shows itself: on a terminal, in a pipe or log, in a notebook."""
+"""Screens: a terminal, a pipe or log, a notebook."""
 
 import logging
 import sys
@@ -22,11 +22,11 @@ from adapters.display.history import History
 from adapters.display.layout import headline, lines, quiet
 
 WIDEST = 100
-"""What a line has at most."""
+"""The most characters that a line may have."""
 
 
 class Screen(ABC):
-    """Somewhere to show a run; one that can be written to no longer is left alone."""
+    """A place that shows a run; one that can be written to no longer is left alone."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -68,7 +68,7 @@ class Screen(ABC):
 
     @property
     def width(self) -> int:
-        """How wide a line may be."""
+        """The characters that fit into a line."""
         return min(self.console.width, WIDEST)
 
     @abstractmethod
@@ -206,7 +206,7 @@ def screen_for(console: Console | None, every: float) -> Screen:
 
 @cache
 def _stderr() -> Console:
-    """One console for all, so that the displays of several runs at once stand below one another."""
+    """The one console of all displays, so that those of several runs stand below one another."""
     return Console(stderr=True)
 
 
@@ -222,7 +222,7 @@ def _is_terminal(stream: TextIO | Any) -> bool:
 
 
 def _redirect_logs(stack: ExitStack, streams: dict[Any, Any]) -> None:
-    """Have logs appear above the display, too: a handler keeps the stream that it was made with."""
+    """Let logs appear above the display, too: a handler keeps the stream that it was made with."""
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers: list[Any] = [handler for logger in loggers for handler in getattr(logger, "handlers", ())]
     for handler in handlers:

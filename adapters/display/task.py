@@ -87,7 +87,7 @@ def display(
 
 @attrs.frozen
 class Display:
-    """What `display()` gives: it can be used for any number of runs."""
+    """The display that `display()` gives; it can be used for any number of runs."""
 
     screen_for: "Callable[[Console | None, float], Screen]"
     console: "Console | None"

@@ -7,10 +7,10 @@ from typing import cast
 from timely import BEGINNING, Lexicographic, Product
 
 MOST = 40
-"""How many characters a time may have."""
+"""The most characters that a time may have."""
 
 LEAST_TIMES = 3
-"""How many times of a frontier are shown."""
+"""The number of times that are shown of a frontier."""
 
 
 def of_time(time: Hashable) -> str:

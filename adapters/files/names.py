@@ -5,10 +5,10 @@ import re
 from typing import Final
 
 UNFINISHED: Final = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
-"""How the names of files end that somebody is still writing."""
+"""Endings of the names of files that somebody is still writing."""
 
 LONGEST: Final = 255
-"""So many bytes may a name have on nearly every file system."""
+"""The most bytes that a name may have on nearly every file system."""
 
 _DEVICE: Final = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]) *(\..*)?", re.IGNORECASE)
 
@@ -19,7 +19,7 @@ def is_aside(name: str) -> bool:
 
 
 def not_a_name(text: str) -> str | None:
-    """Why a text is no name of a file or folder of this system, or no part of one; None if it is."""
+    """The reason why a text is no name of a file or folder of this system, or no part of one; None if it is."""
     if text in {"", ".", ".."}:
         return "it is empty, or leads elsewhere"
     separators = {"/", "\0", os.sep, os.altsep or "/"}

@@ -1,4 +1,4 @@
-"""What one run reads and writes: no target may be among what is read, nor be the journal, a manifest or another sink's.
+"""All that one run reads and writes: no target may be what is read, the journal, a manifest or another sink's.
 
 Sources and sinks say what they are about to do, in whichever order. Local files are told apart as the system does, so
 links, spellings and the cases of letters do not matter.
@@ -19,7 +19,7 @@ from adapters.files.urls import fsspec
 from pullstream import CompositionError
 
 NAME: Final = "adapters.files"
-"""Where modules of a run find each other."""
+"""The name under which modules of a run find each other."""
 
 
 @attrs.frozen(eq=False)
@@ -81,12 +81,12 @@ class Traffic:
         self._reads: list[Read] = []
         self._writes: list[Write] = []
         self._written: list[Write] = []
-        """What has come to its end: what it wrote is not to be replaced."""
+        """The writes that have come to their end: what they wrote is not to be replaced."""
         self._lock = Lock()
 
     @classmethod
     def of(cls, common: MutableMapping[str, Any], journal: Path | None) -> "Traffic":
-        """That of a run."""
+        """The traffic of a run."""
         return common.setdefault(NAME, cls(journal))
 
     def read(self, read: Read) -> None:
@@ -121,7 +121,7 @@ class Traffic:
             self._writes.append(write)
 
     def over(self, what: Read | Write) -> None:
-        """It is not read, or written to, any more."""
+        """Forget it: it is not read, or written to, any more."""
         with self._lock:
             several: list[Any] = self._reads if isinstance(what, Read) else self._writes
             if what in several:
@@ -129,7 +129,7 @@ class Traffic:
                 self._written += [what] if isinstance(what, Write) else []
 
     def refusal(self, path: str, mine: Write) -> str | None:
-        """Why a target of a sink's may not be written; None if it may."""
+        """The reason why a target of a sink's may not be written; None if it may."""
         fs = mine.fs
         with self._lock:
             if fs is None and (why := self._kept(Path(path), self._writes)):

@@ -1,4 +1,4 @@
-"""What can go wrong between the toolkit and Spark, each with a name of its own."""
+"""Errors between the toolkit and Spark, each with a name of its own."""
 
 from pullstream.errors import PullstreamError
 
@@ -13,7 +13,7 @@ class SparkMissing(PullstreamError, ImportError):
 
 
 class JavaNotFound(PullstreamError):
-    """There is no Java that Spark could run on."""
+    """No Java is there that Spark could run on."""
 
 
 class SessionMismatch(PullstreamError):

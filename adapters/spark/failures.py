@@ -1,4 +1,4 @@
-"""What Spark said when a job failed, cut down to what helps."""
+"""Spark's messages about failed jobs, cut down to what helps."""
 
 import logging
 import re
@@ -18,7 +18,7 @@ _RAISED = re.compile(r"Traceback \(most recent call last\):(?:\n  .*)*\n(\w[\w.]
 """The type of what a traceback ends with."""
 
 _PLAN = re.compile(r"\n=== Streaming Query ===\n.*?(?=\ncaused by |\Z)", re.DOTALL)
-"""What a streaming query adds to a message: its offsets, and all of its logical plan."""
+"""The part that a streaming query adds to a message: its offsets, and all of its logical plan."""
 
 
 def job_error(exc: BaseException) -> SparkJobError:
@@ -67,7 +67,7 @@ def unlogged() -> Generator[None, None, None]:
 
 
 def first_line(exc: BaseException) -> str:
-    """What an exception of Spark's says at first: the parser's begin with an empty line."""
+    """The first line of an exception of Spark's: the parser's begin with an empty one."""
     return str(exc).strip().partition("\n")[0]
 
 
@@ -88,7 +88,7 @@ def essence(text: str) -> str:
 
 
 def _cause(exc: BaseException) -> str | None:
-    """What the last of Spark's own exceptions in the chain says, and then what was below it."""
+    """The text of the last of Spark's own exceptions in the chain, and then what was below it."""
     messages: list[str] = []
     for java in _chain(exc):
         kind: str = java.getClass().getName()

@@ -28,7 +28,7 @@ def distinct(module: str, names: Sequence[str], site: Site | None = None) -> Non
 
 
 def no_frame(wanted: str, value: object) -> str:
-    """What is said to who gave something that is no DataFrame of Spark's; tables are named, and not shown."""
+    """The refusal of what is no DataFrame of Spark's; tables are named, and not shown."""
     kind = type(value)
     home = kind.__module__.partition(".")[0]
     if home == "builtins":
@@ -39,7 +39,7 @@ def no_frame(wanted: str, value: object) -> str:
 
 @contextmanager
 def in_the_name_of(module: str) -> Generator[None]:
-    """Have the parts of which `module` is made refuse in its name."""
+    """Let the parts of which `module` is made refuse in its name."""
     token = _SPEAKER.set(module)
     try:
         yield

@@ -164,7 +164,7 @@ def _is_here(master: str) -> bool:
 
 @contextmanager
 def _environment(*, here: bool) -> Generator[None, None, None]:
-    """What Spark's scripts look for in the environment while they start Java."""
+    """The environment that Spark's scripts look into while they start Java."""
     needed = {"JAVA_HOME": str(java_home())}
     if here:
         # Otherwise the workers run whatever `python3` is on PATH, which need not have pyarrow.

@@ -102,7 +102,7 @@ class CallBody:
             raise GraphError("every way through the body calls again: no call would ever return")
 
     def _split(self) -> Mapping[str, list[str]]:
-        """Each call node in two parts, joined by a forward step: as if a call took no time."""
+        """The graph with each call node in two parts, joined by a forward step: as if a call took no time."""
 
         def leaving(name: str) -> str:
             return f"ret-{name}" if name in self.calls else name

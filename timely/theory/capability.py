@@ -53,7 +53,7 @@ class Output:
 
     @property
     def held(self) -> dict[Any, int]:
-        """How many capabilities are held, by time."""
+        """The number of capabilities that are held, by time."""
         return dict(self._held)
 
     def check(self, time: Any) -> None:
@@ -105,7 +105,7 @@ class Capability:
 
     @property
     def held(self) -> bool:
-        """Is it still held?"""
+        """Whether it is still held."""
         return self._time is not None
 
     @property

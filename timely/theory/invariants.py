@@ -70,7 +70,7 @@ def _check_group(tracker: Tracker, group: CountingGroup, spot: Spot) -> None:
 
 
 def check_justified(tracker: Tracker, changes: Iterable[tuple[int, Any, int]]) -> None:
-    """Whatever appears must be at or after what was possible at its place before.
+    """Check that what appears is at or after what was possible at its place before.
 
     Raises:
         CapabilityError: a pointstamp appears from nothing; the place, what was possible there and the time are named.

@@ -200,7 +200,7 @@ class Subgraph:
             self.inner.send(Source(0, port), within, count)
 
     def push_external_progress(self, changes: Sequence[ChangeBatch[Any]]) -> None:
-        """What the outside may still send in is a capability of node 0."""
+        """Take what the outside may still send in as a capability of node 0."""
         for i, batch in enumerate(changes):
             for time, delta in batch:
                 within = self.enter.results_in(time)
@@ -222,7 +222,7 @@ class Subgraph:
         return Progress(tuple(self._leaving()), consumed, produced, busy)
 
     def _leaving(self) -> list[ChangeBatch[Any]]:
-        """How the times that the inside may still send out have changed since the last report."""
+        """The changes since the last report of the times that the inside may still send out."""
         batches: list[ChangeBatch[Any]] = []
         for j, place in enumerate(self._outs):
             outward = [self.leave.results_in(time) for time in self._inside.frontier(place)]

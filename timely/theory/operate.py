@@ -23,7 +23,7 @@ Connectivity = Mapping[tuple[int, int], tuple[Summary, ...]]
 
 @attrs.frozen
 class Progress:
-    """What an operator did since it was last asked: an atomic batch, of which no half is safe to act on.
+    """An operator's deeds since it was last asked: an atomic batch, of which no half is safe to act on.
 
     Per output the changes of its capabilities, per input the messages taken, per output the messages sent. `busy`
     says that there is activity inside which this does not express: ask again before calling the computation done.
@@ -70,7 +70,7 @@ class Operate(Protocol):
         ...
 
     def pull_internal_progress(self) -> Progress:
-        """What happened inside since the last call."""
+        """The progress made inside since the last call."""
         ...
 
 
@@ -145,7 +145,7 @@ class Leaf:
         self.frontiers: list[MutableAntichain[Any]] = [MutableAntichain() for _ in range(inputs)]
 
     def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
-        """As declared at construction."""
+        """The summary declared at construction."""
         initial: list[tuple[Any, int]] = [] if self._initial is None else [(self._initial, 1)]
         return self._summaries, [ChangeBatch(initial) for _ in range(self.outputs)]
 
@@ -156,7 +156,7 @@ class Leaf:
                 frontier.update(time, delta)
 
     def pull_internal_progress(self) -> Progress:
-        """Everything done since the last call."""
+        """The progress made since the last call."""
         done, self._progress = self._progress, Progress.none(self.inputs, self.outputs)
         return done
 

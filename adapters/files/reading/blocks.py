@@ -17,17 +17,17 @@ FIRST = 1 << 20
 """The first block is smaller, so that the first values come soon."""
 
 LONGEST = 64
-"""So many blocks may a line take."""
+"""The most blocks that a line may take."""
 
 SHOWN = 1 << 16
-"""So many bytes are kept of a line that is too long."""
+"""The number of bytes that are kept of a line that is too long."""
 
 BOM = b"\xef\xbb\xbf"
 
 
 @attrs.frozen
 class Block:
-    """Some lines of a file: their bytes, the number of the first, and the offset at which it begins."""
+    """Lines of a file: their bytes, the number of the first, and the offset at which it begins."""
 
     data: bytes
     line: int
@@ -35,11 +35,11 @@ class Block:
 
     @cached_property
     def count(self) -> int:
-        """How many lines there are, the last of which may lack its end."""
+        """The number of lines, the last of which may lack its end."""
         return count_lines(self.data)
 
     def start(self, stream: Stream) -> Start | None:
-        """Where to begin to read it again; None if that is the beginning of the file."""
+        """The place where reading it again begins; None if that is the beginning of the file."""
         return Start(self.offset, self.line) if stream.plain else None
 
     @property
@@ -61,7 +61,7 @@ class Overlong:
     error: FileReadError
 
     def bad(self, stream: Stream) -> Bad:
-        """What is told of it."""
+        """The error that tells of it."""
         return Bad(self.data, self.error, Start(self.offset, self.line) if stream.plain else None)
 
 
@@ -69,7 +69,7 @@ class Overlong:
 def opened(
     file: File, raw: Raw, start: Start, compression: str | None, encoding: str | None = None
 ) -> Generator[Stream]:
-    """What comes out of a file, decompressed and as UTF-8, from `start` on; its errors name the file."""
+    """A file's content, decompressed and as UTF-8, from `start` on; its errors name the file."""
     how = compression_of(file.path, compression)
     with explained(file, raw, "cannot be read" if how is None else f"cannot be decompressed as {how}"):
         stream = Stream(raw, how, encoding)
@@ -81,7 +81,7 @@ def opened(
 
 
 def count_lines(data: bytes) -> int:
-    """How many lines there are, the last of which may lack its end."""
+    """The number of lines, the last of which may lack its end."""
     return data.count(b"\n") + (not data.endswith(b"\n"))
 
 
@@ -99,7 +99,7 @@ class Cutter:
         self._line = start.line
         self._offset = start.at
         self._rest: list[bytes] = []
-        """What has come since the last cut; in it, no row ends."""
+        """The bytes that have come since the last cut; in them, no row ends."""
         self._open = False
         """Whether a quote is open at its end."""
 

@@ -116,7 +116,7 @@ class Csv(Format):
         return names, Block(data, block.line + taken.count(b"\n"), block.offset + len(taken))
 
     def _inferred(self, file: File, data: bytes, names: list[str], parts: "_Options") -> Any:
-        """Which columns are read, and of which types: as was said or else as the first block has them."""
+        """The columns that are read, and their types: as was said or else as the first block has them."""
         pa = pyarrow()
         given = {**dict(self.convert.column_types), **arrow_types(self.schema)}
         missing_columns(file, names, given if self.columns is None else self.columns)
@@ -164,7 +164,7 @@ class _Options:
         return names
 
     def _names(self, row: bytes) -> tuple[list[str], int]:
-        """What the columns are called, and how many rows there are beside the header."""
+        """The names of the columns, and the number of rows beside the header."""
         read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
         # The last line of a file may lack its end, which pyarrow takes for a part of a block.
         line = row if row.endswith(b"\n") else row + b"\n"

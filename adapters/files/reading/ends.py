@@ -1,4 +1,4 @@
-"""What is at the ends of a file: by it a journal knows a file that has changed, where its size and time have not."""
+"""The ends of a file, by which a journal knows that it has changed where its size and time have not."""
 
 import hashlib
 import os
@@ -8,7 +8,7 @@ from typing import Final
 from adapters.files.reading.places import File, is_local
 
 AT_AN_END: Final = 1 << 16
-"""So many bytes of each end: smaller files are looked at whole."""
+"""The number of bytes of each end; smaller files are looked at whole."""
 
 
 def ends_of(file: File) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What goes wrong when files are read: the file, the line where there is one, and what to do."""
+"""Errors of reading files: each names the file, the line where there is one, and what to do."""
 
 from typing_extensions import override
 
@@ -24,7 +24,7 @@ class FileReadError(PullstreamError):
 
 
 class NoFilesError(FileReadError):
-    """There is no file where one was said to be."""
+    """No file is where one was said to be."""
 
 
 class NoColumnError(FileReadError):
@@ -36,4 +36,4 @@ class FileChangedError(FileReadError):
 
 
 class Stopped(BaseException):
-    """Raised in a reading thread whose stream has ended: nobody waits for what it does."""
+    """The end of a reading thread whose stream has ended: nobody waits for what it does."""

@@ -120,7 +120,7 @@ def _scanned(text: str, at: int) -> tuple[list[Any] | None, int]:
 
 
 def _all_chosen(columns: tuple[str, ...], values: list[Any]) -> list[Any] | None:
-    """What is wanted of each value; None if one of them has no members."""
+    """The members that are wanted of each value; None if one of them has no members."""
     return [chosen(columns, value) for value in values] if all(isinstance(value, dict) for value in values) else None
 
 
@@ -160,7 +160,7 @@ class Tables(Format):
                 yield block
 
     def _settle(self, file: File, block: Block, agreed: Agreed) -> None:
-        """Have the first block say which columns there are, as far as nobody has."""
+        """Take the columns from the first block, as far as nobody has said them."""
         pa = pyarrow()
         given = arrow_types(self.schema)
         fields: dict[str, Any] = {}
@@ -198,7 +198,7 @@ class Tables(Format):
             raise FileReadError(file.path, told) from None
 
     def _wanted(self, line: bytes, given: Mapping[str, Any]) -> bytes | None:
-        """What a line has of the columns that are wanted, without those `given`; None if it is no object."""
+        """The columns that are wanted and that a line has, without those `given`; None if it is no object."""
         try:
             value: Any = json.loads(line)
         except (ValueError, RecursionError):

@@ -19,13 +19,13 @@ from pullstream.engine.nested.on_error import OnError
 from pullstream.failures import Failed
 
 ROWS = 65_536
-"""How many rows are made values of at a time, at most."""
+"""The most rows that become values at a time."""
 
 BUFFER = 1 << 20
 """A column of a row group is read in such pieces, not at once."""
 
 BYTES = 64 << 20
-"""So many bytes of a file, decompressed, are read at a time, if more than a row has as many."""
+"""The number of bytes of a file, decompressed, that are read at a time, if more than a row has as many."""
 
 
 @attrs.frozen
@@ -36,7 +36,7 @@ class _Typed:
     schema: Any
 
     def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
-        """Have the first file say which columns there are, and compare the others with it."""
+        """Take the columns from the first file, and compare those of the others with them."""
         pa = pyarrow()
         unique(file, schema.names)
         given = arrow_types(self.schema)
@@ -91,7 +91,7 @@ class Parquet(Format):
 
 
 def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
-    """How many rows of a row group are read at a time: fewer where they are large."""
+    """The number of rows of a row group that are read at a time: fewer where they are large."""
     columns = map(group.column, range(group.num_columns))
     size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in names)
     return max(1, min(ROWS, BYTES * group.num_rows // max(1, size)))

@@ -1,4 +1,4 @@
-"""What an earlier run with the same journal has read, and where this one goes on."""
+"""The files that an earlier run with the same journal has read, and the place where this one goes on."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -23,7 +23,7 @@ class Turn:
 
     file: File
     number: int
-    """How many came before it; under `follow`, if nothing else gives one, its time."""
+    """The number of files before it; under `follow`, if nothing else gives one, its time."""
     time: Hashable | None = None
     """The time of all that is in it, if that is one."""
     floor: Hashable | None = None
@@ -35,17 +35,17 @@ class Turn:
 
 @attrs.frozen
 class Place:
-    """Where the last value at some time stands."""
+    """The place of the last value at some time."""
 
     path: str
     start: Start | None
-    """Where to go on in the file; None behind it."""
+    """The place where reading goes on in the file; None behind it."""
     last: tuple[Hashable, ...]
 
 
 @attrs.frozen
 class Past:
-    """What was read before; nothing without a journal."""
+    """The record of what was read before; empty without a journal."""
 
     journal: bool = False
     files: Mapping[str, Known] = attrs.field(factory=dict[str, Any])
@@ -57,12 +57,12 @@ class Past:
 
     @property
     def count(self) -> int:
-        """How many files have a number."""
+        """The number of files that have a number."""
         return 1 + max((number for number, _, _ in self.files.values()), default=-1)
 
     @property
     def identities(self) -> dict[str, Identity]:
-        """How files were when they were read."""
+        """The identities that files had when they were read."""
         return {path: identity for path, (_, identity, _) in self.files.items()}
 
     @property

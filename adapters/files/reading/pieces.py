@@ -1,4 +1,4 @@
-"""What formats make of files: pieces of values or of tables, and what is bad among them."""
+"""Pieces of files, as formats make them: values or tables, and what is bad among them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
@@ -12,7 +12,7 @@ from adapters.files.reading.places import File
 from adapters.files.reading.streams import Raw
 
 AT_A_TIME: Final = 1024
-"""How many values are made at a time: those that live long enough for the collector to look at them cost twice."""
+"""The number of values made at a time: those that live long enough for the collector to look at them cost twice."""
 
 
 @attrs.frozen
@@ -41,7 +41,7 @@ class Table:
 
 @attrs.frozen
 class Bad:
-    """What cannot be read: a line, as it is in the file, or the file's path, for all that is left of it."""
+    """A part of a file that cannot be read: a line as it is there, or the file's path, for all that is left of it."""
 
     value: Any
     error: Exception
@@ -53,7 +53,7 @@ Piece = Values | Table | Bad
 
 
 class Format(ABC):
-    """How files of a kind are read; immutable, and pickled with its source."""
+    """A reader for one kind of file; immutable, and pickled with its source."""
 
     @abstractmethod
     def pieces(self, file: File, raw: Raw, start: "Start", agreed: "Agreed") -> Generator[Piece]:
@@ -70,7 +70,7 @@ class Format(ABC):
 
 @attrs.frozen
 class Start:
-    """Where in a file to begin: at a `start` that a piece had, whose first line is number `line`."""
+    """A place in a file to begin at: a `start` that a piece had, whose first line is number `line`."""
 
     at: int = 0
     line: int = 1
@@ -150,11 +150,11 @@ def decoded(data: bytes) -> str | None:
 
 
 LONGEST_TOLD = 200
-"""How many characters of what a parser said are told; it may quote all of a value."""
+"""The characters of a parser's message that are told; it may quote all of a value."""
 
 
 def problem_of(exc: Exception) -> str:
-    """What is wrong with a line, from what its parser said."""
+    """The problem with a line, from its parser's message."""
     if isinstance(exc, UnicodeDecodeError):
         wrong = exc.object[exc.start]
         return f"is no UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}; say encoding="

@@ -1,4 +1,4 @@
-"""Where files are: paths, globs, folders and fsspec's URLs, and the files that are found there."""
+"""Places of files: paths, globs, folders and fsspec's URLs, and the files that are found there."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]
 
 VERSIONS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
-"""Where file systems keep what changes when a file does."""
+"""Entries of file systems' listings that change when a file does."""
 
 
 @attrs.frozen
@@ -37,13 +37,13 @@ class File:
 
     @property
     def identity(self) -> tuple[int | None, str | None]:
-        """What is another when the file is."""
+        """A value that is another when the file is."""
         return self.size, self.version
 
 
 @attrs.frozen
 class Place:
-    """One of the paths that a source was given, with the file system it is in."""
+    """A path that a source was given, with the file system it is in."""
 
     given: str
     key: str
@@ -52,7 +52,7 @@ class Place:
     """The rest of a chained URL, which names the file that this one is in."""
 
     def files(self, *, waits: bool = False) -> Iterator[File]:
-        """What is there now, in the order of names; with `waits`, links may lead nowhere yet."""
+        """The files that are there now, in the order of names; with `waits`, links may lead nowhere yet."""
         try:
             info = self.fs.info(self.key)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a run reads of files, in its threads: which file is next, what is in it, and at which times."""
+"""Reading files in a run's threads: which file is next, what is in it, and at which times."""
 
 from collections.abc import Generator, Hashable, Iterator
 from contextlib import closing, suppress
@@ -30,12 +30,12 @@ END: Final = ("end",)
 """The key at which a journal has whether a run came to the end of the last file."""
 
 MOST_TIMELESS: Final = 10_000
-"""So much may be bad before the first value that has a time."""
+"""The most that may be bad before the first value that has a time."""
 
 
 @attrs.frozen
 class Plan:
-    """What a source of files was told; immutable."""
+    """The arguments of a source of files; immutable."""
 
     paths: tuple[str, ...]
     format: Format
@@ -51,19 +51,19 @@ class Plan:
 
 @attrs.frozen
 class Floor:
-    """Nothing before `time` will come any more."""
+    """A promise that nothing before `time` will come any more."""
 
     time: Hashable
 
 
 @attrs.frozen
 class Wait:
-    """There is no new file at the moment."""
+    """A request to wait: no new file is there at the moment."""
 
 
 @attrs.frozen
 class Decided:
-    """What a later run with the same journal must know, whatever it has to do again."""
+    """A fact that a later run with the same journal must know, whatever it has to do again."""
 
     key: Hashable
     value: Any
@@ -71,7 +71,7 @@ class Decided:
 
 @attrs.frozen
 class Reached:
-    """Where what is at a time stands."""
+    """The place that reading has reached at a time."""
 
     time: Hashable
     place: Place
@@ -107,7 +107,7 @@ class Reading:
         """Places that are waited for."""
 
     def step(self) -> list[Found] | None:
-        """What is found next, None at the end; in a thread."""
+        """The next thing that is found, None at the end; runs in a thread."""
         with self._lock:
             self._stop.look()
             if self._steps is None:
@@ -115,7 +115,7 @@ class Reading:
             return next(self._steps, None)
 
     def stop(self) -> None:
-        """Have a step that is under way come to its end soon."""
+        """Make a step that is under way come to its end soon."""
         self._stop.set()
 
     def close(self) -> None:
@@ -306,13 +306,13 @@ class Reading:
                 yield piece
 
     def _place(self, file: File, piece: Piece) -> Place:
-        """Where to begin to read a piece again: in front of it or, where there is no other way, of the file."""
+        """The place where reading a piece again begins: in front of it or, where there is no other way, of the file."""
         if piece.start is None:
             return Place(file.path, Start(), self._front)
         return Place(file.path, piece.start, self._last)
 
     def _rows(self, part: Stretch | Bad) -> int:
-        """How many lines something is made of, if each is a row."""
+        """The number of lines that something is made of, if each is a row."""
         if isinstance(part, Bad):
             return 1
         return sum(map(len, part[1])) if self._plan.shape == "batches" else len(part[1])

@@ -108,7 +108,7 @@ class FilesSource(Kernel[Any]):
                     await trio.sleep(self._plan.every)
 
     async def _recorded(self) -> None:
-        """What is complete is not done again in the next run, if it can be in the journal before this one ends."""
+        """Record a completed time in the journal while this run goes on, so that the next does not do it again."""
         below = self.run.progress.carrying(self.location)
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])

@@ -23,7 +23,7 @@ CODECS: Final = {
 STEP: Final = 64 << 10
 
 UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZipFile)
-"""What decoders raise, beside pyarrow's own."""
+"""Exceptions of decoders, beside pyarrow's own."""
 
 
 class Raw:
@@ -82,7 +82,7 @@ class Raw:
         return bool(self._inner.seekable())
 
     def flush(self) -> None:
-        """Nothing is written."""
+        """Do nothing, as nothing is written."""
 
     @property
     def closed(self) -> bool:
@@ -147,7 +147,7 @@ _DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
 
 
 class Streams:
-    """What a file of some compressed streams holds, as a file; what follows the last is one, too, or an error."""
+    """A file of compressed streams, read as one file; what follows the last is one, too, or an error."""
 
     def __init__(self, raw: Raw, decoder: Callable[[bytes], _Decoder]) -> None:
         self._raw = raw
@@ -185,7 +185,7 @@ class Streams:
 
 
 class Stream:
-    """What comes out of a file from front to back."""
+    """A file's content, read from front to back."""
 
     def __init__(self, raw: Raw, compression: str | None, encoding: str | None = None) -> None:
         self.raw = raw
@@ -234,7 +234,7 @@ class Stream:
             raise EOFError("the file is empty, where even nothing takes some bytes when it is compressed")
 
     def arrow(self) -> Any:
-        """What pyarrow's own readers take."""
+        """The input that pyarrow's own readers take."""
         return self._layers[-1]
 
     def fill(self, size: int) -> bytes:
@@ -259,7 +259,7 @@ class Stream:
 
 
 def compression_of(path: str, given: str | None) -> str | None:
-    """How a file is compressed: as was said or, for "infer", as its name says."""
+    """The compression of a file: as was said or, for "infer", as its name says."""
     if given != "infer":
         return given
     name = path.partition("::")[0].rpartition("/")[2].lower()

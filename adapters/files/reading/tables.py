@@ -18,16 +18,16 @@ from adapters.files.reading.places import File
 from adapters.files.reading.streams import Stream
 
 FEW: Final = 64
-"""Among so many rows the bad are looked for one by one."""
+"""The number of rows among which the bad are looked for one by one."""
 
 WIDTH: Final = 2
-"""How many blocks are parsed while one is handed on."""
+"""The number of blocks that are parsed while one is handed on."""
 
 MOST: Final = 2**31 - 1
-"""So many bytes at most does pyarrow parse in one piece."""
+"""The most bytes that pyarrow parses in one piece."""
 
 _COUNTED = re.compile(r"^((?:CSV parse error|In CSV column #(\d+)): )Row #\d+: | in row \d+$")
-"""Where pyarrow numbers a row, in what it was given of the file, and a column."""
+"""The part of pyarrow's messages that numbers a row, in what it was given of the file, and a column."""
 
 _ROW = re.compile(r"Row #(\d+): ")
 
@@ -169,7 +169,7 @@ class Sieve:
         yield from self._in_order(given, left, bad, batch)
 
     def _bad(self, rows: Sequence[bytes], places: Sequence[int]) -> dict[int, Exception]:
-        """Those of some rows that cannot be read, each by itself, and why."""
+        """Rows that cannot be read, each by itself, with the reason."""
         found: dict[int, Exception] = {}
         for at in places:
             try:
@@ -231,7 +231,7 @@ def _one(column: Any) -> Any:
 
 
 def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:
-    """What pyarrow says of a line, without its number of the row, and with the column's name."""
+    """Pyarrow's message about a line, without its number of the row, and with the column's name."""
 
     def named(found: re.Match[str]) -> str:
         start, column = found.groups()
@@ -258,5 +258,5 @@ def _advice(text: str, *, csv: bool) -> str:
 
 
 def _count_rows(data: bytes) -> int:
-    """How many rows some lines are: the empty ones are none."""
+    """The number of rows in lines: empty ones are none."""
     return sum(1 for line in data.split(b"\n") if line.strip())

@@ -178,7 +178,7 @@ class Timing:
 
 
 def no_time(time: Any) -> str | None:
-    """Why a value is no time; None if it is one."""
+    """The reason why a value is no time; None if it is one."""
     try:
         hash(time)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What is in folders of this machine: every file is told of, and what cannot be looked at is an error.
+"""Folders of this machine: every file is told of, and what cannot be looked at is an error.
 
 The links of a folder that lead to other folders are not followed, for they may lead round, or to the same files twice;
 those that a pattern matches by name are.
@@ -29,7 +29,7 @@ class Tree:
         yield from self._below(folder, lambda name: not is_aside(name))
 
     def matching(self, pattern: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Info]]:
-        """Those that a pattern matches, with names that are wanted."""
+        """The files that a pattern matches, with names that are wanted."""
         first, *rest = pattern.split("/")
         seen = dict(self._matching(first or "/", rest, wanted))
         yield from seen.items()
@@ -56,7 +56,7 @@ class Tree:
                     yield from self._file(path)
 
     def _fitting(self, folder: str, part: str) -> list[tuple[str, str]]:
-        """What a part of a pattern matches in a folder; a folder that is only gone through need not be readable."""
+        """The entries that a part of a pattern matches; a folder that is only gone through need not be readable."""
         if not has_magic(part):
             return [(part, f"{folder.rstrip('/')}/{part}")]
         fits = re.compile(fsspec().utils.glob_translate(part)).fullmatch

@@ -41,7 +41,7 @@ class Watch:
         return whole
 
     def check(self, file: File) -> None:
-        """That a file has stayed the same while it was read.
+        """Check that a file has stayed the same while it was read.
 
         Raises:
             FileChangedError: it has not.

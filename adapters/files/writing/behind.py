@@ -10,7 +10,7 @@ P = ParamSpec("P")
 
 
 class Behind:
-    """One call at a time under way in a thread of its own; what it raises comes with the next, or with `done`."""
+    """A thread for one call at a time; what a call raises comes with the next, or with `done`."""
 
     def __init__(self) -> None:
         self._call: Future[None] | None = None

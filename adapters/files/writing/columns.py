@@ -47,7 +47,7 @@ class Columns:
         return self.schema
 
     def fitted(self, batch: RecordBatch) -> Any:
-        """What was made before the schema was known, as the schema has it."""
+        """A batch that was made before the schema was known, as the schema has it."""
         if not batch.schema.equals(self.schema):
             packing = Packing(self.schema, self._refusal, advice=_ADVICE, rows=self._fitted)
             (batch,) = packing.batches([([batch], {})])

@@ -1,4 +1,4 @@
-"""What the writing sinks share when they are composed: their arguments, and the refusal of wrong ones."""
+"""Composing writing sinks: their arguments, and the refusal of wrong ones."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from pullstream.blueprint import Module, Site, count_argument, nearest
 
 
 class WriteOptions(TypedDict, total=False):
-    """What every writing sink takes beside what is its own; `write_jsonl` says more.
+    """The options of every writing sink, beside what is its own; `write_jsonl` says more.
 
     - `key`: a function of a value, or a column's name, for the `{key}` in the target; by default None.
     - `manifest`: the path of a file that lists the files that have appeared; by default None.

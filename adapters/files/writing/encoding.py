@@ -24,7 +24,7 @@ _BY_SUFFIX: Mapping[str, Codec] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd
 
 
 def codec_argument(module: str, target: object, compression: object) -> Codec | None:
-    """What a target's content goes through: as said, or by the name's suffix; anything else is refused."""
+    """The codec of a target: as said, or by the name's suffix; anything else is refused."""
     if compression == "infer":
         return _BY_SUFFIX.get((suffixes(str(target)) or [""])[-1])
     for codec in _BY_SUFFIX.values():

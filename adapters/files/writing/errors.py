@@ -1,4 +1,4 @@
-"""What can be wrong with where is written."""
+"""Errors of places to write to."""
 
 from pullstream import PullstreamError
 

@@ -27,7 +27,7 @@ from adapters.files.writing.raw import Raw, RawBytes, RawRows
 
 @attrs.frozen
 class Format(ABC):
-    """What makes a kind of file: the module that writes it, and the codec that the whole file goes through."""
+    """A kind of file: the module that writes it, and the codec that the whole file goes through."""
 
     module: str
     codec: Codec | None
@@ -44,16 +44,16 @@ class Format(ABC):
 
     @abstractmethod
     def raw(self, place: Place, path: Path, shown: str) -> Raw:
-        """Where values wait."""
+        """A store in which values wait."""
 
     def head(self, raw: Raw) -> Buffer:
-        """What such a file begins with, before anything is compressed."""
+        """The bytes that such a file begins with, before anything is compressed."""
         _ = raw
         return b""
 
     @abstractmethod
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        """What writes the file, after `head` if it is wanted; called when there is a unit, or at the end."""
+        """The encoder of a file, after `head` if it is wanted; called when there is a unit, or at the end."""
 
 
 @attrs.frozen
@@ -88,7 +88,7 @@ class Table(Format):
         return True
 
     def refusal(self, schema: Schema) -> str | None:
-        """What to say of columns that cannot be written."""
+        """The text about columns that cannot be written."""
         for field in schema:
             if not self.takes(field.type):
                 what = f"the column {field.name!r} is {field.type}, which {self.module} cannot write"

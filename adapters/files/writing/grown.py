@@ -18,12 +18,12 @@ from adapters.files.writing.store import Local
 from adapters.files.writing.workshop import Workshop
 
 TAIL: Final = 1 << 12
-"""So many bytes of a file's end are looked at."""
+"""The number of bytes of a file's end that are looked at."""
 
 
 @attrs.frozen
 class Length:
-    """How far a file goes, what it begins with, and whose it is."""
+    """A file's length, what it begins with, and whose it is."""
 
     size: int
     head: bytes

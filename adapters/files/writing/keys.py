@@ -12,7 +12,7 @@ from pullstream import CompositionError
 from pullstream.blueprint import Site, sync_argument
 
 Key: TypeAlias = str | Callable[[Any], Hashable] | None
-"""How a value's key is found: by a function, or by the name of a column."""
+"""A way to a value's key: a function, or the name of a column."""
 
 
 def key_argument(module: str, key: object, *, wanted: bool, rows: bool) -> None:

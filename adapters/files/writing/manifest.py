@@ -14,13 +14,13 @@ from adapters.files.writing.place import Place
 Entry: TypeAlias = dict[str, Any]
 
 BEGIN: Final = b'{"time": '
-"""How every line begins."""
+"""The beginning of every line."""
 
 LONGEST: Final = 1 << 20
 """A first line that is longer is no manifest's."""
 
 _NAMED: Final = {"time", "key", "path", "rows", "bytes"}
-"""What every line says."""
+"""The members of every line."""
 
 
 def plain(value: Hashable) -> Any:

@@ -1,4 +1,4 @@
-"""One target under way: what came for it, and the file beside its place."""
+"""A target under way: what came for it, and the file beside its place."""
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path

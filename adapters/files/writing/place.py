@@ -23,7 +23,7 @@ from typing_extensions import Buffer
 BLOCK = 1 << 20
 
 PART: Final = re.compile(r"[0-9]+\.part")
-"""What files under way are called."""
+"""The names of files under way."""
 
 
 _HOLDS: Final = {os.open, os.mkdir, os.rmdir, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
@@ -37,7 +37,7 @@ class Place:
         self._held: dict[Path, int] = {}
 
     def _at(self, path: Path) -> tuple[Path | str, int | None]:
-        """What a path is called, and from which folder."""
+        """A path's name, and the folder that it is looked up in."""
         folder = self._held.get(path.parent)
         return (path, None) if folder is None else (path.name, folder)
 
@@ -102,11 +102,11 @@ class Place:
         os.rmdir(name, dir_fd=folder)
 
     def listing(self, folder: Path) -> list[Path]:
-        """What is in a folder."""
+        """The names in a folder."""
         return [folder / name for name in os.listdir(self._held.get(folder, folder))]  # noqa: PTH208 - of a descriptor
 
     def look(self, path: Path) -> os.stat_result:
-        """What is there: a link itself, and not where it leads."""
+        """The status of what is there: of a link itself, and not of where it leads."""
         name, folder = self._at(path)
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
@@ -169,7 +169,7 @@ class Place:
             offset += len(data)
 
     def size(self, path: Path) -> int:
-        """How long a file is."""
+        """The length of a file."""
         return self.look(path).st_size
 
     def flush(self, path: Path) -> None:
@@ -282,5 +282,5 @@ class Out:
         """Do nothing: pyarrow says it, and whoever made this calls `finish`."""
 
     def writable(self) -> bool:
-        """As files say it."""
+        """Whether it can be written to, as files say it."""
         return True

@@ -1,4 +1,4 @@
-"""What is kept of a target before it is encoded: in memory, and on disk where that would be too much.
+"""Values of a target before they are encoded: in memory, and on disk where they would be too many.
 
 A unit is as much as is encoded at once. Units are cut where they are full, whatever the batches were and whenever
 something went to the disk: so the same values give the same file, byte for byte.
@@ -17,7 +17,7 @@ from adapters.files.writing.columns import Columns
 from adapters.files.writing.place import BLOCK, Place
 
 LOOSE = 1024
-"""How many rows are kept as Python's objects before they become a record batch."""
+"""The number of rows kept as Python's objects before they become a record batch."""
 
 
 class Raw(ABC):

@@ -1,4 +1,4 @@
-"""What a file system refuses, in words that name the module and its target."""
+"""Refusals of a file system, in words that name the module and its target."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -28,12 +28,12 @@ _ADVICE: Final = {
 }  # fmt: skip
 
 _NUMBERS: Final = ((FileNotFoundError, ENOENT), (PermissionError, EACCES), (FileExistsError, EEXIST))
-"""What is meant by errors of fsspec's file systems, which have no number."""
+"""The numbers of errors of fsspec's file systems, which have none."""
 
 
 @contextmanager
 def explained(what: str) -> Generator[None]:
-    """Have an OSError say also what could not be done, and what to do about it; it stays the exception that it is."""
+    """Let an OSError say also what could not be done, and what to do about it; it stays the exception that it is."""
     try:
         yield
     except OSError as exc:

@@ -1,4 +1,4 @@
-"""Where finished files go: to a place on local disks by renaming, to a URL by putting."""
+"""Places of finished files: local disks, by renaming, and URLs, by putting."""
 
 import errno
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "ad
 
 
 class Store(ABC):
-    """Where finished files appear, whole."""
+    """A place where finished files appear, whole."""
 
     def open(self, folder: str) -> None:  # noqa: B027 - not every store has something to do
         """Begin; `folder` is the name of one for files under way, of which what dead runs left is removed."""
@@ -33,7 +33,7 @@ class Store(ABC):
 
     @abstractmethod
     def shown(self, target: str) -> Any:
-        """What the caller gets to see of a target."""
+        """A target as the caller sees it."""
 
     def close(self) -> None:  # noqa: B027 - as above
         """Leave nothing behind."""
@@ -170,7 +170,7 @@ class Remote(Store):
                 self._fs.rmdir(self._beside)
 
     def _kind(self, place: str) -> str | None:
-        """What is there; unlike fsspec's `exists` and `isdir` this fails when the store does."""
+        """The kind of what is there; unlike fsspec's `exists` and `isdir` this fails when the store does."""
         try:
             return self._fs.info(place)["type"]
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where a time's and a key's file goes: a path, or a URL, with fields in it."""
+"""Targets: paths, or URLs, with fields for a file's time and key."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import repeat
@@ -19,7 +19,7 @@ from pullstream.blueprint import Site
 _FIELDS = frozenset({"time", "key"})
 
 _ANY: Final[Any] = object()
-"""Whichever key it was."""
+"""A key of any kind."""
 
 
 class _Filled(Formatter):
@@ -213,5 +213,5 @@ class Names:
 
 
 def suffixes(path: str) -> Sequence[str]:
-    """What the name of a file ends in: `.csv`, `.gz`."""
+    """The endings of a file's name: `.csv`, `.gz`."""
     return Path(path.replace("{", "").replace("}", "")).suffixes

@@ -24,10 +24,10 @@ from adapters.files.writing.target import Target
 LOCK: Final = "pullstream.lock"
 
 _NOT_OURS: Final = frozenset({ENOENT, ENOTDIR, EEXIST, ELOOP, EACCES, EPERM})
-"""What the system says of a folder that is gone, is another's or is none at all."""
+"""The system's errors for a folder that is gone, is another's or is none at all."""
 
 PATIENCE: Final = 5.0
-"""For so many seconds a run that has just begun may look around before it is taken for one at work."""
+"""Seconds that a run which has just begun may look around before it is taken for one at work."""
 
 
 class Workshop:
@@ -44,7 +44,7 @@ class Workshop:
         rest = target.template if target.is_url else target.template.removeprefix(target.root)
         digest = hashlib.sha256(rest.encode(errors="surrogatepass")).hexdigest()[:12]
         self.name = f".pullstream-{digest}"
-        """How the names of all workshops for this target begin."""
+        """The beginning of the names of all workshops for this target."""
         self._holding = ExitStack()
         self._begins = 0
         self.folds = False
@@ -53,7 +53,7 @@ class Workshop:
         self._made: os.stat_result | None = None
 
     def open(self) -> None:
-        """Be the only one of this user's who works here, and remove what dead runs have left.
+        """Become the only one of this user's who works here, and remove what dead runs have left.
 
         Raises:
             FileBusyError: somebody works here.
@@ -98,7 +98,7 @@ class Workshop:
             sleep(0.01)
 
     def _state(self, other: Path) -> Literal["begins", "at work"] | None:
-        """What a run does there; None if it is dead, and all it left removed, or if no run of this user made it."""
+        """The state of a run there; None if it is dead, and all it left removed, or if no run of this user made it."""
         try:
             with self._place.held(other) as made:
                 if not self._alike(made):

@@ -37,7 +37,7 @@ Made: TypeAlias = tuple[Hashable, int, list[Entry]]
 
 @attrs.frozen
 class Plan:
-    """What a sink was asked to do."""
+    """The arguments of a sink; immutable."""
 
     target: Target
     format: Format
@@ -78,7 +78,7 @@ class Writing:
         self.result: list[Any] = []
 
     def open(self, lengths: Mapping[str, Length], made: Iterable[Made] = ()) -> None:
-        """Be the only one who writes there, and go on from what an earlier run has kept, if it has."""
+        """Become the only one who writes there, and go on from what an earlier run has kept, if it has."""
         plan, target = self._plan, self._plan.target
         samples, fs = target.samples, None
         if target.is_url:
@@ -227,7 +227,7 @@ class Writing:
         return {"time": plain(time), "key": plain(part.key), "path": part.target, **made}
 
     def status(self) -> str:
-        """How far it is, for people."""
+        """The sink's state, for people."""
         under_way = sum(map(len, self._parts.copy().values()))
         return f"{len(self.result)} files written, {under_way} under way"
 

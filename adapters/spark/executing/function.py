@@ -36,7 +36,7 @@ class OnExecutors:
     as_: As
     site: Site
     module: str = "on_executors"
-    """By which name failures go."""
+    """The name by which failures go."""
 
     def __repr__(self) -> str:
         return f"on_executors({', '.join(map(str, self.modules))})"

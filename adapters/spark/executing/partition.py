@@ -1,4 +1,4 @@
-"""One partition on an executor: its rows through the transformers, as Spark takes the results.
+"""A partition on an executor: its rows through the transformers, as Spark takes the results.
 
 Three threads work on it. Spark's own, in which Spark drives the generator `run`, turns results into Arrow batches; one
 runs trio, and in it the stream; one reads Spark's input (`reading`). At most one Arrow batch's worth of results waits
@@ -28,19 +28,19 @@ from pullstream.program.pipe import pipe
 from pullstream.protocol import Reader
 
 ROWS = 10_000
-"""How many rows go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""
+"""Rows that go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""
 
 LEAST_ROWS = 1_000
 LINGER = 0.01
-"""How long, in seconds, fewer than LEAST_ROWS wait for more: small Arrow batches are dear."""
+"""Seconds that fewer than LEAST_ROWS wait for more: small Arrow batches are dear."""
 
 PATIENCE = 1.0
-"""How long, in seconds, a failure waits for a read that is under way: the process ends anyhow."""
+"""Seconds that a failure waits for a read that is under way: the process ends anyhow."""
 
 
 @attrs.frozen
 class Plan:
-    """What an executor needs to know: the transformers, and how rows are read and written."""
+    """An executor's work: the transformers, and how rows are read and written."""
 
     modules: tuple[Module, ...]
     site: Site
@@ -58,7 +58,7 @@ Results: TypeAlias = Generator[RecordBatch, None, BaseException | None]
 
 
 def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
-    """What Spark calls for every partition; a function, so that what cannot be unpickled is said at once."""
+    """Run a partition: called by Spark, a function, so that what cannot be unpickled is said at once."""
     plan = cast("Plan", pickle.loads(pickled))  # noqa: S301 - from the driver, as everything here is
     return Partition(plan, batches).results()
 
@@ -92,7 +92,7 @@ class Handover:
             await self._room.wait()
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Note that nothing more will come."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -131,7 +131,7 @@ class Partition:
     # ---- in Spark's thread
 
     def results(self) -> Results:
-        """What the partition comes to; begun by the first `next`."""
+        """The results of the partition; begun by the first `next`."""
         self._thread.start()
         orderly = False
         failure: BaseException | None = None
@@ -200,7 +200,7 @@ class Partition:
 
 
 def place(plan: Plan, key: tuple[Any, ...] | None) -> str:
-    """Where a failure happened: the partition, and the key."""
+    """The place of a failure: the partition, and the key."""
     from pyspark import TaskContext  # noqa: PLC0415 - there, wherever this runs
 
     task = TaskContext.get()

@@ -1,4 +1,4 @@
-"""What streams on the executors give, on its way to Spark."""
+"""Results of streams on the executors, on their way to Spark."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ class Portion:
 
     @property
     def rows(self) -> int:
-        """How many rows they will be."""
+        """The number of rows they will be."""
         first = self.values[0]
         if hasattr(first, "num_rows"):
             return sum(getattr(value, "num_rows", 1) for value in self.values)

@@ -76,7 +76,7 @@ class Splitting:
 
 
 def _starts(columns: Sequence[Any]) -> Any:
-    """Where any of the columns changes; two nulls are the same."""
+    """The rows at which any of the columns changes; two nulls are the same."""
     pa = pyarrow()
     size = len(columns[0])
     changed = pa.array([False] * (size - 1), pa.bool_())
@@ -137,7 +137,7 @@ class Input:
 
 
 class Cursor:
-    """How far a partition has been read."""
+    """A position in a partition that is being read."""
 
     def __init__(self, input: Input) -> None:
         self._input = input

@@ -1,4 +1,4 @@
-"""What travels to the executors: a function that holds its work as bytes, and the packages themselves if need be."""
+"""Luggage for the executors: a function that holds its work as bytes, and the packages themselves if need be."""
 
 import atexit
 import shutil

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS: Final = 1.0
-"""How often it is looked what Spark does, while nothing comes."""
+"""Seconds between looks at what Spark does, while nothing comes."""
 
 
 class OrderedBatches:
@@ -126,7 +126,7 @@ class OrderedSource(Kernel[Any]):
         return self._doing
 
     async def _look(self) -> None:
-        """While nothing comes, because Spark sorts, say, look how far it is."""
+        """Look how far Spark is, while nothing comes because it sorts, say."""
         with self._looking, suppress(*spark_errors()):
             while True:
                 await trio.sleep(LOOK_SECONDS)

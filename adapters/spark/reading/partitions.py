@@ -1,4 +1,4 @@
-"""Which attempt at a partition is read, and what becomes of the others; no socket has a part in it."""
+"""Attempts at partitions: which is read, and what becomes of the others; no socket has a part in it."""
 
 from collections import deque
 from collections.abc import Hashable, Iterator
@@ -13,7 +13,7 @@ Retry: TypeAlias = Literal["fail", "buffer"]
 
 
 class Verdict(Enum):
-    """What an attempt is told."""
+    """The answer to an attempt."""
 
     GO = "go"
     WAIT = "wait"
@@ -22,7 +22,7 @@ class Verdict(Enum):
 
 @attrs.frozen
 class Attempt:
-    """One task's attempt at a partition, as it announces itself."""
+    """An attempt of a task at a partition, as it announces itself."""
 
     partition: int
     number: int
@@ -36,11 +36,11 @@ class Partition:
 
     number: int
     time: Hashable
-    """Nothing before this will come of it any more."""
+    """A time before which nothing will come of it any more."""
     live: Attempt | None = None
     waiting: deque[Attempt] = attrs.field(factory=deque[Attempt])
     rows: int = 0
-    """How many have come from the live attempt, or from the last."""
+    """The number of rows that have come from the live attempt, or from the last."""
     kept: list[Any] = attrs.field(factory=list[Any])
     """The batches that wait for the end of the partition."""
     queued: int = 0

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 HELLO_SECONDS = 10
-"""How long a connection may take to say whose it is."""
+"""Seconds that a connection may take to say whose it is."""
 CONFIRM_SECONDS = 2
-"""How long Spark may take, with speculation, to count an attempt that has delivered, while another one waits."""
+"""Seconds that Spark may take, with speculation, to count an attempt that has delivered, while another waits."""
 COUNT_SECONDS = 0.05
-"""How soon Spark is asked again how many partitions there are, while it does not know."""
+"""Seconds until Spark is asked again how many partitions there are, while it does not know."""
 
 _log = logging.getLogger(__name__)
 
 
 def addresses(session: "SparkSession", told: str | None = None) -> tuple[str, str]:
-    """Where the driver listens for its executors, and where they find it: the loopback, unless Spark is not local."""
+    """The addresses at which the driver listens, and executors find it: the loopback, unless Spark is not local."""
     context = session.sparkContext
     if told is not None:
         return told, told
@@ -273,7 +273,7 @@ class PushedSource(Beside[Any]):
                 del self._lines[attempt]
 
     async def _introduced(self, line: wire.Line) -> Attempt | None:
-        """What a task announces with the run's token; None for everybody else."""
+        """The announcement of a task that has the run's token; None for everybody else."""
         with trio.move_on_after(HELLO_SECONDS), suppress(EOFError, OSError):
             said = await line.hello()
             if said is not None and hmac.compare_digest(said[0], self._token):
@@ -327,7 +327,7 @@ class PushedSource(Beside[Any]):
             self._doubt(attempt.partition)
 
     def _doubt(self, number: int) -> None:
-        """If Spark does not count an attempt that has delivered, and has sent another one, it has failed."""
+        """Take an attempt that has delivered for failed if Spark does not count it, and has sent another one."""
         partition = self._partitions[number]
         if partition.delivered and partition.live is not None:
             self.start(self._lose_later, partition.live)
@@ -390,7 +390,7 @@ class PushedSource(Beside[Any]):
         self._have_all_begun()
 
     async def _count(self, stage: int) -> None:
-        """Have Spark say how many partitions there are; it may take a moment until it knows."""
+        """Ask Spark how many partitions there are; it may take a moment until it knows."""
         try:
             tracker = self._frame.sparkSession.sparkContext.statusTracker()
             while (info := await in_thread(tracker.getStageInfo, stage)) is None:  # noqa: ASYNC110 - Spark tells nobody

@@ -1,4 +1,4 @@
-"""What a run asks of Spark: a query that any thread may cancel, in a classic session or through Spark Connect."""
+"""Queries that any thread may cancel, in a classic session or through Spark Connect."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RETRY_SECONDS = 0.05
-"""How soon a cancellation is repeated while a call is under way: Spark forgets one that falls between two jobs."""
+"""Seconds until a cancellation is repeated during a call: Spark forgets one that falls between two jobs."""
 
 
 STOPPED = "its session was stopped: take another, as spark.session(), and make the DataFrame anew with it"
@@ -204,7 +204,7 @@ def _forget_frames(exc: BaseException) -> None:
 
 
 def spark_errors() -> tuple[type[BaseException], ...]:
-    """What pyspark raises when something is wrong with a job, or with the session."""
+    """The exceptions that pyspark raises when something is wrong with a job, or with the session."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
 

@@ -162,7 +162,7 @@ def _pushed_options(
 
 
 def _stamping(frame: TimedFrame, lateness: Any, late: Any, clock: object) -> Transformer[Any, Any] | None:
-    """What gives runs their times, if they come in no order."""
+    """A transformer that gives runs their times, if they come in no order."""
     if lateness is None:
         if late != "error":
             raise refusal(f"got late={late!r}, and no lateness= to judge it by")

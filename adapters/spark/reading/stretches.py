@@ -1,4 +1,4 @@
-"""What is read and not yet handed on: stretches of values at one time, cut from Arrow batches."""
+"""Stretches of values at one time, cut from Arrow batches, read and not yet handed on."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable
@@ -26,7 +26,7 @@ class Run:
 
 @attrs.frozen(eq=False)
 class Cutting:
-    """How Arrow batches become stretches; with a time, it is that of their last column, and `time` is how it is shown.
+    """A way to cut Arrow batches into stretches; a time is in their last column, and `time` is how it is shown.
 
     `jumbled` batches are not in order of time: every time in one becomes a `Run`, at time 0.
     """
@@ -38,7 +38,7 @@ class Cutting:
 
     @classmethod
     def of(cls, frame: TimedFrame, as_: As) -> Self:
-        """How the batches of a frame are cut."""
+        """The cutting of a frame's batches."""
         return cls(Shape(as_, frame.names), len(frame.names), frame.time, frame.jumbled)
 
     def cut(self, batch: RecordBatch) -> list[Stretch]:

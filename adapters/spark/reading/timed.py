@@ -28,7 +28,7 @@ class TimedFrame:
     frame: "DataFrame"
     names: tuple[str, ...]
     time: str | None = None
-    """How the time was given, for messages."""
+    """The time's argument, for messages."""
     kind: str | None = None
     """The time's type in Spark."""
     jumbled: bool = False

@@ -1,4 +1,4 @@
-"""What executors and driver say to each other on the pushed route.
+"""Messages between executors and driver on the pushed route.
 
 An executor's task opens a connection, says which attempt at which partition it is, with the run's token, and waits for
 a word. Then it sends Arrow's messages, each behind a header of its kind and length: the schema once, then batches, each
@@ -132,7 +132,7 @@ class Line:
         return kind, length
 
     async def exactly(self, size: int) -> bytearray:
-        """So many bytes; raises as `hello` does."""
+        """Exactly `size` bytes; raises as `hello` does."""
         received = bytearray(size)
         left = memoryview(received)
         while left:
@@ -147,7 +147,7 @@ class Line:
         await self._socket.send(word)
 
     def keep_alive(self) -> None:
-        """Have the system notice, within a minute, that the other machine is no more."""
+        """Let the system notice, within a minute, that the other machine is no more."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
             option = getattr(socket, name, None)

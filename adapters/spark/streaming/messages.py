@@ -1,4 +1,4 @@
-"""What the two sides of a streaming query tell each other: every message of Spark's side waits for one reply."""
+"""Messages between the two sides of a streaming query: each of Spark's side waits for one reply."""
 
 from enum import Enum
 from typing import Any, TypeAlias
@@ -12,24 +12,24 @@ class Began:
 
     batch: int
     query: str
-    """Which query it is of: as long as its checkpoint is the same, it is this."""
+    """The query's identity: as long as its checkpoint is the same, it is this."""
 
 
 @attrs.frozen
 class Read:
-    """Some of its rows."""
+    """A part of its rows."""
 
     values: list[Any]
 
 
 @attrs.frozen
 class Over:
-    """That was all of it."""
+    """The end of its rows."""
 
 
 @attrs.frozen
 class Broken:
-    """It could not be read."""
+    """A failure to read it."""
 
     failure: BaseException
 
@@ -38,9 +38,9 @@ Message: TypeAlias = Began | Read | Over | Broken
 
 
 class Reply(Enum):
-    """What the pull side answers."""
+    """An answer of the pull side."""
 
     GO_ON = "go on"
     COMMIT = "commit"
-    """Everything that this micro-batch leads to is complete."""
+    """The answer that everything this micro-batch leads to is complete."""
     STOP = "stop"

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_SECONDS = 0.25
-"""How often a body that waits looks whether somebody else has stopped its query."""
+"""Seconds between a waiting body's looks whether somebody else has stopped its query."""
 
 COMMIT_SECONDS = 2.0
-"""How long to wait for Spark to note that a micro-batch is committed."""
+"""Seconds to wait for Spark to note that a micro-batch is committed."""
 
 
 def stopped_elsewhere(session: "SparkSession") -> SparkStreamError:
@@ -59,7 +59,7 @@ class _Stopped(Exception):
 
 
 class Interrupted(Exception):
-    """What the body ends with in a query that was stopped."""
+    """The end of the body in a query that was stopped."""
 
     def __init__(self) -> None:
         # Spark knows by these words that its own interruption has come back to it through Python (SPARK-39218), and
@@ -258,7 +258,7 @@ def unlogged_interruptions() -> Generator[None, None, None]:
 
 
 def _connection(df: "DataFrame") -> Any:
-    """By which Java and the thread of the body talk to each other; there is no public way to it."""
+    """The connection of Java and the body's thread; there is no public way to it."""
     gateway: Any = df.sparkSession.sparkContext._gateway  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     client = getattr(gateway, "_gateway_client", None)
     get = getattr(client, "get_thread_connection", None)
@@ -266,7 +266,7 @@ def _connection(df: "DataFrame") -> Any:
 
 
 class _Body:
-    """What Spark calls for a micro-batch, and Java keeps longer than anybody needs it."""
+    """The function that Spark calls for a micro-batch, and Java keeps longer than anybody needs it."""
 
     def __init__(self, query: Query) -> None:
         self.query: Query | None = query

@@ -199,7 +199,7 @@ class StreamSource(Beside[Any]):
     # ---- what comes from Spark
 
     def _send(self, message: Message) -> None:
-        """Called in the body's thread."""
+        """Send from the body's thread."""
         try:
             self._token.run_sync_soon(self._receive, message)
         except trio.RunFinishedError:
@@ -247,7 +247,7 @@ class StreamSource(Beside[Any]):
         self.changed()
 
     def _mismatch(self, batch: int, query: str) -> str | None:
-        """What is wrong between the journal, if there is one, and the checkpoint, whose first micro-batch this is now.
+        """The mismatch between a journal and the checkpoint, whose first micro-batch this is; None if there is none.
 
         Each is committed when it is in the journal, and before the next one begins: so the journal knows all that come
         before, perhaps this one, and none after it.
@@ -278,7 +278,7 @@ class StreamSource(Beside[Any]):
         self._waiting()
 
     def _handed_on(self) -> None:
-        """All rows of the micro-batch have been answered, if they have: nothing more will come at its time."""
+        """Say that all rows of the micro-batch have been answered, if they have: no more will come at its time."""
         if self._over and not self._values and self._ahead is None and not self.ended:
             assert self._batch is not None, "what is over has begun"
             self._over = False
@@ -286,7 +286,7 @@ class StreamSource(Beside[Any]):
             self.start(self._complete, self._batch)
 
     async def _complete(self, batch: int) -> None:
-        """Have Spark commit a micro-batch when everything that it leads to is complete."""
+        """Let Spark commit a micro-batch when everything that it leads to is complete."""
         try:
             await self.location.until_fulfilled(batch)
         except trio.Cancelled:
@@ -308,12 +308,12 @@ class StreamSource(Beside[Any]):
         self._query.reply(reply)
 
     def _moving(self) -> None:
-        """Something is under way that the run does not see."""
+        """Note that something is under way that the run does not see."""
         if self._task is not None:
             self.run.standstill.leave(self._task)
 
     def _waiting(self) -> None:
-        """Nothing is, if the body waits for a reply."""
+        """Note that nothing is under way, if the body waits for a reply."""
         if self._task is not None and not self._replied:
             self.run.standstill.enter(self._task)
 

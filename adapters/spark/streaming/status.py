@@ -1,4 +1,4 @@
-"""What Spark tells of a streaming query while it runs."""
+"""The status of a streaming query, as Spark tells it while it runs."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import attrs
 
 @attrs.define(eq=False)
 class StreamStatus:
-    """How a streaming query is doing; given to `from_streaming(status=...)`, which keeps it up to date.
+    """The status of a streaming query; given to `from_streaming(status=...)`, which keeps it up to date.
 
     `batch` is the micro-batch under way, of which `rows` have been read so far. `committed` is the last one that Spark
     has committed. The rest is of that one, as Spark reports it (looked at four times a second): how many rows it had,

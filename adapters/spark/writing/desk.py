@@ -29,7 +29,7 @@ PORT = "spark.pullstream.port"
 """The setting that fixes the port the driver listens on, where a firewall wants to know; without it a free one."""
 
 STOPPED_SECONDS = 1.0
-"""How often it is looked whether the context is still there."""
+"""Seconds between looks whether the context is still there."""
 
 HANG_UP_SECONDS = 5
 
@@ -93,7 +93,7 @@ class Desk:
         self._introduced.add(session)
 
     def call(self, function: Callable[..., object], *args: object) -> None:
-        """Have the desk's thread do something."""
+        """Let the desk's thread do something."""
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(partial(function, *args))
 

@@ -121,7 +121,7 @@ class RegisteredSource:
 
     @property
     def name(self) -> str:
-        """What Spark loads it by."""
+        """The name that Spark loads it by."""
         return self._offer.name
 
     def wait(self, timeout: float | None = None) -> bool:

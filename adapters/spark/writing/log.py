@@ -17,11 +17,11 @@ from pullstream.protocol import DONE, Batch, Reader
 Offsets: TypeAlias = Literal["values", "times"]
 
 BATCH_ROWS = 100_000
-"""How many values a micro-batch holds at most, unless the query says otherwise (`maxRowsPerBatch`)."""
+"""The most values of a micro-batch, unless the query says otherwise (`maxRowsPerBatch`)."""
 
 
 class Offset(TypedDict):
-    """How many values come before, and the log that has counted them."""
+    """The number of values before a place, and the log that has counted them."""
 
     values: int
     log: str
@@ -32,7 +32,7 @@ class LogRefused(PullstreamError):
 
 
 class Log:
-    """What the source has given and Spark has not committed, and at most a micro-batch more.
+    """The values that a source has given and Spark has not committed, and at most a micro-batch more.
 
     An offset counts values from the source's beginning, and names the log, for a checkpoint may be of another. With
     offsets by times a micro-batch holds whole times only: a time's values come when it is complete.
@@ -59,7 +59,7 @@ class Log:
 
     @contextmanager
     def querying(self) -> Generator[None, None, None]:
-        """One query reads it at a time."""
+        """Read it for one query at a time."""
         if self._queried:
             raise LogRefused(f"{self._shown} is being read by another query: one reads it at a time; stop() that first")
         self._queried = True
@@ -70,7 +70,7 @@ class Log:
             self._queried = False
 
     def first(self) -> Offset:
-        """Where a query without a checkpoint begins: at the source's beginning."""
+        """The offset of a query without a checkpoint: the source's beginning."""
         if self._base:
             raise LogRefused(
                 f"{self._shown}: its first {self._base} values have been committed by an earlier query, and are gone; "
@@ -83,7 +83,7 @@ class Log:
         self._to_the_end = True
 
     async def latest(self, start: Offset | None, most: int | None) -> Offset:
-        """How far a micro-batch that begins at `start` goes: no further than what is there, and what is allowed."""
+        """The end of a micro-batch that begins at `start`: no further than what is there, and what is allowed."""
         begin = self._planned if start is None else self._number(start)
         self._check(begin, begin)
         rows = self.rows if most is None else min(most, self.rows)

@@ -29,7 +29,7 @@ LINGER = 0.01
 """Seconds in which more values may join the first ones of an Arrow batch."""
 
 GONE_SECONDS = 1.0
-"""How often it is looked whether Spark still works on what waits for a slow source."""
+"""Seconds between looks whether Spark still works on what waits for a slow source."""
 
 
 class SourceRefused(PullstreamError):
@@ -90,7 +90,7 @@ class Offer:
         return source
 
     def withdraw(self) -> None:
-        """Nobody is to read it (any more)."""
+        """Withdraw it: nobody is to read it (any more)."""
         if self._scope is not None:
             self._scope.cancel()
         else:
@@ -192,7 +192,7 @@ class Offer:
 
 
 async def _while_there(stream: trio.SocketStream, function: Callable[..., Awaitable[Any]], *args: object) -> Any:
-    """What a function says to the process that leads a query; None if that has gone meanwhile."""
+    """The result of a function for the process that leads a query; None if that has gone meanwhile."""
     answer: Any = None
     failure: Exception | None = None
 
@@ -215,7 +215,7 @@ async def _while_there(stream: trio.SocketStream, function: Callable[..., Awaita
 
 
 def failure_text(shown: str, failure: BaseException) -> str:
-    """What Spark's action is to say of a source that failed."""
+    """The text that Spark's action is to say of a source that failed."""
     return f"{shown} failed: {''.join(traceback.format_exception_only(failure)).strip()}"
 
 
@@ -276,7 +276,7 @@ class _Task:
             await self._abandoned()
 
     async def _abandoned(self) -> NoReturn:
-        """Nobody wants more: wait for the abort of the run, which this is in the midst of."""
+        """Wait for the abort of the run, in whose midst this is, as nobody wants more."""
         self._nursery.cancel_scope.cancel()
         await trio.sleep_forever()
 

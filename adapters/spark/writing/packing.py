@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 10_000
-"""How many rows go into an Arrow batch at most: more are no faster."""
+"""The most rows of an Arrow batch: more are no faster."""
 
 
 class Packing:

@@ -34,7 +34,7 @@ _jobs = itertools.count(1)
 
 @attrs.frozen(eq=False)
 class Plan:
-    """What is to be written where."""
+    """The arguments of a table's sink; immutable."""
 
     target: str
     catalog: bool
@@ -76,7 +76,7 @@ class Spool:
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def batches(self) -> Iterator[RecordBatch]:
-        """What was kept."""
+        """The batches that were kept."""
         self._writer.close()
         self._file.seek(0)
         with pyarrow().ipc.open_stream(self._file) as reader:
@@ -178,12 +178,12 @@ class Partitions:
             self._session.catalog.refreshTable(self._plan.target)
 
     def _replace(self, writer: "DataFrameWriter", spools: Sequence[Spool]) -> None:
-        """One transaction of Delta's."""
+        """Replace a partition, in one transaction of Delta's."""
         times = ", ".join(_literal(spool.time) for spool in spools)
         writer.mode("overwrite").option("replaceWhere", f"`{self._plan.time}` IN ({times})").save(self._plan.target)
 
     def _location(self) -> str:
-        """Where the table is; it is made if it is not there."""
+        """The location of the table, which is made if it is not there."""
         if not self._session.catalog.tableExists(self._plan.target):
             columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in self._full)
             partitioned = f"USING {self._plan.format} PARTITIONED BY (`{self._plan.time}`)"

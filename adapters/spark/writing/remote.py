@@ -1,5 +1,5 @@
 # ruff: noqa: N802, ARG002 - the names, and the arguments, are pyspark's
-"""What runs in Spark's own processes: the data source `pullstream`, which fetches from the driver.
+"""The data source `pullstream`, which runs in Spark's own processes and fetches from the driver.
 
 Spark makes it there from a pickle that holds this module's code (`desk` registers it so), because pullstream need not
 be installed on the executors. So there is nothing here but pyspark, pyarrow and the standard library.
@@ -24,7 +24,7 @@ HEAD = "!cQ"
 
 
 class PullSourceError(Exception):
-    """What the driver says about a source that cannot be read."""
+    """The driver's refusal of a source that cannot be read."""
 
 
 class Line:
@@ -97,7 +97,7 @@ class PullSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format(...)` calls it."""
+        """The name that `format(...)` knows it by."""
         return "pullstream"
 
     def schema(self) -> StructType:
@@ -118,14 +118,14 @@ class PullSource(DataSource):
 
 
 class PullReader(DataSourceReader):
-    """One partition, which asks the driver for one Arrow batch after another."""
+    """A reader of one partition, which asks the driver for one Arrow batch after another."""
 
     def __init__(self, address: tuple[str, int, str], name: str | None) -> None:
         self._address = address
         self._name = name
 
     def partitions(self) -> list[InputPartition]:
-        """One, in the order of the source; a source that cannot be read is refused here, before any task runs."""
+        """A single partition, in the source's order; one that cannot be read is refused here, before any task runs."""
         line = Line(self._address, op="plan", name=self._name)
         try:
             line.receive()
@@ -134,7 +134,7 @@ class PullReader(DataSourceReader):
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """What the source gives, as it is asked for."""
+        """The batches of the source, as they are asked for."""
         yield from _batches(self._address, op="read", name=self._name)
 
 
@@ -175,26 +175,26 @@ class _StreamReader(DataSourceStreamReader):
         return self._opened
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new query begins."""
+        """The offset at which a new query begins."""
         return self._line().ask(b"I")
 
     def latest(self, start: dict[str, Any] | None, most: int | None = None) -> dict[str, Any]:
-        """How far a micro-batch from `start` may go."""
+        """The furthest end of a micro-batch from `start`."""
         last: dict[str, Any] = self._line().ask(b"L", {"start": start, "most": most})
         self._last = last
         return last
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """One, unless there is nothing."""
+        """A single partition, unless there is nothing."""
         return [InputPartition((start, end))] if start != end else []
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """What the driver keeps of these offsets."""
+        """The batches that the driver keeps of these offsets."""
         begin, end = partition.value
         yield from _batches(self._address, op="slice", name=self._name, begin=begin, end=end)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What is before `end` is asked for no more."""
+        """Tell the driver that nothing before `end` is asked for any more."""
         self._line().ask(b"C", end)
 
     def stop(self) -> None:

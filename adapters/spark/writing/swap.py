@@ -39,7 +39,7 @@ class Folder:
         self._name: str = self._root.toString()
 
     def claim(self) -> None:
-        """Have it for oneself, among all that this program writes.
+        """Claim it for oneself, among all that this program writes.
 
         Raises:
             FileBusyError: somebody has it.

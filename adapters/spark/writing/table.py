@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 AHEAD = 64
-"""How many complete times may wait for Spark before the stream has to."""
+"""The most complete times that wait for Spark before the stream has to."""
 
 _FORMATS = ("parquet", "orc", "delta")
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}")
@@ -119,7 +119,7 @@ class _Due:
 
 
 class _Writing:
-    """One run: what waits for its completion, and what waits for Spark."""
+    """A run of the sink: what waits for its completion, and what waits for Spark."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -1,4 +1,4 @@
-"""What Spark's processes, which fetch a source, and the driver say to each other over TCP: frames, and a token.
+"""Messages between the driver and Spark's processes, which fetch a source, over TCP: frames, and a token.
 
 A frame is a kind (one byte), a length (eight bytes, most significant first) and so many bytes. The first one on a
 connection is a hello, JSON with the token; whoever does not know the token is logged, and hears nothing.
@@ -22,7 +22,7 @@ _log = logging.getLogger("pullstream.spark")
 
 
 class WrongHello(Exception):
-    """Somebody connected who is not one of ours."""
+    """A connection that is not one of ours."""
 
 
 # JSON may be nested deeper than Python reads.
@@ -35,7 +35,7 @@ def new_token() -> str:
 
 
 async def receive_exactly(stream: trio.abc.ReceiveStream, count: int) -> bytes:
-    """So many bytes; fewer if the other side has closed."""
+    """Exactly `count` bytes; fewer if the other side has closed."""
     parts: list[bytes] = []
     while count and (part := await stream.receive_some(min(count, 1 << 20))):
         parts.append(bytes(part))
@@ -68,7 +68,7 @@ def _check(hello: dict[str, Any], token: str) -> None:
 
 
 async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any] | None:
-    """What a new connection says it is; None, and a line in the log, if it does not know the token."""
+    """The announcement of a new connection; None, and a line in the log, if it does not know the token."""
     try:
         with trio.fail_after(HELLO_SECONDS):
             frame = await receive_frame(stream, LONGEST_HELLO)

@@ -1,4 +1,4 @@
-"""Not sending into the past: Definition 3, Conditions 1 and 2, and transitivity (000, section 3.2)."""
+"""Conditions against sending into the past: Definition 3, Conditions 1 and 2, and transitivity (000, section 3.2)."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a node does: initial states, one step of reaction (g1), local histories, and g over them (000, section 2.2)."""
+"""Behaviours of nodes: initial states, a step of reaction (g1), local histories, and g over them (000, section 2.2)."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeAlias

@@ -121,7 +121,7 @@ class Released:
 
 @frozen
 class Awaited:
-    """Somebody waits for a time to be complete at a location."""
+    """A wait begins, for a time to be complete at a location."""
 
     location: str
     time: Time
@@ -145,7 +145,7 @@ class Dismissed:
 
 @frozen
 class Settled:
-    """Nothing more will happen by itself: whatever is complete must have been announced to those who wait."""
+    """A pause: nothing more happens by itself, and what is complete must have been announced to those who wait."""
 
 
 @frozen
@@ -181,7 +181,7 @@ class Violation:
 
 @frozen
 class Replayed:
-    """What a replay found: violations, and how much there was to check."""
+    """The findings of a replay: violations, and how much there was to check."""
 
     violations: tuple[Violation, ...]
     events: int
@@ -290,7 +290,7 @@ class _Check:
                 self._compare(location, times, wrong)
 
     def _compare(self, location: str, times: tuple[Time, ...], wrong: Callable[[str, str], None]) -> None:
-        """Is this where Clock begins at a location?"""
+        """Whether this is where Clock begins at a location."""
         true = self.least[location]
         for time in true:
             if not any(said <= time for said in times):

@@ -238,7 +238,7 @@ def related_nodes(recursion: Recursion, leads: CouldResultIn) -> Iterator[tuple[
 
 
 def proposition_4(recursion: Recursion, leads: CouldResultIn) -> tuple[Point, Point] | None:
-    """If (p, [f]_p) could result in (p', [f']_p') then (p, f) leads to (p', f'): the stack relation is conservative."""
+    """Check that (p, f) leads to (p', f') if (p, [f]_p) could result in (p', [f']_p'): the relation is conservative."""
     stacks: dict[Tagged, list[Stack]] = {}
     for point, time in recursion.times.items():
         stacks.setdefault(time, []).append(point.stack)

@@ -64,7 +64,7 @@ def relations(graph: Graph, times: Sequence[Time]) -> Iterator[CouldResultIn]:
 
 @frozen
 class Wild:
-    """How far random nodes stray: the chances (0 to 1) of sending, of requesting in the past, and of having memory."""
+    """The chances (0 to 1) that random nodes send, request in the past, and have memory."""
 
     past_sends: float = 0.0
     past_requests: float = 0.0
