@@ -17,7 +17,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Site, callable_argument
-from pullstream.errors import CompositionError, PullstreamError
+from pullstream.errors import CompositionError, PullstreamError, raised_when_cancelled
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -114,6 +114,11 @@ class Job:
             self._token.run_sync_soon(self.ended.set)
 
 
+def came_of_cancelling(exc: BaseException) -> bool:
+    """Whether a task of asyncio's that was cancelled raised it because of that, and not by itself just before."""
+    return not isinstance(exc, asyncio.CancelledError) and raised_when_cancelled(exc, asyncio.CancelledError)
+
+
 class Bridge:
     """A running asyncio loop, as trio sees it."""
 
@@ -136,7 +141,7 @@ class Bridge:
             job.cancel()
             with trio.move_on_after(GRACE, shield=True):
                 await job.ended.wait()
-            if isinstance(job.outcome, _Raised) and not isinstance(job.outcome.exc, asyncio.CancelledError):
+            if isinstance(job.outcome, _Raised) and came_of_cancelling(job.outcome.exc):
                 raise job.outcome.exc from None
             raise
         outcome, job.outcome = job.outcome, None

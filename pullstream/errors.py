@@ -101,7 +101,7 @@ def without_cancelled(exc: BaseException) -> BaseException | None:
     return None if isinstance(exc, trio.Cancelled) else exc
 
 
-def raised_when_cancelled(exc: BaseException) -> bool:
+def raised_when_cancelled(exc: BaseException, cancelled: type[BaseException] = trio.Cancelled) -> bool:
     """Whether something was raised by code that had been cancelled, as its clean-up is, rather than by itself.
 
     What was on its way when the cancellation came has seen none of it. An interrupt or an exit always counts: it is
@@ -109,14 +109,17 @@ def raised_when_cancelled(exc: BaseException) -> bool:
     """
     if isinstance(exc, BaseExceptionGroup):
         parts = cast("BaseExceptionGroup[BaseException]", exc).exceptions
-        if any(raised_when_cancelled(part) for part in parts):
+        if any(raised_when_cancelled(part, cancelled) for part in parts):
             return True
+        if exc.__suppress_context__:
+            # A group of asyncio's: what its tasks raised is told where it was itself cancelled, because of that.
+            return False
     elif not isinstance(exc, Exception):
         return True
     seen: set[int] = set()
     context = exc.__context__
     while context is not None and id(context) not in seen:
-        if without_cancelled(context) is None:
+        if isinstance(context, cancelled) or without_cancelled(context) is None:
             return True
         seen.add(id(context))
         context = context.__context__

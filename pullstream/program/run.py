@@ -38,11 +38,11 @@ def run(
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
     Ctrl-C aborts in order (files whole, Spark jobs cancelled), then raises KeyboardInterrupt; a second one does not
-    wait for the order, only for code that shields itself from cancellation, and is raised at once in a function that
-    keeps everything waiting. What a handler of your own raises is treated alike, for SIGTERM, too; one that raises
-    nothing has dealt with the signal (but where asyncio runs Ctrl-C always aborts: the loop's handlers hear of it only
-    when `run` has returned). Before a third one the toolkit is never interrupted in its midst, from the first
-    instruction to the last.
+    wait for the order, only for code that shields itself from cancellation, and is raised at once in a function
+    that keeps everything waiting. What a handler of your own raises is treated alike, for SIGTERM, too; one that
+    raises nothing has dealt with the signal (but where asyncio runs Ctrl-C always aborts: the loop's own handler,
+    which could be called only when `run` has returned, hears nothing of it). Before a third one the toolkit is
+    never interrupted in its midst, from the first instruction to the last.
 
     It may be called in any thread (signals are the main thread's), and in a notebook, whose loop waits until it
     returns. In an asyncio program use `arun`: a RuntimeWarning says so. `limit`, `release_timeout`, `check`, `beside`

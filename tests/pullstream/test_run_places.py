@@ -85,6 +85,20 @@ def test_ctrl_c_in_an_asyncio_program(counting, probe):
     assert probe.reasons == [None]
 
 
+def test_ctrl_c_is_dealt_with_once():
+    """A handler of the loop's own is not called as well, when the run has raised already."""
+
+    async def main():
+        got = []
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, got.append, "asyncio's")
+        with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="await arun"):
+            ps.run(ps.pipe(ps.count(), ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()))
+        await asyncio.sleep(0.05)
+        return got
+
+    assert asyncio.run(main()) == []
+
+
 def test_in_worker_threads():
     """Several at once, each with a trio program of its own; failures arrive where they belong."""
     outcomes = {}

@@ -5,6 +5,7 @@ import contextvars
 import functools
 import gc
 import threading
+import time
 import warnings
 from contextlib import suppress
 
@@ -385,3 +386,71 @@ def test_a_future_belongs_to_its_loop():
     with pytest.raises(ps.CompositionError, match="say which with loop="):
         ps.from_asyncio(loop.create_future())
     loop.close()
+
+
+def keep_busy():
+    """Keep the loop, so that a cancellation comes too late for what runs there."""
+    time.sleep(0.1)
+
+
+def failing_by_itself(begun):
+    """An async function of asyncio's that keeps its loop busy, and then fails, whatever has happened meanwhile."""
+
+    async def fail(_=None):
+        await asyncio.sleep(0)
+        begun()
+        keep_busy()
+        raise OSError("its own")
+
+    return fail
+
+
+def in_a_group(function):
+    async def call(_=None):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(function())
+            await asyncio.sleep(60)
+
+    return call
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["alone", "in a group"])
+@pytest.mark.parametrize("how", ["from_asyncio", "asyncio_call"])
+async def test_what_was_on_its_way_is_no_failed_release(how, grouped):
+    """What asyncio's code raises by itself, as the stream is being aborted, came too late: nobody asks any more."""
+    begun = trio.Event()
+    token = trio.lowlevel.current_trio_token()
+    function = failing_by_itself(lambda: token.run_sync_soon(begun.set))
+    function = in_a_group(function) if grouped else function
+    if how == "from_asyncio":
+        source = ps.from_asyncio(function)
+    else:
+        source = ps.pipe(ps.once(1), ps.map_async(ps.asyncio_call(function), concurrency=1))
+    async with ps.pipe(source, ps.drain()).open() as running:
+        await begun.wait()
+        await running.abort()
+    with pytest.raises(ps.Abandoned):
+        await running.result()
+
+
+@pytest.mark.parametrize("how", ["from_asyncio", "asyncio_call"])
+async def test_a_release_that_fails_is_told(how):
+    """What asyncio's code raises because it was cancelled is raised where the stream is aborted."""
+    begun = trio.Event()
+    token = trio.lowlevel.current_trio_token()
+
+    async def function(_=None):
+        token.run_sync_soon(begun.set)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise OSError("of its clean-up")
+
+    if how == "from_asyncio":
+        source = ps.from_asyncio(function)
+    else:
+        source = ps.pipe(ps.once(1), ps.map_async(ps.asyncio_call(function), concurrency=1))
+    with pytest.raises(OSError, match="of its clean-up"):
+        async with ps.pipe(source, ps.drain()).open() as running:
+            await begun.wait()
+            await running.abort()

@@ -46,4 +46,5 @@ async def pass_on_wakeups(theirs: int) -> None:
 def _pass_on(receiving: socket.socket, theirs: int) -> None:
     # Nothing there, or no room there: as many signals as fit have been passed on already.
     with suppress(BlockingIOError):
-        os.write(theirs, receiving.recv(4096))
+        # Ctrl-C is the run's own: it aborts, and is raised where that ends.
+        os.write(theirs, receiving.recv(4096).replace(bytes([signal.SIGINT]), b""))

@@ -10,7 +10,7 @@ from typing import Any, cast, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.asyncio_bridge import Job, bridge_to, loop_argument
+from pullstream.asyncio_bridge import Job, bridge_to, came_of_cancelling, loop_argument
 from pullstream.blueprint import Module, OneShot, Site, Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
@@ -130,7 +130,7 @@ class _Bridged(Kernel[Any]):
         except BaseException as exc:  # noqa: BLE001 - raised in the asker's task or, when nobody asks any more, by release
             if not self._stopping:
                 self._ending = exc
-            elif not isinstance(exc, asyncio.CancelledError):
+            elif came_of_cancelling(exc):
                 self._trouble = exc
         self._running = False
         self._wake()
