@@ -12,7 +12,7 @@ from pullstream.conformance import READY, Report, Subject, conformance
 from pullstream.errors import PullstreamError
 
 SHOWN = 3
-"""How many violations are drawn."""
+"""The number of violations that are drawn."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _subjects(name: str) -> list[Any]:
-    """What a name of the command line stands for."""
+    """The subjects that a name of the command line stands for."""
     module_name, colon, attribute = name.partition(":")
     if not colon:
         ready = [
@@ -85,7 +85,7 @@ def _subjects(name: str) -> list[Any]:
 
 
 def _defined(function: Any) -> Site | None:
-    """Where a function is defined, for it is composed here, which tells nobody anything."""
+    """The line where a function is defined, for it is composed here, which tells nobody anything."""
     function = inspect.unwrap(function)
     try:
         filename, (_, line) = inspect.getsourcefile(function), inspect.getsourcelines(function)

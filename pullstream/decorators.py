@@ -1,4 +1,4 @@
-"""Writing modules: `@source`, `@transformer` and `@sink` (DESIGN 3.4).
+"""Writing modules: `@source`, `@transformer` and `@sink`.
 
 A decorated function, or kernel class, is a factory of blueprints: it is always called, with the arguments of its own.
 The modules of this toolkit are made no other way.
@@ -28,11 +28,11 @@ TransformerFactory = TypeVar("TransformerFactory", bound=Callable[..., Transform
 SinkFactory = TypeVar("SinkFactory", bound=Callable[..., Sink[Any, Any]])
 
 _SUPPLIED: Final = {"source": 1, "transformer": 2, "sink": 2}
-"""How many arguments a run adds in front of a generator's, or a sink's: (ctx) or (upstream, ctx)."""
+"""The number of arguments a run adds in front of a generator's, or a sink's: (ctx) or (upstream, ctx)."""
 
 
 def opens(work: Any) -> Any:
-    """What a run is given of a module: what a decorated function that is not async returns.
+    """Give a run what it works with: the return of a decorated function that is not async.
 
     It is for type checkers alone, to which the function gives the blueprint that calling it composes:
 
@@ -152,7 +152,7 @@ def _is_class(made: object, kind: type[object]) -> bool:
 
 
 def _composes(made: Any) -> Any:
-    """What a function says it gives."""
+    """The type that a function says it gives."""
     annotation = read_annotation(getattr(made, "__annotations__", {}).get("return"), made)
     return get_origin(annotation) or annotation
 

@@ -52,7 +52,7 @@ class Unpicklable(PullstreamError):
 
 
 class StalledError(PullstreamError):
-    """Nothing in the run could move any more: everything waited for something else in it (DESIGN 4.2).
+    """A deadlock: nothing in the run could move any more, as everything waited for something else in it.
 
     It is raised as soon as that is so, whoever was the last to move, and says who waits for what. To a run belong the
     tasks of its sinks and modules, with the nurseries that they open; the block that reads it by `iterate` or
@@ -83,7 +83,7 @@ class JournalError(PullstreamError):
 
 
 class Abandoned(PullstreamError):
-    """What is awaited will not come: the stream was aborted before the time was complete."""
+    """A wait in vain: the stream was aborted before the time was complete."""
 
 
 class LengthError(PullstreamError, ValueError):
@@ -95,7 +95,7 @@ class RoutingError(PullstreamError, LookupError):
 
 
 def without_cancelled(exc: BaseException) -> BaseException | None:
-    """What is left of an exception when trio's cancellations are taken out of it, of groups too; maybe nothing."""
+    """An exception without trio's cancellations, in groups too; None if nothing is left."""
     if isinstance(exc, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", exc).split(trio.Cancelled)[1]
     return None if isinstance(exc, trio.Cancelled) else exc

@@ -1,4 +1,4 @@
-"""What a value becomes whose function raised: `Failed` and, between a module and its policy, `Caught`."""
+"""Values whose function raised: `Failed` and, between a module and its policy, `Caught`."""
 
 from typing import Any, Generic
 

@@ -1,4 +1,4 @@
-"""The protocol of one edge: what is asked, what is answered, and the states between (001; DESIGN's R1 to R12).
+"""The protocol of one edge: what is asked, what is answered, and the states between (001; the rules R1 to R12).
 
 A request goes up, its answer comes down:
 
@@ -111,7 +111,7 @@ class Reader(ABC, Generic[T_co]):
 
 
 class State(Enum):
-    """Where an edge is in its life."""
+    """The state of an edge in its life."""
 
     OPEN = "open"
     CLOSING = "closing"
@@ -123,7 +123,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What can happen on an edge. The requests come from below; the rest from the module above the edge."""
+    """An event on an edge. The requests come from below; the rest from the module above the edge."""
 
     ASK = "ask"
     ABORT = "abort"

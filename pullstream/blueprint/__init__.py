@@ -1,4 +1,4 @@
-"""Blueprints: immutable descriptions of streams (DESIGN 3.1); nothing here runs, and nothing here needs what runs."""
+"""Blueprints: immutable descriptions of streams; nothing here runs, and nothing here needs what runs."""
 
 from pullstream.blueprint.advice import advice, nearest, table_advice
 from pullstream.blueprint.checks import (

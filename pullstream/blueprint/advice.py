@@ -20,12 +20,12 @@ _TABLES: Final = {
 
 
 def table_advice(value: object) -> str:
-    """What makes a source of a table's rows, if `value` is a table."""
+    """The advice how a table becomes a source of rows, if `value` is a table."""
     return _TABLES.get((type(value).__module__.partition(".")[0], type(value).__name__), "")
 
 
 def advice(module: str, value: object, *, source: bool = False) -> str:
-    """What whoever gave `value`, which is no module, may have meant; with `source`, where a source was wanted."""
+    """The advice for an argument that is no module: what may have been meant; with `source`, a source was wanted."""
     if isinstance(value, Blueprint):
         return ""
     if isinstance(value, (map, filter, zip)):

@@ -37,7 +37,7 @@ def seconds(call: Call, value: Any) -> Any:
 
 
 def function(call: Call, value: Any) -> Any:
-    """Something that can be called, maybe with `await`."""
+    """A check for something that can be called, maybe with `await`."""
     if not callable(value):
         got = f"{value!r} ({type(value).__name__})"
         hint = (
@@ -49,7 +49,7 @@ def function(call: Call, value: Any) -> Any:
 
 @attrs.frozen
 class Sync:
-    """Something that can be called without `await`; for what cannot, the message says what to do `instead`."""
+    """A check for what can be called without `await`; for what cannot, the message says what to do `instead`."""
 
     instead: str
 
@@ -61,7 +61,7 @@ class Sync:
 
 
 class OneOf:
-    """One of a few words."""
+    """A check for one of a few words."""
 
     def __init__(self, *known: str) -> None:
         self.known = known

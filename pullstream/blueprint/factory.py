@@ -33,7 +33,7 @@ _NONE: Final[Mapping[str, Any]] = {}
 
 @attrs.define
 class Call:
-    """One call of a factory, as its checks see it."""
+    """A call of a factory, as its checks see it."""
 
     module: str
     _given: Mapping[str, Any] = _NONE
@@ -64,12 +64,12 @@ class _Follows(Protocol):
 
 @attrs.frozen
 class Made:
-    """What makes what a run works with: the function that was decorated, found where its factory is."""
+    """The maker of what a run works with: the function that was decorated, found where its factory is."""
 
     factory: Any
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """What a run works with, new for each run."""
+        """Make what a run works with, new for each run."""
         return self.opening(*args, **options)
 
     @property
@@ -79,7 +79,7 @@ class Made:
 
 
 class Form:
-    """What a factory takes, and how it is checked.
+    """The parameters of a factory, and how arguments are checked.
 
     What it costs to know that is paid at the first call, and not when a hundred factories are imported.
     """
@@ -88,7 +88,7 @@ class Form:
         self.function = function
         self.name = function.__name__
         self._supplied = supplied
-        """How many arguments a run adds in front."""
+        """The number of arguments that a run adds in front."""
         self._checks = checks
         self._ready = False
 
@@ -146,7 +146,7 @@ class Form:
         return given
 
     def _refusal(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CompositionError:
-        """What Python itself says of arguments that a function does not take."""
+        """The refusal of arguments that a function does not take, as Python itself words it."""
         signature = inspect.signature(self.function)
         names = [*signature.parameters]
         try:

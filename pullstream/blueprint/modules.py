@@ -21,7 +21,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 @attrs.frozen
 class Module:
-    """One module of a blueprint: what makes it, and with which arguments.
+    """A module of a blueprint: what makes it, and with which arguments.
 
     `make(*args)` is called by each run: it gives a kernel (source, transformer), a stateless stage (transformer) or
     the body of a sink, and acquires nothing.
@@ -43,7 +43,7 @@ class Module:
         return text if self.label is None else f"{text}.named({self.label!r})"
 
     def made(self) -> Any:
-        """What a run works with, new for each run."""
+        """Make what a run works with, new for each run."""
         args = [cast("OneShot[Any]", arg).take(self) if isinstance(arg, OneShot) else arg for arg in self.args]
         return self.make(*args, **dict(self.options))
 
@@ -83,7 +83,7 @@ class OneShot(Generic[T]):
 
 @attrs.frozen
 class Blueprint:
-    """What `pipe()` composes; see `Source`, `Transformer`, `Sink` and `pullstream.Pipeline`."""
+    """A composition of modules, as `pipe()` gives it; see `Source`, `Transformer`, `Sink` and `pullstream.Pipeline`."""
 
     modules: tuple[Module, ...]
     kind: ClassVar[str]

@@ -1,4 +1,4 @@
-"""One edge under watch: its requests and answers, step by step through the table of the protocol."""
+"""An edge under watch: its requests and answers, step by step through the table of the protocol."""
 
 from collections.abc import Callable
 from itertools import count
@@ -27,7 +27,7 @@ assert TRANSITIONS[OPEN, Event.ASK] is TRANSITIONS[OPEN, Event.VALUE] is OPEN
 
 
 class Edge:
-    """What passes between the module above and the module below, verified as it passes.
+    """A watched edge: all that passes between the module above and the module below, verified as it passes.
 
     The methods are called by whoever stands on the edge (a `WatchedReader`, a `WatchedLane`): `ask` and `terminate`
     when a request is sent, the others when it is answered.
@@ -50,14 +50,14 @@ class Edge:
         self.over = False
         self.requests = 0
         self.reason: BaseException | None = None
-        """What the first termination from below said."""
+        """The reason of the first termination from below."""
         self.terminated = False
         self.terminated_at = -1
-        """When the first termination was sent, and `latest_at` when the latest request was."""
+        """The moment of the first termination, as `latest_at` is that of the latest request."""
         self.latest_at = -1
         self.asked = False
         self.refusal: BaseException | None = None
-        """What the confirmation raised, if a release failed."""
+        """The exception that the confirmation raised, if a release failed."""
         self.ending: Done | BaseException | _Unknown = UNKNOWN
         self.before: frozenset[int] = frozenset()
         """The asks that were outstanding when the first termination was sent."""
@@ -262,7 +262,7 @@ class Edge:
             self._released(self._how)
 
     def settled(self) -> None:
-        """Nothing more will happen here: every request must have been answered.
+        """Check, as nothing more will happen here, that every request has been answered.
 
         Raises:
             Violation: one has not been (R1).
@@ -298,7 +298,7 @@ class Edge:
 
     @property
     def events(self) -> "list[Seen]":
-        """What happened here so far: the first events and the last."""
+        """The events so far: the first and the last."""
         return self.record.events
 
     def diagram(self) -> str:

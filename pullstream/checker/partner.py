@@ -1,4 +1,4 @@
-"""Who is at an edge, and who hears of what happens there."""
+"""Partners at an edge, and those who hear of what happens there."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Partner:
-    """Who is at an end of an edge."""
+    """A module at an end of an edge."""
 
     name: str
     site: Site | None = None
 
 
 class Watching(Protocol):
-    """What an edge reports to; at a single edge, nobody."""
+    """The listener that an edge reports to; at a single edge, there is none."""
 
     def broken(self, violation: Violation) -> None:
         """A rule was broken; it is about to be raised."""

@@ -25,7 +25,7 @@ from timely import Antichain
 T_co = TypeVar("T_co", covariant=True)
 
 KEPT: Final = 100
-"""How many edges a checker can draw afterwards; streams that modules open while they run come and go."""
+"""The number of edges a checker can draw afterwards; streams that modules open while they run come and go."""
 
 
 class RunEdge(Edge):
@@ -230,7 +230,7 @@ class Checker:
         return WatchedLane(kernel, port, edge)
 
     def verdict(self) -> Violation | None:
-        """What was broken first; when the run is over, for it verifies that every edge and resource is."""
+        """The first violation; to be asked when the run is over, as it verifies that every edge and resource is."""
         if not self.violations:
             try:
                 for edge in self._open:
@@ -294,7 +294,7 @@ def _partner(location: Location) -> Partner:
 
 
 Check: TypeAlias = bool | Literal["strict"] | Checker
-"""What `check=` may be."""
+"""The values of `check=`."""
 
 
 def checker_for(check: Check) -> Checker | None:

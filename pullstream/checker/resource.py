@@ -1,4 +1,4 @@
-"""What a module acquires and releases, counted (R10)."""
+"""Resources of modules, acquired and released, counted (R10)."""
 
 from typing import Any
 

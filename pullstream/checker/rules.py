@@ -25,7 +25,7 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
         "R12": "no batch comes at a time that is already complete on its edge",
     },
 )
-"""Each rule's sentence, by its number."""
+"""The rules' sentences, by their numbers."""
 
 
 class Violation(ProtocolError):

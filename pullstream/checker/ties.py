@@ -1,4 +1,4 @@
-"""What ties the edges of one module to each other: how one ends follows from how the others do (R6, R7, R8)."""
+"""Ties between the edges of one module: how one ends follows from how the others do (R6, R7, R8)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -26,7 +26,7 @@ class WatchedReader(Reader[T_co]):
 
     @property
     def events(self) -> list[Seen]:
-        """What happened on the edge so far, on all its lanes: the first events and the last."""
+        """The events on the edge so far, on all its lanes: the first and the last."""
         return self._edge.events
 
     def diagram(self) -> str:

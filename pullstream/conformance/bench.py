@@ -1,4 +1,4 @@
-"""What a module under test is made of in one cell, and the ledgers of it."""
+"""The bench of a module under test in one cell, and its ledgers."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def expect(condition: object, rule: str, message: str) -> None:
 
 @attrs.frozen
 class Outcome:
-    """What came out of a module in a cell.
+    """The outcome of a module in a cell.
 
     A `doubt` is what would be wrong, were it not that the stream came to its own end just then.
     """
@@ -38,7 +38,7 @@ class Outcome:
 
 
 class Bench:
-    """What a module is made of in one cell: reference sources, a resource and a callable, all with ledgers."""
+    """The parts of a module in one cell: reference sources, a resource and a callable, all with ledgers."""
 
     def __init__(self, subject: Subject, cell: Cell) -> None:
         self.cell = cell
@@ -72,11 +72,11 @@ class Bench:
 
     @property
     def opened(self) -> int:
-        """How many resources were opened."""
+        """The number of resources that were opened."""
         return self.resource.opened + sum(ledger.opened for ledger in self.ledgers)
 
     def is_balanced(self, when: str) -> None:
-        """Whatever was opened was opened once and is closed."""
+        """Whether all that was opened was opened once and is closed."""
         for ledger in (self.resource, *self.ledgers):
             expect(
                 ledger.balanced or (self.reopens and ledger.opened == ledger.closed),
@@ -95,7 +95,7 @@ class Bench:
         )
 
     def was_told(self, *reasons: BaseException | None) -> None:
-        """Every source that was open was told once, and one of the reasons (R6)."""
+        """Whether every source that was open was told once, and one of the reasons (R6)."""
         for ledger in self.ledgers:
             if ledger.opened and not ledger.ended:
                 expect(

@@ -25,7 +25,7 @@ FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
 
 @attrs.frozen
 class Cell:
-    """One way in which the partners of a module may behave.
+    """A way in which the partners of a module may behave.
 
     From above come `values` values, then `ending`, immediately or `delayed`, at one time or each at a time of its own
     (`timed`). From below asks with `limit` come, and then, after `position` of them, `way`: nothing special (`end`), an
@@ -56,7 +56,7 @@ class Cell:
 
 
 def supplies(*, fed: bool) -> Iterator[Cell]:
-    """What may come from above; a source has nothing above it."""
+    """The behaviours from above; a source has nothing above it."""
     if not fed:
         yield from (Cell(limit=limit) for limit in LIMITS)
         return
@@ -110,7 +110,7 @@ def _sink_cells(*, around: bool) -> Iterator[Cell]:
 
 
 def sample(cells: Sequence[Cell], number: int) -> list[Cell]:
-    """So many of the cells, as many of each way as there are; by chance, but always the same."""
+    """A sample of the cells, as many of each way as there are; by chance, but always the same."""
     chance = Random(number)  # noqa: S311 - nothing secret
     rows: dict[Way, list[Cell]] = {}
     for cell in cells:

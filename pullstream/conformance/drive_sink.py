@@ -1,4 +1,4 @@
-"""One cell of a sink: below a reference source, run to its end or ended from outside."""
+"""Cells of sinks: below a reference source, run to the end or ended from outside."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""One cell of a source or a transformer: between its reference partners, taken through its life and checked."""
+"""Cells of sources and transformers: between reference partners, taken through their lives and checked."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,7 +16,7 @@ from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Done, Reader
 
 MOST: Final = 40
-"""How many answers are taken of a stream that may be endless."""
+"""The number of answers that are taken of a stream that may be endless."""
 
 
 class StreamDriver:
@@ -104,7 +104,7 @@ class StreamDriver:
                 self.bench.was_told(reason, *self._other_reasons())
 
     def _other_reasons(self) -> list[BaseException | None]:
-        """What one input may have been told already: that another failed, or that it is not needed."""
+        """Reasons that one input may have been told already: another failed, or it is not needed."""
         if len(self.bench.ledgers) < 2:
             return []
         return [None, self.bench.failure] if any(ledger.failed for ledger in self.bench.ledgers) else [None]
@@ -173,7 +173,7 @@ class StreamDriver:
     # ---- what must hold
 
     async def _is_over(self, reader: Reader[Any]) -> None:
-        """Every further request is answered at once, in the same way, for ever (R3)."""
+        """Check that every further request is answered at once, in the same way, for ever (R3)."""
         asked = [list(ledger.asked) for ledger in self.bench.ledgers]
         now = trio.current_time()
         for lane in (reader, reader, reader.lane()):

@@ -30,11 +30,11 @@ PATIENCE: Final = 1000.0
 """Virtual seconds after which a request that is not answered counts as a hang."""
 
 SAMPLE: Final = 200
-"""How many cells of a module are run unless more are asked for."""
+"""The number of cells of a module that are run unless more are asked for."""
 
 
 class Trial:
-    """One subject, taken through its cells."""
+    """A subject, taken through its cells."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -91,7 +91,7 @@ class Trial:
         return None, Finding(self.subject.name, trouble[0], cell, trouble[1])
 
     async def _reference(self, cell: Cell) -> Outcome | None:
-        """What comes out of the same values when they come at once and are asked for one by one, undisturbed."""
+        """The outcome for the same values when they come at once and are asked for one by one, undisturbed."""
         raising = cell.way == "raise"
         key = attrs.evolve(
             cell,
@@ -109,7 +109,7 @@ class Trial:
         return self._undisturbed[key]
 
     async def _lost(self, cell: Cell, outcome: Outcome) -> Finding | None:
-        """What a failure has lost of the values before it (R8)."""
+        """The values before a failure that it has lost (R8)."""
         subject = self.subject
         if subject.flushes or subject.absorbs or subject.inputs or not subject.ordered or self.driver is SinkDriver:
             return None

@@ -24,7 +24,7 @@ class SourceFailed(Exception):
 
 
 class CallableRaised(Exception):
-    """What the callable of a module raises."""
+    """The exception that the callable of a module raises."""
 
 
 class Unwanted(Exception):
@@ -33,7 +33,7 @@ class Unwanted(Exception):
 
 @attrs.define(eq=False)
 class Ledger:
-    """What happened at a source, or to a resource: it can be entered, synchronously or not, and counts that."""
+    """Counts of what happened at a source, or to a resource, which can be entered, synchronously or not."""
 
     opened: int = 0
     closed: int = 0

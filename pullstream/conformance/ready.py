@@ -59,7 +59,7 @@ def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
 
 
 def counted(key: Function, on_error: Literal["fail", "skip"] = "fail") -> ps.Transformer[Any, Any]:
-    """How many values there are of each key."""
+    """Counts of the values of each key."""
     return ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=key, on_error=on_error)
 
 
@@ -91,7 +91,7 @@ def bytes_of(value: int) -> Any:
 
 
 def shown_results(function: Function) -> ps.Transformer[Any, str]:
-    """What came of each value, as text: errors are equal to themselves alone."""
+    """The results of values, as text: errors are equal to themselves alone."""
     return ps.pipe(ps.map(function, on_error="result"), ps.map(str))
 
 
@@ -406,7 +406,7 @@ JOURNAL_REFUSES: Final = {
     "lend, as ready": _INSIDE,
     "lending": _INSIDE,
 }
-"""Those that keep something from time to time of which no journal knows, and what they are told in a run with one.
+"""Rows that keep something from time to time unknown to a journal, and their refusals in a run with one.
 
 `zip` is when it does; the last three because of the `take` inside them. All others keep nothing beyond a time, are
 given again what they are made of, or have a memory.

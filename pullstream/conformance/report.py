@@ -1,4 +1,4 @@
-"""What a conformance run found."""
+"""Findings of a conformance run, and their report."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Finding:
 
 @attrs.frozen
 class Report:
-    """What was run, and what was found; `print` shows it as a table."""
+    """A report of what was run, and what was found; `print` shows it as a table."""
 
     cells: Counter[str]
     findings: Sequence[Finding]

@@ -1,4 +1,4 @@
-"""What the conformance kit tests: a module, how to make it, and what may be expected of it."""
+"""Subjects of the conformance kit: a module, how to make it, and what may be expected of it."""
 
 from collections.abc import Callable
 

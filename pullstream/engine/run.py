@@ -155,7 +155,7 @@ class Run:
         return Memory(location) if keeper is None else keeper.memory(location)
 
     def signal(self) -> Signal:
-        """An event for one task of the run to wait for, and another to set; the wait is an inside one (DESIGN 4.2)."""
+        """An event for one task of the run to wait for, and another to set; the wait is an inside one."""
         return Signal(self.standstill)
 
     def halt(self) -> None:

@@ -19,7 +19,7 @@ import attrs
 from pullstream.history.events import Batched, Seen, What
 
 WIDTH: Final = 104
-"""Where a row of concurrent events is broken."""
+"""The column at which a row of concurrent events is broken."""
 
 _SHORT = Repr()
 _SHORT.maxstring, _SHORT.maxother = 24, 32
@@ -28,7 +28,7 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 3
 
 @attrs.frozen
 class Face:
-    """One side of a module: how its events are marked."""
+    """A side of a module: how its events are marked."""
 
     below: str
     above: str
@@ -68,7 +68,7 @@ def module_diagram(output: Sequence[Seen], inputs: Sequence[Seen]) -> str:
 
 
 def shown(event: Seen, face: Face = EDGE) -> str:
-    """One event, in the specification's notation."""
+    """An event, in the specification's notation."""
     name = f"{face.mark}{event.number}"
     match event.what:
         case What.ASK:

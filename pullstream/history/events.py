@@ -1,4 +1,4 @@
-"""What happened on an edge, kept within bounds: the first events and the last."""
+"""Events of an edge, kept within bounds: the first and the last."""
 
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -12,11 +12,11 @@ from pullstream.protocol import Batch
 FIRST: Final = 20
 LAST: Final = 200
 SAMPLE: Final = 3
-"""How many values of a batch are kept for show."""
+"""The number of values of a batch that are kept for show."""
 
 
 class What(Enum):
-    """What a partner did. Requests and indications come from below; answers from above."""
+    """The deed of a partner. Requests and indications come from below; answers from above."""
 
     ASK = "ask"
     ABORT = "abort"
@@ -36,12 +36,12 @@ class What(Enum):
 REQUESTS: Final = frozenset(
     {What.ASK, What.ABORT, What.ERROR, What.DONE_INDICATION, What.ERROR_INDICATION, What.ACK},
 )
-"""What comes from below."""
+"""The events that come from below."""
 
 
 @attrs.frozen
 class Batched:
-    """What is kept of a batch: its time, how many values it had, and the first of them."""
+    """A summary of a batch: its time, how many values it had, and the first of them."""
 
     time: Hashable
     count: int
@@ -50,7 +50,7 @@ class Batched:
 
 @attrs.frozen
 class Seen:
-    """One event of an edge.
+    """An event of an edge.
 
     `number` is the request's, from 1; an answer has the number of its request. `lane` tells lanes apart, from 0.
     `about` is an ask's limit, a termination's reason, an answer's `Batched` or failure. `order` is when, among all
@@ -87,12 +87,12 @@ class Record:
 
     @property
     def gap(self) -> int | None:
-        """How many events stand before those that were let go of, if any were."""
+        """The number of events before those that were let go of, if any were."""
         return FIRST if len(self._last) == LAST else None
 
     @property
     def events(self) -> list[Seen]:
-        """What is kept, in order."""
+        """The events that are kept, in order."""
         return [seen(event) for event in (*self._first, *self._last)]
 
 

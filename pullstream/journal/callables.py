@@ -1,4 +1,4 @@
-"""What functions, classes and methods are: their code, and what they hold on to.
+"""Functions, classes and methods, as values to compare: their code, and what they hold on to.
 
 A function is its code, its defaults and what it refers to: the variables around it, and of the global ones those that
 are functions, classes or cannot change, and the classes of other objects. What it keeps in objects and collections that
@@ -40,13 +40,13 @@ _SLOTS: Final = (
 _READING: Final = frozenset({"get", "index", "count", "copy", "keys", "values", "items", "isdisjoint", "issubset"}) | {
     *("issuperset", "__getitem__", "__contains__", "__len__", "__iter__", "__eq__", "__reversed__"),
 }
-"""What methods of collections do that leave them as they are; those that others fill are no part of a program."""
+"""Methods that leave collections as they are; collections that others fill are no part of a program."""
 
 _MADE: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__"}) | {
     *("__static_attributes__", "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
     *("__orig_bases__", "__parameters__", "__abstractmethods__", "_abc_impl", "__attrs_attrs__", "__match_args__"),
 }
-"""What Python, and libraries, put into a class of what is written elsewhere in it."""
+"""Entries that Python, and libraries, put into a class of what is written elsewhere in it."""
 
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 """Folders that hold packages of others."""
@@ -78,12 +78,12 @@ class Look(Protocol):
         ...
 
     def first_seen(self, value: object, part: str, describe: "Callable[[Look], Any]", home: str | None) -> Any:
-        """What an object was when this process saw it first."""
+        """The digest of an object when this process saw it first."""
         ...
 
 
 def instead(value: Any, look: Look) -> Any:
-    """What stands for a function, a class or a method where values are compared; None if it is none."""
+    """The stand-in for a function, a class or a method where values are compared; None if it is none."""
     if isinstance(value, types.FunctionType):
         return "function", _name(value), _function(value, look)
     if isinstance(value, type):
@@ -224,7 +224,7 @@ def _name(function: object) -> str:
 
 
 def type_name(kind: type) -> str:
-    """What a class goes by."""
+    """The name that a class goes by."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 

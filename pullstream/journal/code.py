@@ -1,4 +1,4 @@
-"""What a function's code does, in values that are the same wherever in a file it is written.
+"""A function's code, in values that are the same wherever in a file it is written.
 
 Lines, file names, comments and docstrings are left out, and so are instructions that do nothing, of which the compiler
 makes more or fewer as lines move. What is left depends on the minor version of Python (see `PYTHON`).

@@ -1,4 +1,4 @@
-"""What a journal says is done: times from which everything that can be reached at every sink is complete."""
+"""Cuts, which say what is done: times from which everything that can be reached at every sink is complete."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from pullstream.engine.sidecar.location import NOTHING, Location
 from timely import Antichain, TimelyError
 
 Frontiers = Sequence[Antichain[Any]]
-"""What may still come at a sink, by each of several accounts: what one of them excludes does not."""
+"""Accounts of what may still come at a sink: what one of them excludes does not."""
 
 
 def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
-    """What two runs know of a sink together."""
+    """The accounts of a sink that two runs have together."""
     try:
         rest = [frontier for frontier in before if not frontier <= now]
     except TimelyError:

@@ -1,4 +1,4 @@
-"""What a module was given, in a few bytes: the same in another process, and others for what does other things.
+"""Digests of arguments, in a few bytes: the same in another process, and others for what does other things.
 
 Values are pickled into a digest, but for what pickles by its name, or not at all: functions are what their code does
 and what they hold on to (`callables`), and blueprints are their modules.
@@ -25,10 +25,10 @@ from pullstream.journal.callables import OURS, PLAIN, root, type_name
 SIZE: Final = 16
 
 ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
-"""What the looks of an object have of the process that it is in."""
+"""The part of an object's text that its process gives it."""
 
 MOST: Final = 50_000
-"""How many objects are looked at that a module's functions hold on to, at most."""
+"""The most objects that are looked at of those that a module's functions hold on to."""
 
 _LIVE: Final = frozenset(
     {"trio", "asyncio", "threading", "_thread", "queue", "_queue", "multiprocessing", "logging"}
@@ -44,7 +44,7 @@ _BEGUN: Final[dict[type, str]] = {types.GeneratorType: "gi", types.AsyncGenerato
 
 @attrs.frozen
 class Digested:
-    """What something was when it was looked at."""
+    """A digest, and whatever of the object it cannot tell from others."""
 
     digest: bytes
     parts: dict[str, str]
@@ -54,7 +54,7 @@ class Digested:
 
 
 _seen: dict[tuple[int, str | None], tuple["weakref.ref[object]", Digested]] = {}
-"""What functions, and objects that they hold on to, were when this process saw them first, while they are there."""
+"""Digests of functions, and of what they hold on to, when this process saw them first; kept while they are there."""
 
 
 class Look:
@@ -99,7 +99,7 @@ class Look:
     def first_seen(
         self, value: object, part: str, describe: "Callable[[callables.Look], Any]", home: str | None
     ) -> Any:
-        """What an object was when this process saw it first: what it keeps is its own to change while it runs."""
+        """The digest of an object when this process saw it first: what it keeps is its own to change while it runs."""
         if id(value) in self._inside:
             return "itself", part
         key = id(value), self.home
@@ -123,7 +123,7 @@ class Look:
     # ---- what is not pickled as it is
 
     def instead(self, value: Any) -> Any:
-        """What stands for a value; None if it is pickled."""
+        """The stand-in for a value; None if it is pickled."""
         kind = cast("type[object]", type(value))
         if kind in {set, frozenset}:
             return kind.__name__, sorted(self._pickled(each) for each in value)

@@ -1,4 +1,4 @@
-"""What tells one pipeline from another: its modules, and what they were given."""
+"""Fingerprints, which tell one pipeline from another: its modules, and what they were given."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from pullstream.blueprint import Blueprint, Module, OneShot, Site, shown_callabl
 from pullstream.journal.digest import ADDRESS, Look
 
 LONGEST: Final = 200
-"""How many characters of an argument are shown."""
+"""The number of characters of an argument that are shown."""
 
 
 @attrs.frozen
@@ -25,7 +25,7 @@ class Line:
     digest: bytes
     parts: dict[str, str]
     unknown: tuple[str, ...] = ()
-    """What of it cannot be told from others."""
+    """The parts that cannot be told from others."""
     site: Site | None = attrs.field(default=None, eq=False)
 
 
@@ -34,7 +34,7 @@ Fingerprint = dict[str, Line]
 
 
 def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
-    """What a pipeline is, the same in every process.
+    """The fingerprint of a pipeline, the same in every process.
 
     >>> import pullstream as ps
     >>> for place, line in fingerprint(ps.pipe(ps.values("ab"), ps.map(str), ps.tee(ps.collect(), ps.drain()))).items():
@@ -60,7 +60,7 @@ def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
 
 
 def difference(before: Fingerprint, now: Fingerprint, *, names: bool = False) -> str:
-    """What is different about a pipeline, in words; nothing if it is the same, or with `names` looks the same."""
+    """The difference of two pipelines, in words; empty if they are the same, or with `names` look the same."""
     said: dict[str, str] = {}
     for place in dict.fromkeys([*before, *now]):
         was, is_now = before.get(place), now.get(place)
@@ -102,7 +102,7 @@ def _module(module: Module, inside: list[Blueprint]) -> str:
 
 
 def _shown(value: object, inside: list[Blueprint]) -> str:
-    """What an argument looks like, the same in every process; blueprints in it are listed on their own."""
+    """An argument as text, the same in every process; blueprints in it are listed on their own."""
     if isinstance(value, Blueprint):
         inside.append(value)
         return "..."

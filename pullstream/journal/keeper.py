@@ -45,7 +45,7 @@ class Keeper:
         self._store: Store
         self._cut: Cut
         self._frontiers: dict[Location, Frontiers] = {}
-        """What is known of each sink, that of earlier runs included, when it was last looked at."""
+        """Each sink's frontiers, those of earlier runs included, when they were last looked at."""
         self._written: dict[Location, Frontiers] = {}
         """The same, as it is in the journal."""
         self._results: dict[Location, bytes] = {}
@@ -53,10 +53,10 @@ class Keeper:
         """Sinks, and the sources above them whose end is that of what there is now: a later run may have more."""
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
         self._saved = Contents()
-        """What earlier runs have saved, until the modules have taken theirs."""
+        """Contents that earlier runs have saved, until the modules have taken theirs."""
         self._memories: dict[Location, Memory] = {}
         self._about: dict[str, bytes] = {}
-        """What the journal does not say yet of what it belongs to: nobody's, as long as nothing is completed in it."""
+        """Notes on the program, not yet in the journal: it is nobody's as long as nothing is completed in it."""
         self._lock = trio.Lock()
         self._urgent = trio.Event()
         self._recorded = trio.Event()
@@ -67,7 +67,7 @@ class Keeper:
         self.resumed_at: Sequence[Hashable] | None = None
         """The least times that earlier runs had not completed at some sink; None if they left nothing to go on from."""
         self.records = 0
-        """How often something was recorded."""
+        """The number of times that something was recorded."""
 
     # ---- the beginning
 
@@ -209,7 +209,7 @@ class Keeper:
         )
 
     def memory(self, location: Location) -> Memory:
-        """What a module keeps, as of what is done."""
+        """A module's memory, as of what is done."""
         memory = self._memories.get(location)
         if memory is None:
             memory = self._memories[location] = Memory(location, saves=True)
@@ -231,7 +231,7 @@ class Keeper:
         return self._finished[location][0] if location in self._finished else None
 
     def result(self, location: Location) -> Any:
-        """What a sink gave that came to its end in an earlier run.
+        """The result of a sink that came to its end in an earlier run.
 
         Raises:
             JournalError: that could not be kept.

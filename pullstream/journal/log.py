@@ -191,7 +191,7 @@ class Log:
         self._end = at
 
     def _payload(self, at: int, size: int, number: int) -> tuple[bytes, bytes, bytes] | None:
-        """What there is of a record: how it begins, what it says and its digest; None if it is not whole."""
+        """The parts of a record: its beginning, its content and its digest; None if it is not whole."""
         frame = _pread(self._file, _FRAME.size + _CHECK.size, at)
         if len(frame) < _FRAME.size + _CHECK.size:
             return None
@@ -221,7 +221,7 @@ class Log:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The number of its bytes."""
         return self._end
 
     def append(self, payload: bytes) -> None:
@@ -305,7 +305,7 @@ class Log:
             os.close(file)
 
     def trouble(self, exc: OSError) -> JournalError:
-        """What to say of a file that cannot be used."""
+        """The error about a file that cannot be used."""
         if isinstance(exc, BlockingIOError):
             return JournalError(
                 f"the journal {self.path} is in use: another run goes on with it. Two runs with one journal would do "
@@ -317,7 +317,7 @@ class Log:
         )
 
     def damaged(self, at: int, what: str) -> JournalError:
-        """What to say of a file that is not as it was written."""
+        """The error about a file that is not as it was written."""
         return JournalError(f"the journal {self.path} is damaged at byte {at}: {what}. {_ANEW}")
 
 
@@ -356,7 +356,7 @@ def _literal(name: str) -> str:
 
 
 def _pread(file: int, size: int, at: int) -> bytes:
-    """So many bytes, or as many as there are."""
+    """Read `size` bytes, or as many as there are."""
     os.lseek(file, at, os.SEEK_SET)
     parts: list[bytes] = []
     while size > 0 and (part := os.read(file, min(size, 1 << 30))):

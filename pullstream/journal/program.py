@@ -1,4 +1,4 @@
-"""What a journal knows of the program that writes it, and which programs may go on with it."""
+"""Programs, as journals know them, and which may go on with a journal."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ class Program:
     lines: Mapping[str, Line]
     python: str
     version: str | None
-    """What the user says of it; then its functions are not compared."""
+    """The user's word for it, with which its functions are not compared."""
 
     @classmethod
     def of(cls, pipeline: Blueprint, version: str | None) -> "Program":
@@ -72,7 +72,7 @@ class Program:
                 )
 
     def kept(self) -> "Program":
-        """What a journal keeps of it: where it is written is no part of it."""
+        """The lines that a journal keeps of it: where it is written is no part of it."""
         return attrs.evolve(self, lines={place: attrs.evolve(line, site=None) for place, line in self.lines.items()})
 
 

@@ -1,4 +1,4 @@
-"""What a journal holds, and how it becomes records of its file.
+"""Contents of a journal, and how they become records of its file.
 
 A record says what has changed since the one before. When the changes have outgrown what holds by `SLACK` times, the
 file is written anew with what holds: so it has at most that many times the size, or `SMALL`.
@@ -60,7 +60,7 @@ class Journal:
 
     @classmethod
     def of(cls, given: "str | PathLike[str] | Journal") -> "Journal":
-        """What was given as `journal=`.
+        """The journal that was given as `journal=`.
 
         Raises:
             CompositionError: it is none.
@@ -75,11 +75,11 @@ class Journal:
 
 @attrs.define
 class Entry:
-    """What is recorded of one sink."""
+    """A record of one sink."""
 
     frontiers: bytes
     result: bytes | None = None
-    """How it ended, if it did."""
+    """The sink's result, pickled, if it came to its end."""
 
 
 Notes = Sequence[bytes]
@@ -87,7 +87,7 @@ Notes = Sequence[bytes]
 
 @attrs.frozen
 class Record:
-    """What is written at once."""
+    """Everything that is written at once."""
 
     sinks: Mapping[int, Entry]
     memory: Mapping[int, Changes]
@@ -112,7 +112,7 @@ class Record:
 
 @attrs.frozen
 class Contents:
-    """What holds after some records."""
+    """The state after some records."""
 
     about: dict[str, bytes] = attrs.field(factory=dict[str, bytes])
     sinks: dict[int, Entry] = attrs.field(factory=dict[int, Entry])
@@ -136,7 +136,7 @@ class Contents:
             self.notes.setdefault(node, []).extend(some)
 
     def record(self) -> Record:
-        """All of it but the notes, in one record."""
+        """The whole of it but the notes, in one record."""
         return Record(self.sinks, self._changes(self.memory), self._changes(self.ledger), self.about)
 
     def _changes(self, table: dict[int, dict[bytes, bytes]]) -> dict[int, Changes]:
@@ -153,7 +153,7 @@ class Store:
         """About how many bytes of the file hold."""
 
     def contents(self) -> Contents:
-        """What it holds; to be asked first.
+        """The journal's contents; to be asked first.
 
         Raises:
             JournalError: it is damaged.
@@ -206,7 +206,7 @@ class Store:
 
     @property
     def size(self) -> int:
-        """How many bytes the file has."""
+        """The number of the file's bytes."""
         return self._log.size
 
     def close(self) -> None:
@@ -219,7 +219,7 @@ def _size(notes: Mapping[int, Notes]) -> int:
 
 
 def unpickled(data: bytes, path: Path) -> Any:
-    """What was pickled into a journal.
+    """A value that was pickled into a journal.
 
     Raises:
         JournalError: it cannot be read any more.

@@ -36,7 +36,7 @@ from pullstream.journal.store import Journal
 R = TypeVar("R")
 
 Beside = Callable[["Running[Any]"], Awaitable[object]]
-"""What looks on while a pipeline runs, such as a progress display: an async function of the `Running`."""
+"""An onlooker while a pipeline runs, such as a progress display: an async function of the `Running`."""
 
 
 def trio_needed() -> None:
@@ -74,7 +74,7 @@ class Running(Generic[R]):
         self._scope = own_scope(shield=True)
         self._finished = False
         self._ends: set[Signal] = set()
-        """What those who wait for the end are woken by."""
+        """Signals for those who wait for the end."""
         self._failure: BaseException | None = None
         self._traceback: TracebackType | None = None
         self._result: R
@@ -82,15 +82,15 @@ class Running(Generic[R]):
         self._cause: BaseException | None = None
         """Why the run itself put an end to the stream."""
         self._strike: BaseException | None = None
-        """What was raised where it is no module's failure."""
+        """The exception that was raised where it is no module's failure."""
         self._trouble: BaseException | None = None
-        """What `beside` raised."""
+        """The exception that `beside` raised."""
         self._waiting = 0
         self._entered = False
         self._aborted = False
         self._abandoned = False
         self._standing = ExitStack()
-        """What stands before the program's handler of Ctrl-C."""
+        """Handlers that stand before the program's own of Ctrl-C."""
         self._interrupts: Interrupts | None = None
 
     @property
@@ -115,7 +115,7 @@ class Running(Generic[R]):
         return self._keeper is not None and self._keeper.resumed
 
     def counters(self) -> list[Counters]:
-        """What every module has done so far, in the order of the pipeline; also after the end.
+        """The counters of every module so far, in the order of the pipeline; also after the end.
 
         >>> import trio, pullstream as ps
         >>> async def main():
@@ -134,7 +134,7 @@ class Running(Generic[R]):
 
     @property
     def failure(self) -> BaseException | None:
-        """What the run ended with: None while it runs, and after a good end; `Abandoned` if it was aborted.
+        """The failure that ended the run: None while it runs, and after a good end; `Abandoned` if it was aborted.
 
         Unlike `result`, it may be looked at by anybody: the failure is still raised to whoever opened the pipeline.
         """
@@ -376,7 +376,7 @@ class Running(Generic[R]):
         self._run.spawn_watch(self._stall)
 
     async def _stall(self) -> None:
-        """If nothing in the run will ever move again, end it, and say what it was waiting for."""
+        """End a run in which nothing will ever move again, and say what it was waiting for."""
         standstill, progress = self._run.standstill, self._run.progress
         if not standstill.stands():
             standstill.doubt()
@@ -397,7 +397,7 @@ class Running(Generic[R]):
             standstill.doubt()
 
     def _struck(self, trouble: BaseException) -> None:
-        """Something was raised that is no module's failure: the run ends in order, and with it."""
+        """End the run in order, and with what was raised, which is no module's failure."""
         self._cause = self._cause or trouble
         self._strike = trouble
         self._scope.cancel()
@@ -433,7 +433,7 @@ class Running(Generic[R]):
             self._scope.cancel()
 
     def _with_trouble(self, outcome: BaseException | None) -> BaseException | None:
-        """What the block raised and what ran beside it."""
+        """The exceptions of the block and of what ran beside it, as one."""
         trouble = self._trouble
         if trouble is None or trouble is self._failure or _contains(outcome, trouble):
             return outcome
@@ -494,14 +494,14 @@ def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
 
 
 def _instead_of(outcome: BaseException | None, struck: BaseException) -> BaseException:
-    """What is raised, after all; what it takes the place of is its cause."""
+    """The exception that is raised, after all; the one whose place it takes is its cause."""
     if outcome is not None and not isinstance(outcome, KeyboardInterrupt):
         struck.__cause__ = outcome
     return struck
 
 
 def _sole(exc: BaseException) -> BaseException:
-    """What a group of one consists of."""
+    """The exception in a group of one."""
     if isinstance(exc, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", exc)
         return _sole(group.exceptions[0]) if len(group.exceptions) == 1 else group

@@ -1,4 +1,4 @@
-"""The kernel: one state machine that keeps R1 to R12 for every module (DESIGN 3.4).
+"""The kernel: one state machine that keeps R1 to R12 for every module.
 
 A module says how it produces an answer; everything else (turns, terminations, failures, cancellation, release and
 accounting) happens here. The requests of all lanes of an edge pass through one kernel, which serves them one at a

@@ -1,6 +1,6 @@
 """Streams that a module opens while it runs: the inner streams of `flatten`, the attempts of `retry`.
 
-To the sidecar the module is one node (DESIGN 4.2): an inner stream has a small sidecar of its own, so that what is
+To the sidecar the module is one node: an inner stream has a small sidecar of its own, so that what is
 inside can await completions too, and its owner holds, outside, what the inner stream may still bring.
 """
 

@@ -1,4 +1,4 @@
-"""What a module written as a function works with: events, holds and notifications (000's g1, DESIGN 3.4)."""
+"""What a module written as a function works with: events, holds and notifications (000's g1)."""
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
@@ -211,7 +211,7 @@ class Context:
         try:
             yield held
         except BaseException:
-            # What is owed was not done: that must look like completion to nobody (DESIGN 4.2).
+            # What is owed was not done: that must look like completion to nobody.
             account.owed.append(held.time)
             raise
         account.location.drop(held.time)

@@ -3,7 +3,7 @@
 Neighbouring stages are fused when the pipeline is opened: their functions are called from one loop over the batch,
 which is written out as Python, because CPython calls Python functions faster from bytecode than from the C of the
 builtin `map`, and needs no list between stages. Batching stays invisible: when a callable raises, the values before
-it are answered now, and the failure comes with the next ask (DESIGN 3.2).
+it are answered now, and the failure comes with the next ask.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, MutableMapping, Sequence

@@ -1,4 +1,4 @@
-"""Modules written as async generators: one task each, from the first ask to the release (DESIGN 3.4)."""
+"""Modules written as async generators: one task each, from the first ask to the release."""
 
 from collections.abc import AsyncGenerator, Callable, Sized
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Handles: what a program keeps in its hand to steer a module of a run that is open (DESIGN 3.1)."""
+"""Handles: what a program keeps in its hand to steer a module of a run that is open."""
 
 from collections.abc import Callable
 from contextlib import suppress

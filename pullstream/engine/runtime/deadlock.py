@@ -1,4 +1,4 @@
-"""Noticing that nothing in a run can move any more (DESIGN 4.2).
+"""Noticing that nothing in a run can move any more.
 
 A wait for something that the tasks of a run must do is an inside wait, and is made with a `Signal`. Every other wait
 (users' code, a clock, a disk, a handle) is outside: something may come from there at any time. When all tasks of a run

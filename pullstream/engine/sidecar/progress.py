@@ -1,4 +1,4 @@
-"""The progress sidecar: which times can still reach which place of a running pipeline (DESIGN 4.2).
+"""The progress sidecar: which times can still reach which place of a running pipeline.
 
 What may still lead to something is a pointstamp, a time at a place of the composed graph:
 
@@ -109,7 +109,7 @@ class Keeping(Protocol):
         ...
 
     def result(self, location: Location) -> Any:
-        """What a sink gave that came to its end in an earlier run."""
+        """The result of a sink that came to its end in an earlier run."""
         ...
 
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:

@@ -1,4 +1,4 @@
-"""`catch` and `retry`: what is done about a failure of what is upstream (DESIGN 4.2, Endings)."""
+"""`catch` and `retry`: what is done about a failure of what is upstream."""
 
 from collections.abc import Callable, Hashable, Iterable
 from math import inf
