@@ -7,7 +7,7 @@ The modules of this toolkit are made no other way.
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Any, Concatenate, Final, ParamSpec, get_origin, overload
+from typing import Any, Concatenate, Final, ParamSpec, get_args, get_origin, overload
 
 from typing_extensions import TypeVar
 
@@ -138,13 +138,27 @@ def _factory(made: Any, blueprint: type[Blueprint]) -> Any:
         return factory(made, composes)
     if inspect.iscoroutinefunction(made) if blueprint is Sink else inspect.isasyncgenfunction(made):
         _takes(kind, made, supplied)
-        return factory(made, blueprint, partial(_body if blueprint is Sink else _generator, made), supplied)
+        opening = partial(_body if blueprint is Sink else _generator, made)
+        return factory(made, blueprint, opening, supplied, gives=_given_by(made, kind, blueprint))
     wanted = (
         "an async function (upstream, ctx, ...)"
         if blueprint is Sink
         else "an async generator function (one with a yield) or a Kernel class"
     )
     raise CompositionError(f"@{kind} at {Site.here()} decorates {wanted}, not {made!r}{_instead(kind, made)}")
+
+
+def _given_by(made: Any, kind: str, blueprint: Any) -> Any:
+    """The blueprint that an annotated function stands for: a sink of what its `upstream` reads and it returns."""
+    annotations: dict[str, Any] = made.__annotations__
+    if "return" not in annotations:
+        return None
+    taken = get_args(annotations.get(made.__code__.co_varnames[0])) or (Any,)
+    given = annotations["return"]
+    if kind != "sink":
+        given = (get_args(given) or (Any,))[0]
+        given = get_args(given)[0] if get_origin(given) is Batch else given
+    return blueprint[given] if kind == "source" else blueprint[taken[0], given]
 
 
 def _is_class(made: object, kind: type[object]) -> bool:

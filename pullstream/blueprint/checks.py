@@ -4,7 +4,8 @@ They stand beside the type of a parameter, see `factory`.
 """
 
 import inspect
-from typing import Annotated, Any, Final, TypeAlias, cast
+from collections.abc import Callable, Hashable
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -14,6 +15,8 @@ from pullstream.blueprint.modules import Blueprint, Source
 from pullstream.blueprint.shown import shown_callable
 from pullstream.blueprint.site import Site
 from pullstream.errors import CompositionError
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -117,7 +120,9 @@ class Each:
 
 
 KEYS: Final = Sync("a key is computed at once; map_async the values to (key, value) first")
-TIMES: Final = Sync("a value's time is known at once, from the value")
+
+TimeOf: TypeAlias = Annotated[Callable[[T], Hashable] | None, Sync("a value's time is known at once, from the value")]
+"""An option `time=`, the function that gives a value its time."""
 
 Natural: TypeAlias = Annotated[int, Count()]
 Positive: TypeAlias = Annotated[int, Count(1)]

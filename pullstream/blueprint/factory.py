@@ -196,10 +196,13 @@ def factory(
     blueprint: type[Blueprint],
     opening: Callable[..., Any] | None = None,
     supplied: int = 0,
+    *,
+    gives: Any = None,
 ) -> Any:
     """The factory of a module, which is called as `function` is, and looks like it.
 
-    A run calls `opening` with the arguments, in front of which it adds as many as are `supplied`.
+    A run calls `opening` with the arguments, in front of which it adds as many as are `supplied`. `gives` is what the
+    factory is shown to give, where that is not what the function does.
     """
     form = Form(function, supplied, _checks(function, supplied))
 
@@ -210,7 +213,7 @@ def factory(
 
     made = Made(compose)
     vars(compose)["opening"] = opening or function
-    return _like(compose, function, supplied)
+    return _like(compose, function, supplied, gives)
 
 
 def checked(function: F, /) -> F:
@@ -264,21 +267,23 @@ def read_annotation(annotation: Any, function: Callable[..., Any]) -> Any:
         return annotation
 
 
-def _like(made: Callable[..., Any], function: Callable[..., Any], supplied: int) -> Callable[..., Any]:
+def _like(
+    made: Callable[..., Any], function: Callable[..., Any], supplied: int, gives: Any = None
+) -> Callable[..., Any]:
     """Give `made` the name, the text, the source and the parameters of what was decorated."""
     vars(made)["__wrapped__"] = function
     if supplied or inspect.isclass(function):
         signature = inspect.signature(function)
-        own = [*signature.parameters.values()][supplied:]
-        plain = [each.replace(annotation=getattr(each.annotation, "__origin__", None)) for each in own]
-        vars(made)["__signature__"] = signature.replace(
-            parameters=[
-                short if get_origin(each.annotation) is Annotated else each
-                for each, short in zip(own, plain, strict=True)
-            ]
-        )
+        own = [_plain(parameter) for parameter in [*signature.parameters.values()][supplied:]]
+        returns = signature.return_annotation if gives is None else gives
+        vars(made)["__signature__"] = signature.replace(parameters=own, return_annotation=returns)
     made.__name__ = function.__name__
     made.__qualname__ = function.__qualname__
     made.__doc__ = function.__doc__
     made.__module__ = function.__module__
     return made
+
+
+def _plain(parameter: inspect.Parameter) -> inspect.Parameter:
+    annotation = parameter.annotation
+    return parameter.replace(annotation=annotation.__origin__) if get_origin(annotation) is Annotated else parameter

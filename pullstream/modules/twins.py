@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Site, Source, Transformer, sync_argument
-from pullstream.blueprint.checks import KEYS, Count
+from pullstream.blueprint import Source, Transformer
+from pullstream.blueprint.checks import KEYS, Count, Instance, Sync
+from pullstream.blueprint.factory import checked
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
-from pullstream.errors import CompositionError
 from pullstream.failures import Failed
 from pullstream.modules.sources.generate import unfold
 from pullstream.modules.sources.values import values
@@ -23,15 +23,18 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-def keys(mapping: Mapping[K, object], *, time: Callable[[K], Hashable] | None = None) -> Source[K]:
+@checked
+def keys(
+    mapping: Annotated[Mapping[K, object], Instance(Mapping, "needs a mapping")],
+    *,
+    time: Callable[[K], Hashable] | None = None,
+) -> Source[K]:
     """Give the keys that a mapping has: `values(tuple(mapping))`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.keys({"a": 1, "b": 2}), ps.collect()))
     ['a', 'b']
     """
-    if not isinstance(mapping, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"keys() at {Site.here()} needs a mapping, and got {mapping!r}")
     return values(tuple(mapping), time=time)
 
 
@@ -59,8 +62,13 @@ def empty() -> Source[Any]:
 def infinite() -> Source[float]: ...
 @overload
 def infinite(function: Callable[[], T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]: ...
+@checked
 def infinite(
-    function: Callable[[], Any] = random.random, *, time: Callable[[Any], Hashable] | None = None
+    function: Annotated[
+        Callable[[], Any], Sync("pipe(repeat(None), map_async(...)) awaits a function's results")
+    ] = random.random,
+    *,
+    time: Callable[[Any], Hashable] | None = None,
 ) -> Source[Any]:
     """Call a function for each value, for ever: `unfold(None, lambda _: (function(), None))`.
 
@@ -68,7 +76,6 @@ def infinite(
     >>> ps.run(ps.pipe(ps.infinite(lambda: "tick"), ps.take(2), ps.collect()))
     ['tick', 'tick']
     """
-    sync_argument("infinite", "function", function, "pipe(repeat(None), map_async(...)) awaits a function's results")
     return unfold(None, lambda _: (function(), None), time=time)
 
 

@@ -3,15 +3,17 @@
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, Literal, TextIO, get_origin, overload
+from typing import Annotated, Any, Literal, TextIO, get_origin, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Sink, Site, sync_argument
-from pullstream.engine.nested.on_error import OnError, catches, skip_option, with_policy
+from pullstream.blueprint import Module, Sink
+from pullstream.blueprint.checks import Sync
+from pullstream.blueprint.factory import Call, checked
+from pullstream.decorators import sink
+from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.fused import Kind, Stage, tried
-from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
 from timely.order import is_total
 
@@ -25,7 +27,8 @@ def collect() -> Sink[A, list[A]]: ...
 def collect(*, timed: Literal[False]) -> Sink[A, list[A]]: ...
 @overload
 def collect(*, timed: Literal[True]) -> Sink[A, list[tuple[Any, A]]]: ...
-def collect(*, timed: bool = False) -> Sink[Any, list[Any]]:
+@sink
+async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> list[Any]:
     """Keep every value in a list; with `timed`, every (time, value) pair. In a run with a journal, time by time.
 
     >>> import pullstream as ps
@@ -34,20 +37,13 @@ def collect(*, timed: bool = False) -> Sink[Any, list[Any]]:
     >>> ps.run(ps.pipe(ps.values("abc", time=ord), ps.collect(timed=True)))
     [(97, 'a'), (98, 'b'), (99, 'c')]
     """
-    return Sink((Module("collect", _collect, (), (("timed", True),) if timed else ()),))
-
-
-def _collect(*, timed: bool = False) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
-    async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
-        if ctx.memory.saves:
-            return [value for kept in await _kept_by_time(upstream, ctx, timed=timed) for value in kept]
-        values: list[Any] = []
-        while (batch := await upstream.ask(ctx.limit)) is not DONE:
-            values.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
-            await ctx.breathe()
-        return values
-
-    return body
+    if ctx.memory.saves:
+        return [value for kept in await _kept_by_time(upstream, ctx, timed=timed) for value in kept]
+    values: list[Any] = []
+    while (batch := await upstream.ask(ctx.limit)) is not DONE:
+        values.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
+        await ctx.breathe()
+    return values
 
 
 async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> Iterable[list[Any]]:
@@ -64,7 +60,12 @@ async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = Fa
     return memory.values()
 
 
-def drain(function: Callable[[A], object] | None = None, *, on_error: OnError[A] = "fail") -> Sink[A, None]:
+@checked
+def drain(
+    function: Annotated[Callable[[A], object] | None, Sync("map_async the values first, and drain the results")] = None,
+    *,
+    on_error: OnError[A] = "fail",
+) -> Sink[A, None]:
     """Take every value and do nothing with it, or call a function for its effect.
 
     >>> import pullstream as ps
@@ -76,11 +77,10 @@ def drain(function: Callable[[A], object] | None = None, *, on_error: OnError[A]
     """
     if function is None:
         return Sink((Module("drain", _drain),))
-    sync_argument("drain", "function", function, "map_async the values first, and drain the results")
-    if on_error != "fail":
-        module = Module("drain", _drain_guarded, (function,))
-        return Sink((*with_policy(module, on_error, among=("fail", "skip")), Module("drain", _drain)))
-    return Sink((Module("drain", _drain, (function,)),))
+    if on_error == "fail":
+        return Sink((Module("drain", _drain, (function,)),))
+    module = Module("drain", _drain_guarded, (function,))
+    return Sink((*with_policy(module, on_error, among=("fail", "skip")), Module("drain", _drain)))
 
 
 def _drain_guarded(function: Callable[[Any], object], on_error: object) -> Stage:
@@ -100,7 +100,15 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
     return body
 
 
-def reduce(function: Callable[[R, A], R], initial: R, *, on_error: Literal["fail", "skip"] = "fail") -> Sink[A, R]:
+@sink
+async def reduce(
+    upstream: Reader[A],
+    ctx: Context,
+    function: Annotated[Callable[[R, A], R], Sync("a fold answers at once; map_async the values first")],
+    initial: R,
+    *,
+    on_error: Skips = "fail",
+) -> R:
     """Fold all values into one, from `initial` on.
 
     >>> import operator, pullstream as ps
@@ -110,30 +118,20 @@ def reduce(function: Callable[[R, A], R], initial: R, *, on_error: Literal["fail
     `initial` is used by every run of the blueprint, so it must not be changed in place. With `on_error="skip"` a value
     whose call raises is left out, and counted.
     """
-    sync_argument("reduce", "function", function, "a fold answers at once; map_async the values first")
-    return Sink((Module("reduce", _reduce, (function, initial), skip_option("reduce", on_error)),))
-
-
-def _reduce(
-    function: Callable[[Any, Any], Any], initial: Any, on_error: str = "fail"
-) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
-    async def body(upstream: Reader[Any], ctx: Context) -> Any:
-        memory = ctx.memory
-        result = memory.get("result", initial)
-        while (batch := await upstream.ask(ctx.limit)) is not DONE:
-            memory.at(batch.time)
-            if on_error == "fail":
-                result = functools.reduce(function, batch.values, result)
-            else:
-                result = _reduced(function, batch.values, result, ctx)
-            if memory.saves:
-                memory["result"] = result
-            # Freed before the next batch is made, whose values then take its place in the processor's cache.
-            del batch
-            await ctx.breathe()
-        return result
-
-    return body
+    memory = ctx.memory
+    result = memory.get("result", initial)
+    while (batch := await upstream.ask(ctx.limit)) is not DONE:
+        memory.at(batch.time)
+        if on_error == "fail":
+            result = functools.reduce(function, batch.values, result)
+        else:
+            result = _reduced(function, batch.values, result, ctx)
+        if memory.saves:
+            memory["result"] = result
+        # Freed before the next batch is made, whose values then take its place in the processor's cache.
+        del batch
+        await ctx.breathe()
+    return result
 
 
 def _reduced(function: Callable[[Any, Any], Any], values: Sequence[Any], result: Any, ctx: Context) -> Any:
@@ -145,6 +143,20 @@ def _reduced(function: Callable[[Any, Any], Any], values: Sequence[Any], result:
     return result
 
 
+def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    return list(chain.from_iterable(parts))
+
+
+_JOIN: dict[type[Any], Callable[[Iterable[Any]], Any]] = {str: "".join, bytes: b"".join, list: _joined}
+
+
+def _kind(call: Call, kind: Any) -> Any:
+    kind = get_origin(kind) or kind
+    if kind not in _JOIN:
+        raise call.refuse(f"joins str, bytes or list, and got {kind!r}")
+    return kind
+
+
 @overload
 def concat_values() -> Sink[str, str]: ...
 @overload
@@ -153,7 +165,8 @@ def concat_values(kind: type[str], /) -> Sink[str, str]: ...
 def concat_values(kind: type[bytes], /) -> Sink[bytes | bytearray | memoryview, bytes]: ...
 @overload
 def concat_values(kind: type[list[A]], /) -> Sink[Iterable[A], list[A]]: ...
-def concat_values(kind: type[Any] = str, /) -> Sink[Any, Any]:
+@sink
+async def concat_values(upstream: Reader[Any], ctx: Context, kind: Annotated[type[Any], _kind] = str, /) -> Any:
     """Join all values into one: strings, bytes or, with `list`, the elements of lists and other iterables.
 
     >>> import pullstream as ps
@@ -169,35 +182,18 @@ def concat_values(kind: type[Any] = str, /) -> Sink[Any, Any]:
     Raises:
         TypeError: a value is not of that kind.
     """
-    kind = get_origin(kind) or kind
-    if kind not in _JOIN:
-        raise CompositionError(f"concat_values() at {Site.here()} joins str, bytes or list, and got {kind!r}")
-    return Sink((Module("concat_values", _concat_values, () if kind is str else (kind,)),))
-
-
-def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
-    return list(chain.from_iterable(parts))
-
-
-_JOIN: dict[type[Any], Callable[[Iterable[Any]], Any]] = {str: "".join, bytes: b"".join, list: _joined}
-
-
-def _concat_values(kind: type[Any] = str) -> Callable[[Reader[Any], Context], Awaitable[Any]]:
     join = _JOIN[kind]
-
-    async def body(upstream: Reader[Any], ctx: Context) -> Any:
-        if ctx.memory.saves:
-            return join(join(kept) for kept in await _kept_by_time(upstream, ctx))
-        parts: list[Any] = []
-        while (batch := await upstream.ask(ctx.limit)) is not DONE:
-            parts.append(join(batch.values))
-            await ctx.breathe()
-        return join(parts)
-
-    return body
+    if ctx.memory.saves:
+        return join(join(kept) for kept in await _kept_by_time(upstream, ctx))
+    parts: list[Any] = []
+    while (batch := await upstream.ask(ctx.limit)) is not DONE:
+        parts.append(join(batch.values))
+        await ctx.breathe()
+    return join(parts)
 
 
-def log(prefix: str = "", *, file: TextIO | None = None) -> Sink[Any, None]:
+@sink
+async def log(upstream: Reader[Any], ctx: Context, prefix: str = "", *, file: TextIO | None = None) -> None:
     """Print every value on a line of its own, after `prefix`; to standard output, or to `file`.
 
     >>> import pullstream as ps
@@ -205,12 +201,4 @@ def log(prefix: str = "", *, file: TextIO | None = None) -> Sink[Any, None]:
     got 1
     got 2
     """
-    options: tuple[tuple[str, object], ...] = () if file is None else (("file", file),)
-    return Sink((Module("log", _log, (prefix,) if prefix else (), options),))
-
-
-def _log(prefix: str = "", file: TextIO | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
-    def write(value: object) -> None:
-        print(f"{prefix}{value}", file=file)
-
-    return _drain(write)
+    await _drain(lambda value: print(f"{prefix}{value}", file=file))(upstream, ctx)

@@ -1,21 +1,29 @@
 """`to_channel`: from a stream into a trio channel."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, cast
 
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, OneShot, Sink, Site
+from pullstream.blueprint import OneShot
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import Pace
-from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")
 
 
-def to_channel(channel: trio.abc.SendChannel[A]) -> Sink[A, None]:
+def _channel(call: Call, channel: Any) -> Any:
+    if not isinstance(channel, trio.abc.SendChannel):
+        raise call.refuse(f"needs a trio SendChannel, and got {channel!r}")
+    return OneShot(cast("trio.abc.SendChannel[Any]", channel))
+
+
+@sink
+async def to_channel(upstream: Reader[A], ctx: Context, channel: Annotated[trio.abc.SendChannel[A], _channel]) -> None:
     """Send every value to a trio channel, waiting for room in it, and close the channel at the end.
 
     >>> import trio, pullstream as ps
@@ -32,25 +40,16 @@ def to_channel(channel: trio.abc.SendChannel[A]) -> Sink[A, None]:
     for at a time, and more as long as the channel takes them in a moment. The channel can be used by one run: a second
     is refused with `ReuseError`.
     """
-    if not isinstance(channel, trio.abc.SendChannel):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"to_channel() at {Site.here()} needs a trio SendChannel, and got {channel!r}")
-    return Sink((Module("to_channel", _to_channel, (OneShot(channel),)),))
-
-
-def _to_channel(channel: trio.abc.SendChannel[Any]) -> Callable[[Reader[Any], Context], Awaitable[None]]:
-    async def body(upstream: Reader[Any], ctx: Context) -> None:
-        pace = Pace()
-        async with channel:
-            while (batch := await upstream.ask(min(ctx.limit, pace.next()))) is not DONE:
-                pace.took(len(batch.values))
-                try:
-                    await _send(channel, batch.values)
-                except trio.BrokenResourceError:
-                    ctx.abandon()
-                    return
-                await ctx.breathe()
-
-    return body
+    pace = Pace()
+    async with channel:
+        while (batch := await upstream.ask(min(ctx.limit, pace.next()))) is not DONE:
+            pace.took(len(batch.values))
+            try:
+                await _send(channel, batch.values)
+            except trio.BrokenResourceError:
+                ctx.abandon()
+                return
+            await ctx.breathe()
 
 
 async def _send(channel: trio.abc.SendChannel[Any], values: Sequence[Any]) -> None:

@@ -1,17 +1,23 @@
 """`on_end`: a sink that waits for the end, however it comes."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import trio
 
-from pullstream.blueprint import Module, Sink, sync_argument
+from pullstream.blueprint.checks import Sync
+from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.errors import Abandoned, without_cancelled
 from pullstream.protocol import DONE, Reader
 
 
-def on_end(function: Callable[[BaseException | None], object]) -> Sink[Any, None]:
+@sink
+async def on_end(
+    upstream: Reader[Any],
+    ctx: Context,
+    function: Annotated[Callable[[BaseException | None], object], Sync("await after the run instead")],
+) -> None:
     """Take every value, and call a function once at the end: with None, or with the exception that ended it.
 
     >>> import pullstream as ps
@@ -22,25 +28,17 @@ def on_end(function: Callable[[BaseException | None], object]) -> Sink[Any, None
     with its failure if it fails, and with an `Abandoned` when the run is aborted or cancelled. What ended the stream
     goes on to whoever runs it; if the function raises, what it raised goes on instead, with the first as its context.
     """
-    sync_argument("on_end", "function", function, "await after the run instead")
-    return Sink((Module("on_end", _on_end, (function,)),))
-
-
-def _on_end(function: Callable[[BaseException | None], object]) -> Callable[[Reader[Any], Context], Awaitable[None]]:
-    async def body(upstream: Reader[Any], ctx: Context) -> None:
-        try:
-            while await upstream.ask(ctx.limit) is not DONE:
-                await ctx.breathe()
-        except BaseException as exc:
-            reason = without_cancelled(exc)
-            if reason is not None:
-                function(reason)
-                raise
-            await _abandon(upstream, function)
+    try:
+        while await upstream.ask(ctx.limit) is not DONE:
+            await ctx.breathe()
+    except BaseException as exc:
+        reason = without_cancelled(exc)
+        if reason is not None:
+            function(reason)
             raise
-        function(None)
-
-    return body
+        await _abandon(upstream, function)
+        raise
+    function(None)
 
 
 async def _abandon(upstream: Reader[Any], function: Callable[[BaseException | None], object]) -> None:

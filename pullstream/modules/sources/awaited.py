@@ -2,17 +2,19 @@
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Hashable
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, OneShot, Site, Source
+from pullstream.blueprint import OneShot, Source, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import CompositionError, without_cancelled
-from pullstream.modules.sources.cut import stamped, time_option
+from pullstream.errors import without_cancelled
+from pullstream.modules.sources.cut import stamped
 from pullstream.modules.sources.unread import close_unread
 from pullstream.protocol import DONE, Batch, Done
 
@@ -47,8 +49,16 @@ class _Awaited(Kernel[Any]):
             cast("Coroutine[Any, Any, Any]", self._given).close()
 
 
+def _awaitable(call: Call, awaitable: Any) -> Any:
+    if not (callable(awaitable) or inspect.isawaitable(awaitable)) or _is_future(awaitable):
+        hint = "; asyncio's go into from_asyncio()" if _is_future(awaitable) else ""
+        raise call.refuse(f"needs an async function or an awaitable, and got {awaitable!r}{hint}")
+    return awaitable if callable(awaitable) else OneShot(awaitable)
+
+
+@source
 def from_awaitable(
-    awaitable: Callable[[], Awaitable[T]] | Awaitable[T], *, time: Callable[[T], Hashable] | None = None
+    awaitable: Annotated[Callable[[], Awaitable[T]] | Awaitable[T], _awaitable], *, time: checks.TimeOf[T] = None
 ) -> Source[T]:
     """Give one value: what an async function returns, which is called at the first ask of every run.
 
@@ -63,13 +73,7 @@ def from_awaitable(
     `ReuseError`. The value is at time 0, or at the time that `time` gives it. An abort cancels what is awaited.
     asyncio's coroutines go into `from_asyncio`.
     """
-    if not (callable(awaitable) or inspect.isawaitable(awaitable)) or _is_future(awaitable):
-        hint = "; asyncio's go into from_asyncio()" if _is_future(awaitable) else ""
-        raise CompositionError(
-            f"from_awaitable() at {Site.here()} needs an async function or an awaitable, and got {awaitable!r}{hint}"
-        )
-    given: object = awaitable if callable(awaitable) else OneShot(awaitable)
-    return Source((Module("from_awaitable", _Awaited, (given,), time_option("from_awaitable", time)),))
+    return opens(_Awaited(awaitable, time))
 
 
 def _is_future(value: object) -> bool:
@@ -124,7 +128,19 @@ class _Iterated(GeneratorKernel):
             await close_unread(self, self._iterator)
 
 
-def from_async_iterable(iterable: AsyncIterable[T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+def _readable(call: Call, iterable: Any) -> Any:
+    if not isinstance(iterable, AsyncIterable):
+        hint = "; values() reads what is iterated without await" if hasattr(iterable, "__iter__") else ""
+        if inspect.isasyncgenfunction(iterable):
+            hint = "; call it, or decorate it with @ps.source"
+        raise call.refuse(f"needs an async iterable, and got {iterable!r}{hint}")
+    return OneShot(cast("object", iterable)) if isinstance(iterable, AsyncIterator) else cast("object", iterable)
+
+
+@source
+def from_async_iterable(
+    iterable: Annotated[AsyncIterable[T], _readable], *, time: checks.TimeOf[T] = None
+) -> Source[T]:
     """Give the values of an async iterable, in order, as they are asked for.
 
     >>> import trio, pullstream as ps
@@ -143,12 +159,4 @@ def from_async_iterable(iterable: AsyncIterable[T], *, time: Callable[[T], Hasha
     It is advanced in a task of its own, so it may open cancel scopes around its `yield`s. It is trio's to run:
     asyncio's iterators go into `from_asyncio`.
     """
-    if not isinstance(iterable, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        hint = "; values() reads what is iterated without await" if hasattr(iterable, "__iter__") else ""
-        if inspect.isasyncgenfunction(iterable):
-            hint = "; call it, or decorate it with @ps.source"
-        raise CompositionError(
-            f"from_async_iterable() at {Site.here()} needs an async iterable, and got {iterable!r}{hint}"
-        )
-    given: object = OneShot(iterable) if isinstance(iterable, AsyncIterator) else iterable
-    return Source((Module("from_async_iterable", _Iterated, (given,), time_option("from_async_iterable", time)),))
+    return opens(_Iterated(iterable, time))

@@ -4,16 +4,17 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from threading import RLock
-from typing import Any, Generic, Literal
+from typing import Annotated, Any, Generic, Literal
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, count_argument, sync_argument
+from pullstream.blueprint import Source, checks
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError, Overflow
-from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.errors import Overflow
+from pullstream.modules.sources.cut import Cut
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -149,12 +150,16 @@ class _Called(Kernel[Any]):
             self._unregister()
 
 
+@source
 def from_callback(
-    register: Callable[[Emit[T]], Callable[[], object] | None],
+    register: Annotated[
+        Callable[[Emit[T]], Callable[[], object] | None],
+        checks.Sync("a producer that can wait is an async generator: @ps.source"),
+    ],
     *,
-    capacity: int = 1024,
-    overflow: Policy = "fail",
-    time: Callable[[T], Hashable] | None = None,
+    capacity: checks.Positive = 1024,
+    overflow: Annotated[Policy, checks.OneOf(*_POLICIES)] = "fail",
+    time: checks.TimeOf[T] = None,
 ) -> Source[T]:
     """Give what a callback-style producer calls back with.
 
@@ -182,12 +187,4 @@ def from_callback(
     Values are at time 0, or at the time that `time` gives each. `register` and what it returns are called in the
     run's own thread, which they should not keep waiting.
     """
-    sync_argument("from_callback", "register", register, "a producer that can wait is an async generator: @ps.source")
-    count_argument("from_callback", "capacity", capacity, least=1)
-    if overflow not in _POLICIES:
-        raise CompositionError(
-            f"from_callback() at {Site.here()} knows the policies {', '.join(_POLICIES)} for overflow=, "
-            f"and not {overflow!r}",
-        )
-    options = (("capacity", capacity), ("overflow", overflow), *time_option("from_callback", time))
-    return Source((Module("from_callback", _Called, (register,), options),))
+    return opens(_Called(register, capacity, overflow, time))

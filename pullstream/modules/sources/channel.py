@@ -1,16 +1,17 @@
 """`from_channel`: what a trio channel receives."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from typing import Annotated, Any, cast
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, OneShot, Site, Source
+from pullstream.blueprint import OneShot, Source, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError
-from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.modules.sources.cut import Cut
 from pullstream.modules.sources.unread import close_unread
 from pullstream.protocol import DONE, Batch, Done
 
@@ -60,7 +61,16 @@ class _Received(Kernel[Any]):
             await close_unread(self, self._channel)
 
 
-def from_channel(channel: trio.abc.ReceiveChannel[T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+def _channel(call: Call, channel: Any) -> Any:
+    if not isinstance(channel, trio.abc.ReceiveChannel):
+        raise call.refuse(f"needs a trio ReceiveChannel, and got {channel!r}")
+    return OneShot(cast("trio.abc.ReceiveChannel[Any]", channel))
+
+
+@source
+def from_channel(
+    channel: Annotated[trio.abc.ReceiveChannel[T], _channel], *, time: checks.TimeOf[T] = None
+) -> Source[T]:
     """Give what a trio channel receives, until its senders are closed; then, or at any other end, close it.
 
     >>> import trio, pullstream as ps
@@ -78,6 +88,4 @@ def from_channel(channel: trio.abc.ReceiveChannel[T], *, time: Callable[[T], Has
     `time` gives each, which must not go back. The channel can be read by one run: a second is refused with
     `ReuseError` (`channel.clone()` gives another one).
     """
-    if not isinstance(channel, trio.abc.ReceiveChannel):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"from_channel() at {Site.here()} needs a trio ReceiveChannel, and got {channel!r}")
-    return Source((Module("from_channel", _Received, (OneShot(channel),), time_option("from_channel", time)),))
+    return opens(_Received(channel, time))

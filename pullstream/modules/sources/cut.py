@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from pullstream.blueprint import sync_argument
 from pullstream.protocol import Batch
 
 _END: Final = object()
@@ -80,11 +79,3 @@ def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:
     if time is None:
         raise TypeError(f"{value!r} has no time: what was given as time= returned None")
     return time
-
-
-def time_option(module: str, time: object) -> tuple[tuple[str, object], ...]:
-    """The options of a module that was given `time=`, or None for it; refuses what cannot be called."""
-    if time is None:
-        return ()
-    sync_argument(module, "time", time, "a value's time is known at once, from the value")
-    return (("time", time),)

@@ -5,17 +5,18 @@ import inspect
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import suppress
-from typing import Any, cast, overload
+from typing import Annotated, Any, cast, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.asyncio_bridge import Job, bridge_to, came_of_cancelling, loop_argument
-from pullstream.blueprint import Module, OneShot, Site, Source
+from pullstream.asyncio_bridge import Job, bridge_to, came_of_cancelling
+from pullstream.blueprint import OneShot, Source, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError
-from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.modules.sources.cut import Cut
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -161,6 +162,21 @@ async def _values(given: Any) -> AsyncGenerator[Any, None]:
         raise TypeError(f"from_asyncio needs an awaitable or an async iterable of its function, and got {made!r}")
 
 
+def _given(call: Call, given: Any) -> Any:
+    if callable(given):
+        return given
+    if hasattr(given, "_asyncio_future_blocking") and call["loop"] is None:
+        raise call.refuse(
+            f"got {given!r}, which belongs to an asyncio loop already: say which with loop=, or give it an async "
+            f"function"
+        )
+    if isinstance(given, AsyncIterable) and not isinstance(given, AsyncIterator):
+        return cast("object", given)
+    if isinstance(given, AsyncIterator) or inspect.isawaitable(given):
+        return OneShot(cast("object", given))
+    raise call.refuse(f"needs an async function, an awaitable or an async iterable, and got {given!r}")
+
+
 @overload
 def from_asyncio(
     source: Callable[[], AsyncIterable[T]] | AsyncIterable[T],
@@ -175,8 +191,15 @@ def from_asyncio(
     time: Callable[[T], Hashable] | None = None,
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> Source[T]: ...
+@source
 def from_asyncio(
-    source: Any, *, time: Callable[[Any], Hashable] | None = None, loop: asyncio.AbstractEventLoop | None = None
+    source: Annotated[Any, _given],
+    *,
+    time: checks.TimeOf[Any] = None,
+    loop: Annotated[
+        asyncio.AbstractEventLoop | None,
+        checks.Instance(asyncio.AbstractEventLoop, "takes an asyncio loop as its loop"),
+    ] = None,
 ) -> Source[Any]:
     """Give the values of an async iterable of asyncio's, or the one value of an awaitable of asyncio's.
 
@@ -196,26 +219,4 @@ def from_asyncio(
 
     Values are at time 0, or at the time that `time` gives each, which must not go back.
     """
-    loop_argument("from_asyncio", loop)
-    given = _given(source, bound=loop is not None)
-    options = (*time_option("from_asyncio", time), *((("loop", loop),) if loop is not None else ()))
-    return Source((Module("from_asyncio", _Bridged, (given,), options),))
-
-
-def _given(source: object, *, bound: bool) -> object:
-    """What the run is given, refused when composing if it is nothing of asyncio's."""
-    if callable(source):
-        return source
-    if hasattr(source, "_asyncio_future_blocking") and not bound:
-        raise CompositionError(
-            f"from_asyncio() at {Site.here()} got {source!r}, which belongs to an asyncio loop already: say which "
-            f"with loop=, or give it an async function",
-        )
-    if isinstance(source, AsyncIterable) and not isinstance(source, AsyncIterator):
-        return cast("object", source)
-    if isinstance(source, AsyncIterator) or inspect.isawaitable(source):
-        return OneShot(cast("object", source))
-    raise CompositionError(
-        f"from_asyncio() at {Site.here()} needs an async function, an awaitable or an async iterable, and got "
-        f"{source!r}",
-    )
+    return opens(_Bridged(source, time, loop))

@@ -1,35 +1,33 @@
 """Sources that make their values: `count`, `repeat`, `unfold`."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import count as counting
 from itertools import repeat as repeating
-from typing import Any
+from typing import Annotated, Any
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Source, count_argument, sync_argument
-from pullstream.modules.sources.cut import time_option
+from pullstream.blueprint import Source, checks
+from pullstream.decorators import opens, source
 from pullstream.modules.sources.values import Values
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
-def count(start: int = 0, step: int = 1, *, time: Callable[[int], Hashable] | None = None) -> Source[int]:
+@source
+def count(start: int = 0, step: int = 1, *, time: checks.TimeOf[int] = None) -> Source[int]:
     """Count from `start`, for ever; `time` is that of `values`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.count(1), ps.take(3), ps.collect()))
     [1, 2, 3]
     """
-    return Source((Module("count", _count, (start, step), time_option("count", time)),))
+    return opens(Values(counting(start, step), time))
 
 
-def _count(start: int, step: int, time: Callable[[Any], Hashable] | None = None) -> Values:
-    return Values(counting(start, step), time)
-
-
-def repeat(value: T, times: int | None = None) -> Source[T]:
+@source
+def repeat(value: T, times: Annotated[int | None, checks.Count()] = None) -> Source[T]:
     """Give one value again and again: `times` times, or for ever.
 
     >>> import pullstream as ps
@@ -41,18 +39,17 @@ def repeat(value: T, times: int | None = None) -> Source[T]:
     >>> ps.run(ps.pipe(ps.repeat("ab"), ps.flat_map(list), ps.take(5), ps.collect()))
     ['a', 'b', 'a', 'b', 'a']
     """
-    if times is None:
-        return Source((Module("repeat", _repeat, (value,)),))
-    count_argument("repeat", "times", times)
-    return Source((Module("repeat", _repeat, (value, times)),))
+    return opens(Values(repeating(value) if times is None else repeating(value, times)))
 
 
-def _repeat(value: object, times: int | None = None) -> Values:
-    return Values(repeating(value) if times is None else repeating(value, times))
-
-
+@source
 def unfold(
-    state: S, function: Callable[[S], tuple[T, S] | None], *, time: Callable[[T], Hashable] | None = None
+    state: S,
+    function: Annotated[
+        Callable[[S], tuple[T, S] | None], checks.Sync("an async generator decorated with @ps.source may await")
+    ],
+    *,
+    time: checks.TimeOf[T] = None,
 ) -> Source[T]:
     """Make each value of a state: `function(state)` gives `(value, next_state)`, or None to end.
 
@@ -65,14 +62,7 @@ def unfold(
     or at the time that `time` gives each, which must not go back. If the function raises, the values before are
     delivered first (R8).
     """
-    sync_argument("unfold", "function", function, "an async generator decorated with @ps.source may await")
-    return Source((Module("unfold", _unfold, (state, function), time_option("unfold", time)),))
-
-
-def _unfold(
-    state: Any, function: Callable[[Any], tuple[Any, Any] | None], time: Callable[[Any], Hashable] | None = None
-) -> Values:
-    return Values(_Unfolded(state, function), time)
+    return opens(Values(_Unfolded(state, function), time))
 
 
 class _Unfolded:

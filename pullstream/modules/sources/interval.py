@@ -7,11 +7,11 @@ from typing import Any
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Module, Site, Source
+from pullstream.blueprint import Source, checks
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError
-from pullstream.modules.sources.cut import stamped, time_option
+from pullstream.modules.sources.cut import stamped
 from pullstream.protocol import Batch, Done
 
 
@@ -39,7 +39,8 @@ class _Interval(Kernel[int]):
         return Batch(stamped(tick, self._time), [tick])
 
 
-def interval(seconds: float, *, time: Callable[[int], Hashable] | None = None) -> Source[int]:
+@source
+def interval(seconds: checks.Seconds, *, time: checks.TimeOf[int] = None) -> Source[int]:
     """Tick 0, 1, 2, ... every so many seconds of trio's clock, from the first ask on, for ever.
 
     >>> import pullstream as ps
@@ -50,6 +51,4 @@ def interval(seconds: float, *, time: Callable[[int], Hashable] | None = None) -
     burst: while nobody asks there is no tick, and the next one comes at the next multiple, with the next number.
     Ticks are at time 0, or at the time that `time` gives each.
     """
-    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 < seconds < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"interval() at {Site.here()} needs a number of seconds above 0, and got {seconds!r}")
-    return Source((Module("interval", _Interval, (seconds,), time_option("interval", time)),))
+    return opens(_Interval(seconds, time))

@@ -1,16 +1,17 @@
 """`live`: what was, and then what comes."""
 
 from collections.abc import Iterable
-from typing import Any, overload
+from typing import Annotated, Any, cast, overload
 
 import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, count_argument
+from pullstream.blueprint import Source, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
-from pullstream.errors import CompositionError
 from pullstream.modules.flow.prefetch import Prefetch
 from pullstream.modules.sources.values import values
 from pullstream.protocol import Batch, Done
@@ -75,12 +76,27 @@ class _Live(Prefetch):
             old.ending = answer
 
 
+def _read(call: Call, old: Any) -> Source[Any]:  # noqa: ARG001 - what every check is given
+    return cast("Source[Any]", old) if isinstance(old, Source) else values(old)
+
+
+def _batch(call: Call, sync: Any) -> Any:
+    if not (isinstance(sync, Batch) and sync.values):  # pyright: ignore[reportUnknownMemberType]
+        raise call.refuse(f"needs a Batch(time, [value]) as its sync, and got {sync!r}")
+    return cast("Batch[Any]", sync)
+
+
 @overload
 def live(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: None = None) -> Source[T]: ...
 @overload
 def live(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, sync: Batch[S]) -> Source[T | S]: ...
+@source
 def live(
-    old: Source[Any] | Iterable[Any], new: Source[Any], *, capacity: int = 1024, sync: Batch[Any] | None = None
+    old: Annotated[Source[Any] | Iterable[Any], _read],
+    new: Annotated[Source[Any], checks.Instance(Source, "needs a source of what is new")],
+    *,
+    capacity: checks.Positive = 1024,
+    sync: Annotated[Batch[Any] | None, _batch] = None,
 ) -> Source[Any]:
     """Give the values of `old`, a source or a collection, and then those of `new`, without a gap between them.
 
@@ -97,11 +113,4 @@ def live(
     Each batch keeps its time. `sync`'s is held from the first ask on; a time is complete when neither `old` nor `new`
     can give anything at it. If `new` fails, what came before of both is delivered first (R8).
     """
-    count_argument("live", "capacity", capacity, least=1)
-    if not isinstance(new, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"live() at {Site.here()} needs a source of what is new, and got {new!r}")
-    if sync is not None and not (isinstance(sync, Batch) and sync.values):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"live() at {Site.here()} needs a Batch(time, [value]) as its sync, and got {sync!r}")
-    first: Source[Any] = old if isinstance(old, Source) else values(old)  # pyright: ignore[reportUnknownVariableType]
-    args: tuple[object, ...] = (new, first, capacity)
-    return Source((Module("live", _Live, args, () if sync is None else (("sync", sync),)),))
+    return opens(_Live(new, cast("Source[Any]", old), capacity, sync))

@@ -2,15 +2,16 @@
 
 import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, OneShot, Site, Source, table_advice
+from pullstream.blueprint import OneShot, Source, checks, table_advice
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT
-from pullstream.errors import CompositionError
-from pullstream.modules.sources.cut import Cut, time_option
+from pullstream.modules.sources.cut import Cut
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -64,7 +65,21 @@ def _close(iterator: object) -> None:
         close()
 
 
-def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None) -> Source[T]:
+def _readable(call: Call, iterable: Any) -> Any:
+    if table := table_advice(iterable):  # most can be iterated, though not by rows
+        raise call.refuse(f"takes a {type(iterable).__name__} apart by columns, if at all: {table}")
+    if not isinstance(iterable, Iterable):
+        hint = ""
+        if inspect.isgeneratorfunction(iterable):
+            hint = f": call it, values({iterable.__name__}())"
+        elif hasattr(iterable, "__aiter__"):
+            hint = "; from_async_iterable() awaits its values, and so does a function decorated with @ps.source"
+        raise call.refuse(f"needs an iterable, and got {iterable!r}{hint}")
+    return OneShot(cast("object", iterable)) if isinstance(iterable, Iterator) else cast("object", iterable)
+
+
+@source
+def values(iterable: Annotated[Iterable[T], _readable], *, time: checks.TimeOf[T] = None) -> Source[T]:
     """Give the values of an iterable, in order; of a mapping, its values.
 
     All are at time 0, unless `time` gives each its own, which must not go back.
@@ -76,24 +91,9 @@ def values(iterable: Iterable[T], *, time: Callable[[T], Hashable] | None = None
     A collection can be read by any number of runs. An iterator can be read by one: a second run is refused with
     `ReuseError`. A generator is closed when the stream ends, however it ends.
     """
-    if table := table_advice(iterable):  # most can be iterated, though not by rows
-        kind = type(iterable).__name__
-        raise CompositionError(f"values() at {Site.here()} takes a {kind} apart by columns, if at all: {table}")
-    if not isinstance(iterable, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        hint = ""
-        if inspect.isgeneratorfunction(iterable):
-            hint = f": call it, values({iterable.__name__}())"
-        elif hasattr(iterable, "__aiter__"):
-            hint = "; from_async_iterable() awaits its values, and so does a function decorated with @ps.source"
-        raise CompositionError(f"values() at {Site.here()} needs an iterable, and got {iterable!r}{hint}")
-    given: object = OneShot(iterable) if isinstance(iterable, Iterator) else iterable
-    return Source((Module("values", _values, (given,), time_option("values", time)),))
-
-
-def _values(iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> Values:
     if isinstance(iterable, Mapping):
-        return Values(cast("Mapping[Any, Any]", iterable).values(), time)
-    return Values(iterable, time)
+        return opens(Values(cast("Mapping[Any, T]", iterable).values(), time))
+    return opens(Values(iterable, time))
 
 
 class _Fail(Kernel[Any]):
@@ -105,7 +105,8 @@ class _Fail(Kernel[Any]):
         raise self._given
 
 
-def fail(failure: BaseException) -> Source[Any]:
+@source
+def fail(failure: Annotated[BaseException, checks.Instance(BaseException, "needs an exception")]) -> Source[Any]:
     """Fail at the first ask.
 
     >>> import pullstream as ps
@@ -115,6 +116,4 @@ def fail(failure: BaseException) -> Source[Any]:
     ValueError: no data today
     raised in fail, composed at ...
     """
-    if not isinstance(failure, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"fail() at {Site.here()} needs an exception, and got {failure!r}")
-    return Source((Module("fail", _Fail, (failure,)),))
+    return opens(_Fail(failure))

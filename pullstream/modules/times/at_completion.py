@@ -2,11 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Hashable
 from inspect import isawaitable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-import attrs
-
-from pullstream.blueprint import Sink, callable_argument
+from pullstream.blueprint import checks
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.protocol import Batch, Reader
@@ -15,21 +13,11 @@ A = TypeVar("A")
 
 
 @sink
-async def _at_completion(upstream: Reader[Any], ctx: Context, function: Callable[[Any, list[Any]], Any]) -> None:
-    kept: dict[Hashable, list[Any]] = {}
-    async for event in ctx.events(upstream):
-        if isinstance(event, Batch):
-            if event.time not in kept:
-                ctx.notify_at(event.time)
-                kept[event.time] = []
-            kept[event.time].extend(event.values)
-            continue
-        made = function(event.time, kept.pop(event.time))
-        if isawaitable(made):
-            await made
-
-
-def at_completion(function: Callable[[Any, list[A]], object | Awaitable[object]]) -> Sink[A, None]:
+async def at_completion(
+    upstream: Reader[A],
+    ctx: Context,
+    function: Annotated[Callable[[Any, list[A]], object | Awaitable[object]], checks.function],
+) -> None:
     """Call a function with every time, when it is complete, and the list of its values; it may be async.
 
     >>> import pullstream as ps
@@ -43,6 +31,14 @@ def at_completion(function: Callable[[Any, list[A]], object | Awaitable[object]]
     least time comes first, and one call at a time; a time without values has none. Values are kept until then. A call
     that raises ends the stream, and its time is never complete (R8).
     """
-    callable_argument("at_completion", "function", function)
-    (module,) = _at_completion(function).modules
-    return Sink((attrs.evolve(module, name="at_completion"),))
+    kept: dict[Hashable, list[A]] = {}
+    async for event in ctx.events(upstream):
+        if isinstance(event, Batch):
+            if event.time not in kept:
+                ctx.notify_at(event.time)
+                kept[event.time] = []
+            kept[event.time].extend(event.values)
+            continue
+        made = function(event.time, kept.pop(event.time))
+        if isawaitable(made):
+            await made
