@@ -69,7 +69,7 @@ class _Result:
 
 
 @attrs.frozen
-class _Raised:
+class _Failure:
     exc: BaseException
 
 
@@ -80,8 +80,8 @@ class Job:
         self._loop = loop
         self._token = trio.lowlevel.current_trio_token()
         self._main = main
-        self._task: asyncio.Task[_Result | _Raised] | None = None
-        self.outcome: _Result | _Raised | None = None
+        self._task: asyncio.Task[_Result | _Failure] | None = None
+        self.outcome: _Result | _Failure | None = None
         self.ended = trio.Event()
         loop.call_soon_threadsafe(self._begin, contextvars.copy_context())
 
@@ -96,11 +96,11 @@ class Job:
         self._task = self._loop.create_task(self._work(), context=context)
         self._task.add_done_callback(self._done)
 
-    async def _work(self) -> _Result | _Raised:
+    async def _work(self) -> _Result | _Failure:
         try:
             return _Result(await self._main())
         except BaseException as exc:  # noqa: BLE001 - what ends a program ends the trio program, not only this loop
-            return _Raised(exc)
+            return _Failure(exc)
 
     def cancel_here(self) -> None:
         """Cancel the task, from asyncio's thread."""
@@ -109,7 +109,7 @@ class Job:
 
     def _done(self, task: "asyncio.Task[_Result | _Raised]") -> None:
         # A task that was cancelled before its first step has not even begun to catch.
-        self.outcome = _Raised(asyncio.CancelledError()) if task.cancelled() else task.result()
+        self.outcome = _Failure(asyncio.CancelledError()) if task.cancelled() else task.result()
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self.ended.set)
 
@@ -141,11 +141,11 @@ class Bridge:
             job.cancel()
             with trio.move_on_after(GRACE, shield=True):
                 await job.ended.wait()
-            if isinstance(job.outcome, _Raised) and came_of_cancelling(job.outcome.exc):
+            if isinstance(job.outcome, _Failure) and came_of_cancelling(job.outcome.exc):
                 raise job.outcome.exc from None
             raise
         outcome, job.outcome = job.outcome, None
-        if isinstance(outcome, _Raised):
+        if isinstance(outcome, _Failure):
             raise outcome.exc
         assert outcome is not None, "an ended job has an outcome"
         return outcome.value

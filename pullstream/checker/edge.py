@@ -8,7 +8,7 @@ from pullstream.checker.partner import Partner, Watching
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
-from pullstream.history.events import SAMPLE, Record, Seen, What
+from pullstream.history.events import SAMPLE, EventLog, Seen, What
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
 
@@ -45,7 +45,7 @@ class Edge:
         self.above = above
         self.below = below
         self.strict = strict
-        self.record = Record()
+        self.record = EventLog()
         self.state = State.OPEN
         self.over = False
         self.requests = 0

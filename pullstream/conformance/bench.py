@@ -6,12 +6,12 @@ import attrs
 
 from pullstream.blueprint import Blueprint, Site, Source
 from pullstream.conformance.cells import Cell
-from pullstream.conformance.partners import CallableRaised, Ledger, SourceFailed, reference_source
+from pullstream.conformance.partners import CallableRaised, SourceFailed, Usage, reference_source
 from pullstream.conformance.subject import Subject
 from pullstream.errors import CompositionError, PullstreamError
 
 
-class Failed(Exception):
+class CheckFailed(Exception):
     """A check that failed."""
 
     def __init__(self, rule: str, message: str) -> None:
@@ -22,7 +22,7 @@ class Failed(Exception):
 def expect(condition: object, rule: str, message: str) -> None:
     """Fail with the rule unless the condition holds."""
     if not condition:
-        raise Failed(rule, message)
+        raise CheckFailed(rule, message)
 
 
 @attrs.frozen
@@ -45,10 +45,10 @@ class Bench:
         self.failure = SourceFailed(f"after {cell.values} values")
         self.raised = CallableRaised(f"at {cell.position}")
         self.struck = False
-        self.resource = Ledger()
+        self.resource = Usage()
         self.reopens = subject.reopens
         self._value = subject.values
-        self.ledgers: list[Ledger] = []
+        self.ledgers: list[Usage] = []
         arguments: list[Any] = []
         if subject.around:
             arguments.append(self._function)
@@ -60,7 +60,7 @@ class Bench:
     def source(self) -> Source[Any]:
         """A reference source; the first is the one that fails, if the cell says so."""
         fails = self.cell.ending == "failure" and not self.ledgers
-        self.ledgers.append(Ledger())
+        self.ledgers.append(Usage())
         return reference_source(self.ledgers[-1], self.cell, self.failure if fails else None, self._value)
 
     def _function(self, value: Any) -> Any:

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from pullstream.blueprint import Blueprint, Sink, Site, Source
-from pullstream.conformance.bench import Bench, Failed, Outcome
+from pullstream.conformance.bench import Bench, CheckFailed, Outcome
 from pullstream.conformance.cells import Cell, grid, sample
 from pullstream.conformance.drive_sink import SinkDriver
 from pullstream.conformance.drive_stream import StreamDriver
@@ -161,7 +161,7 @@ def _judged(exc: BaseException) -> tuple[str, str]:
         if others:
             break
         exc = first
-    if isinstance(exc, Failed):
+    if isinstance(exc, CheckFailed):
         return exc.rule, str(exc)
     if isinstance(exc, trio.TooSlowError):
         return "hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds"

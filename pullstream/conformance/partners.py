@@ -32,7 +32,7 @@ class Unwanted(Exception):
 
 
 @attrs.define(eq=False)
-class Ledger:
+class Usage:
     """Counts of what happened at a source, or to a resource, which can be entered, synchronously or not."""
 
     opened: int = 0
@@ -71,7 +71,7 @@ class _ReferenceSource(Kernel[Any]):
     """Gives 0, 1, ... or what a function makes of them, as a cell says."""
 
     def __init__(
-        self, ledger: Ledger, cell: Cell, failure: BaseException | None, value: Callable[[int], object] | None = None
+        self, ledger: Usage, cell: Cell, failure: BaseException | None, value: Callable[[int], object] | None = None
     ) -> None:
         self._value = value
         self._ledger = ledger

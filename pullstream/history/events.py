@@ -69,7 +69,7 @@ class Seen:
         return self.what in REQUESTS
 
 
-class Record:
+class EventLog:
     """The first events of an edge and the last; what lies between is let go of.
 
     `note` takes an event as a tuple, (order, what, number, lane, about): most are never looked at.

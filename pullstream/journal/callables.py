@@ -52,7 +52,7 @@ _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 """Folders that hold packages of others."""
 
 
-class Look(Protocol):
+class AnyLook(Protocol):
     """A look at a value (`digest.Look`)."""
 
     @property
@@ -82,7 +82,7 @@ class Look(Protocol):
         ...
 
 
-def instead(value: Any, look: Look) -> Any:
+def instead(value: Any, look: AnyLook) -> Any:
     """The stand-in for a function, a class or a method where values are compared; None if it is none."""
     if isinstance(value, types.FunctionType):
         return "function", _name(value), _function(value, look)
@@ -118,14 +118,14 @@ def may_change(value: object, kind: type) -> bool:
 # ---- functions
 
 
-def _function(function: types.FunctionType, look: Look) -> Any:
+def _function(function: types.FunctionType, look: AnyLook) -> Any:
     if look.names and not _is_foreign(function, look.home):
         return None
     home = _home(function)
     return look.first_seen(function, _name(function), lambda inner: _described(function, inner, look.home), home)
 
 
-def _described(function: types.FunctionType, look: Look, home: str | None) -> Any:
+def _described(function: types.FunctionType, look: AnyLook, home: str | None) -> Any:
     name = _name(function)
 
     def told(named: Iterator[tuple[str, object]], how: str) -> dict[str, bytes]:
@@ -180,7 +180,7 @@ def _is_fixed(value: object) -> bool:
 # ---- methods and classes
 
 
-def _builtin(value: Any, look: Look) -> Any:
+def _builtin(value: Any, look: AnyLook) -> Any:
     owner: Any = value.__self__
     if owner is None or isinstance(owner, types.ModuleType):
         return "builtin", value.__module__, value.__qualname__
@@ -189,14 +189,14 @@ def _builtin(value: Any, look: Look) -> Any:
     return "method", value.__name__, look.held(owner)
 
 
-def _class(cls: type, look: Look) -> Any:
+def _class(cls: type, look: AnyLook) -> Any:
     if look.names or _is_foreign(cls, look.home):
         return type_name(cls)
     home = _home(cls)
     return cls.__qualname__, look.first_seen(cls, cls.__qualname__, lambda inner: _members(cls, inner), home)
 
 
-def _members(cls: type, look: Look) -> Any:
+def _members(cls: type, look: AnyLook) -> Any:
     bases: list[Any] = [base for base in (type(cls), *cls.__bases__) if base not in {type, object}]
     if issubclass(cls, Enum):
         return bases, [(each.name, each.value) for each in cls]

@@ -79,10 +79,10 @@ async def _awaited(pipeline: Pipeline[R], options: _Options) -> R:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         raise PullstreamError("arun() is awaited where asyncio or trio runs: use run(pipeline) elsewhere") from None
-    return await _Awaited(running, loop).ended()
+    return await _AwaitedRun(running, loop).ended()
 
 
-class _Awaited(Generic[R]):
+class _AwaitedRun(Generic[R]):
     """A trio program in a thread, which an asyncio task awaits."""
 
     def __init__(self, running: Running[R], loop: asyncio.AbstractEventLoop) -> None:

@@ -74,7 +74,7 @@ def _iterate(producer: "_Producer[T]") -> Generator[T, None, None]:
             producer.close()
 
 
-class _Interrupts(Interrupts):
+class _LoopInterrupts(Interrupts):
     """Ctrl-C while a loop waits for the stream, or for its release; in the loop's body it is raised as ever.
 
     In an asyncio task it is raised while that task runs; while others do, asyncio's own handler is called. That one
@@ -147,7 +147,7 @@ class _Producer(Generic[T]):
         self._given = (source, site, limit, release_timeout)
         self._answers: SimpleQueue[Sequence[T] | Done | _Raised | None] = SimpleQueue()
         """None is no answer: who waits is to look whether it is interrupted."""
-        self.interrupts = _Interrupts()
+        self.interrupts = _LoopInterrupts()
         self.interrupts.listen(self._interrupted)
         self._closing = False
         self._started = threading.Event()

@@ -16,7 +16,7 @@ from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
-from pullstream.modules.combining.kept import Entry, Kept, Near
+from pullstream.modules.combining.kept import Kept, KeptValue, Near
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Antichain, Tracker
@@ -201,7 +201,7 @@ class _Join(FanIn):
         try:
             for value in values:
                 key = side.key(value)
-                entry = Entry(time, reach, value)
+                entry = KeptValue(time, reach, value)
                 for at, found in matches.find(key, time, reach):
                     entry.matched = True
                     if at is not time and out:

@@ -17,7 +17,7 @@ _REACH: Final = attrgetter("reach")
 
 
 @attrs.define(eq=False)
-class Entry:
+class KeptValue:
     """A value that is kept; `reach` is the last time of a value that may match it."""
 
     time: Any
@@ -32,11 +32,11 @@ class Kept:
     def __init__(self) -> None:
         self.size = 0
         """How many values are kept."""
-        self._times: dict[Hashable, dict[Hashable, list[Entry]]] = {}
+        self._times: dict[Hashable, dict[Hashable, list[KeptValue]]] = {}
         self._reaches: dict[Hashable, Any] = {}
         self._heap: list[tuple[Any, Any]] | None = []
 
-    def add(self, key: Hashable, entry: Entry) -> bool:
+    def add(self, key: Hashable, entry: KeptValue) -> bool:
         """Keep a value; whether it is the first one at its time."""
         self.size += 1
         first = entry.time not in self._times
@@ -50,7 +50,7 @@ class Kept:
         self._times[entry.time].setdefault(key, []).append(entry)
         return first
 
-    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[Entry]]]:
+    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[KeptValue]]]:
         """The values that match one at `time`, each group with the time of what comes of it."""
         del reach
         found = self._times.get(time)
@@ -62,7 +62,7 @@ class Kept:
             return list(self._reaches.values())
         return [self._heap[0][0]] if self._heap else []
 
-    def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Entry]]]:
+    def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[KeptValue]]]:
         """Drop the times that nothing can match any more which may still be `arriving`."""
         return [(time, self._drop(time)) for time in self._over(arriving)]
 
@@ -74,7 +74,7 @@ class Kept:
             over.append(heappop(self._heap)[1])
         return over
 
-    def _drop(self, time: Any) -> list[Entry]:
+    def _drop(self, time: Any) -> list[KeptValue]:
         del self._reaches[time]
         entries = [entry for group in self._times.pop(time).values() for entry in group]
         self.size -= len(entries)
@@ -86,10 +86,10 @@ class Near(Kept):
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: dict[Hashable, list[Entry]] = {}
+        self._keys: dict[Hashable, list[KeptValue]] = {}
 
     @override
-    def add(self, key: Hashable, entry: Entry) -> bool:
+    def add(self, key: Hashable, entry: KeptValue) -> bool:
         row = self._keys.setdefault(key, [])
         if row and entry.time < row[-1].time:
             insort(row, entry, key=_TIME)
@@ -98,7 +98,7 @@ class Near(Kept):
         return super().add(key, entry)
 
     @override
-    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[Entry]]]:
+    def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[KeptValue]]]:
         row = self._keys.get(key)
         if row is None:
             return ()
@@ -109,7 +109,7 @@ class Near(Kept):
         return [*before, *((entry.time, [entry]) for entry in row[now:end])]
 
     @override
-    def _drop(self, time: Any) -> list[Entry]:
+    def _drop(self, time: Any) -> list[KeptValue]:
         for key in self._times[time]:
             row = self._keys[key]
             del row[: bisect_right(row, time, key=_TIME)]

@@ -17,7 +17,7 @@ CAPACITY: Final = 10_000
 """How many values the windows by the clock keep at most when nothing is said."""
 
 
-class _Counted(Part):
+class _LatestByCount(Part):
     def __init__(self, count: int, step: int) -> None:
         self._count = count
         self._step = step
@@ -50,7 +50,7 @@ class _Counted(Part):
         return len(self._kept) + self._gap
 
 
-class _Clock:
+class _Ticks:
     """The ticks of one run: every so many seconds from the arrival of the first value on."""
 
     def __init__(self, every: float) -> None:
@@ -70,8 +70,8 @@ class _Clock:
         return self._start + tick * self._every
 
 
-class _Clocked(Part):
-    def __init__(self, clock: _Clock, seconds: float) -> None:
+class _LatestByClock(Part):
+    def __init__(self, clock: _Ticks, seconds: float) -> None:
         self._clock = clock
         self._seconds = seconds
         self._kept: deque[tuple[float, Any]] = deque()
@@ -165,9 +165,9 @@ def window(
 
 
 def _by_count(count: int, step: int | None = None) -> Gather:
-    return Gather(lambda: _Counted(count, step or count))
+    return Gather(lambda: _LatestByCount(count, step or count))
 
 
 def _by_clock(seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Gather:
-    clock = _Clock(every or seconds)
-    return Gather(lambda: _Clocked(clock, seconds), timed=True, capacity=capacity)
+    clock = _Ticks(every or seconds)
+    return Gather(lambda: _LatestByClock(clock, seconds), timed=True, capacity=capacity)

@@ -78,7 +78,7 @@ class Added(Grip):
 
     def _grow(self) -> None:
         kernel = self.alive()
-        if isinstance(kernel, _Many):
+        if isinstance(kernel, _ManySource):
             kernel.grew()
 
     @override
@@ -86,7 +86,7 @@ class Added(Grip):
         return ""
 
 
-class _Many(Merge):
+class _ManySource(Merge):
     traits = Traits(trusted=True, reorders=True, steered=True)
 
     def __init__(self, added: Added) -> None:
@@ -169,4 +169,4 @@ def many() -> Many[Any]:
 
     It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
     """
-    return Many((Module("many", _Many, (Added(Site.here()),)),))
+    return Many((Module("many", _ManySource, (Added(Site.here()),)),))

@@ -108,7 +108,7 @@ def pushable(capacity: int) -> Pushable[Any]:
 
 
 @attrs.define(eq=False)
-class _Entry:
+class _Pushed:
     """A value that waits for room."""
 
     time: Hashable
@@ -123,7 +123,7 @@ class Entries(Grip):
         super().__init__("pushable", site)
         self._capacity = capacity
         self._stored = Outbox()
-        self._waiting: deque[_Entry] = deque()
+        self._waiting: deque[_Pushed] = deque()
         self._answered: Hashable = BEGINNING
         self._advanced: Hashable = BEGINNING
         self._left = False
@@ -141,7 +141,7 @@ class Entries(Grip):
         """Store a value, at once or when there is room."""
         if self.offer(time, value):
             return
-        entry = _Entry(time, value)
+        entry = _Pushed(time, value)
         self._waiting.append(entry)
         try:
             await entry.event.wait()

@@ -63,7 +63,7 @@ def distinct(key: Callable[[A], Hashable] | None = None) -> Transformer[A, A]:
     return Transformer((Module("distinct", _Distinct, (key,)),))
 
 
-class _Keeping(PerTime[list[Any]]):
+class _ValuesByTime(PerTime[list[Any]]):
     """Keeps the values of a time until it is complete."""
 
     @override
@@ -75,7 +75,7 @@ class _Keeping(PerTime[list[Any]]):
         state.extend(values)
 
 
-class _Sorting(_Keeping):
+class _Sorting(_ValuesByTime):
     def __init__(self, key: Callable[[Any], Any] | None = None) -> None:
         super().__init__()
         self._key = key
@@ -101,7 +101,7 @@ def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
     return Transformer((Module("sort_by_time", _Sorting, (key,)),))
 
 
-class _Accumulating(_Keeping):
+class _Accumulating(_ValuesByTime):
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:

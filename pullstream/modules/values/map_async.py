@@ -39,7 +39,7 @@ TOO_LONG: Final = 0.5
 """Seconds after which, all such calls together, it is remarked."""
 
 
-class Group:
+class Calls:
     """The values of one batch, from their arrival until the last of their results is answered."""
 
     __slots__ = ("begun", "failures", "given", "results", "time", "values")
@@ -80,8 +80,8 @@ class MapAsync(Beside[Any]):
         self._pace = Pace(concurrency)
         self._ordered = ordered
         self.traits = attrs.evolve(self.traits, reorders=not ordered)
-        self._groups: deque[Group] = deque()
-        self._waiting: deque[Group] = deque()
+        self._groups: deque[Calls] = deque()
+        self._waiting: deque[Calls] = deque()
         self._unanswered = 0
         self._unbegun = 0
         self._serving = False
@@ -211,7 +211,7 @@ class MapAsync(Beside[Any]):
             self._parked.append(parked)
             await parked.wait()
 
-    def _fail(self, group: Group, number: int, failure: BaseException) -> None:
+    def _fail(self, group: Calls, number: int, failure: BaseException) -> None:
         self._stopped = True
         group.failures[number] = failure
         self._failure = self._failure or failure
@@ -259,7 +259,7 @@ class MapAsync(Beside[Any]):
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, Batch):
             self._pace.took(len(answer.values))
-            group = Group(answer, ordered=self._ordered)
+            group = Calls(answer, ordered=self._ordered)
             self.location.hold(group.time)
             self._groups.append(group)
             self._waiting.append(group)

@@ -18,7 +18,7 @@ from pullstream.engine.parts.fold import Fold
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
 from pullstream.modules.windows.grid import duration_argument, refusal
-from pullstream.modules.windows.window import Open, Window, Windowed
+from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from timely import Delay, TimeDomainError
 from timely.order import is_total
 
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 @attrs.define(eq=False)
-class _Session(Open):
+class _Session(OpenWindow):
     key: Hashable
     number: int
 
@@ -166,7 +166,7 @@ class _Sessions(Windowed):
         self._closing[end][session.number] = session
 
     @override
-    def result(self, window: Open, value: Any) -> Any:
+    def result(self, window: OpenWindow, value: Any) -> Any:
         assert isinstance(window, _Session), "there are no others here"
         keyed = self._key is not None and value.__class__ is not Caught
         return super().result(window, (window.key, value) if keyed else value)

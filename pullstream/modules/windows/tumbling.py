@@ -16,7 +16,7 @@ from pullstream.engine.nested.on_error import DIVERTING, OnError, with_policy
 from pullstream.engine.parts.accumulator import Accumulator, fold_arguments, said
 from pullstream.engine.parts.fold import Fold
 from pullstream.modules.windows.grid import Grid, duration_argument
-from pullstream.modules.windows.window import Open, Window, Windowed
+from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 
 A = TypeVar("A")
@@ -37,7 +37,7 @@ class _OnGrid(Windowed):
     ) -> None:
         super().__init__(Accumulator(fold, **options))
         self._grid = Grid(module, size, every, origin)
-        self._open: dict[Any, Open] = {}
+        self._open: dict[Any, OpenWindow] = {}
         self._time: Any = None
         self._around: Sequence[tuple[Any, Any]] = ()
         self.traits = attrs.evolve(self.traits, summaries=[MapTime(self._tracked)], lasting=self._last_end)
@@ -71,11 +71,11 @@ class _OnGrid(Windowed):
             self.add(windows, values)
         self.listen()
 
-    def _window(self, start: Any, end: Any) -> Open:
+    def _window(self, start: Any, end: Any) -> OpenWindow:
         window = self._open.get(end)
         if window is None:
             self.location.hold(end)
-            window = self._open[end] = Open(start, end, self.accumulator.new())
+            window = self._open[end] = OpenWindow(start, end, self.accumulator.new())
             self.expect(end)
         return window
 

@@ -28,7 +28,7 @@ class Window(Generic[R_co]):
 
 
 @attrs.define(eq=False, slots=True)
-class Open:
+class OpenWindow:
     """A window that is not over, and the states of its values."""
 
     start: Any
@@ -64,7 +64,7 @@ class Windowed(Notified):
             )
         await super().release()
 
-    def add(self, windows: Sequence[Open], values: Sequence[Any]) -> None:
+    def add(self, windows: Sequence[OpenWindow], values: Sequence[Any]) -> None:
         """Take values into windows that are open."""
         told: Told = []
         try:
@@ -73,11 +73,11 @@ class Windowed(Notified):
             for number, value in told:
                 self.give(windows[number].end, [self.result(windows[number], value)])
 
-    def results(self, window: Open) -> list[Any]:
+    def results(self, window: OpenWindow) -> list[Any]:
         """What is answered of a window that is over."""
         return [self.result(window, value) for value in self.accumulator.results(window.table)]
 
-    def result(self, window: Open, value: Any) -> Any:
+    def result(self, window: OpenWindow, value: Any) -> Any:
         """A result with its window; the mark of a failure stays as it is."""
         return value if value.__class__ is Caught else Window(window.start, window.end, value)
 
