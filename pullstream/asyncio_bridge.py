@@ -107,7 +107,7 @@ class Job:
         assert self._task is not None, "begun before"
         self._task.cancel()
 
-    def _done(self, task: "asyncio.Task[_Result | _Raised]") -> None:
+    def _done(self, task: "asyncio.Task[_Result | _Failure]") -> None:
         # A task that was cancelled before its first step has not even begun to catch.
         self.outcome = _Failure(asyncio.CancelledError()) if task.cancelled() else task.result()
         with suppress(trio.RunFinishedError):

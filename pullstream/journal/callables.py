@@ -77,7 +77,7 @@ class AnyLook(Protocol):
         """An object whose methods are called."""
         ...
 
-    def first_seen(self, value: object, part: str, describe: "Callable[[Look], Any]", home: str | None) -> Any:
+    def first_seen(self, value: object, part: str, describe: "Callable[[AnyLook], Any]", home: str | None) -> Any:
         """The digest of an object when this process saw it first."""
         ...
 
