@@ -14,7 +14,7 @@ from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.progress import Progress
-from pullstream.errors import JournalError
+from pullstream.errors import JournalError, without_cancelled
 
 
 class Watcher(Protocol):
@@ -64,7 +64,14 @@ class Restoring(Protocol):
 class Run:
     """One run, as its modules see it."""
 
-    def __init__(self, *, limit: int, release_timeout: float, watcher: Watcher | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        limit: int,
+        release_timeout: float,
+        struck: Callable[[BaseException], None],
+        watcher: Watcher | None = None,
+    ) -> None:
         if limit < 1:
             raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
         self.limit = limit
@@ -81,7 +88,7 @@ class Run:
         self.finishing = False
         self.remembering: list[Restoring] = []
         """Modules that are to take up what they kept in an earlier run, before this one begins."""
-        self.standstill = Standstill()
+        self.standstill = Standstill(struck)
         self.progress = Progress(self.spawn, self.standstill)
         self.journal: Path | None = None
         """Where the journal is, if there is one."""
@@ -163,8 +170,21 @@ class Run:
         self._scope.cancel()
 
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
-        """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run."""
-        self.nursery.start_soon(task, *args)
+        """Run a task of the toolkit's own beside the pipeline; it ends, at the latest, with the run.
+
+        What it raises ends the run in order, and is its failure.
+        """
+        self.nursery.start_soon(self._heed, task, args)
+
+    async def _heed(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
+        try:
+            await task(*args)
+        except BaseException as exc:
+            trouble = without_cancelled(exc)
+            if trouble is None:
+                raise
+            # The nursery would cancel what is beside it, in no order, and the sinks would be waited for for ever.
+            self.standstill.strike(trouble, "raised in a task of the run's own, beside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall.
@@ -177,7 +197,7 @@ class Run:
         watching = trio.lowlevel.current_task()
         self.standstill.watched_by(watching)
         try:
-            await task(*args)
+            await self._heed(task, args)
         finally:
             self.standstill.unwatched_by(watching)
 

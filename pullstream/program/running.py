@@ -1,6 +1,5 @@
 """`Running`: a pipeline that is open, from its first instruction to its end in order."""
 
-import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from os import PathLike
@@ -10,7 +9,7 @@ from typing import Any, Generic, Self, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Site, refuse_sharing, shown_callable
+from pullstream.blueprint import Blueprint, refuse_sharing
 from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
@@ -23,7 +22,6 @@ from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.progress import Progress
 from pullstream.errors import (
     Abandoned,
-    CompositionError,
     PullstreamError,
     ReuseError,
     StalledError,
@@ -32,6 +30,8 @@ from pullstream.errors import (
 from pullstream.frames import cut
 from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import Journal
+from pullstream.program.endings import contains, instead_of, sole, together
+from pullstream.program.looking_on import look_on, looker_argument
 
 R = TypeVar("R")
 
@@ -62,12 +62,12 @@ class Running(Generic[R]):
         journal: "str | PathLike[str] | Journal | None" = None,
     ) -> None:
         if beside is not None:
-            _beside_argument(beside)
+            looker_argument(beside)
         refuse_sharing(pipeline)
         self._pipeline = pipeline
         self._beside = beside
         self._checker = checker_for(check)
-        self._run = Run(limit=limit, release_timeout=release_timeout, watcher=self._checker)
+        self._run = Run(limit=limit, release_timeout=release_timeout, struck=self._struck, watcher=self._checker)
         self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
         self._manager = self._open()
         # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
@@ -84,7 +84,7 @@ class Running(Generic[R]):
         self._strike: BaseException | None = None
         """The exception that was raised where it is no module's failure."""
         self._trouble: BaseException | None = None
-        """The exception that `beside` raised."""
+        """The exception that something beside the stream raised, what looks on or a task of the run's own."""
         self._waiting = 0
         self._entered = False
         self._aborted = False
@@ -275,7 +275,6 @@ class Running(Generic[R]):
             run.progress.times_done()
         if self._keeper is not None:
             await self._keeper.begin()
-        run.standstill.on_strike = self._struck
         outcome: BaseException | None = None
         try:
             async with trio.open_nursery() as block:
@@ -307,7 +306,7 @@ class Running(Generic[R]):
         except BaseException as exc:  # noqa: BLE001 - raised below
             # What the nursery raises besides its own cancellation is an interrupt that struck while it was left.
             if (struck := without_cancelled(exc)) is not None:
-                outcome = _instead_of(outcome, _sole(struck))
+                outcome = instead_of(outcome, sole(struck))
         finally:
             if self._keeper is not None:
                 self._keeper.close()
@@ -333,10 +332,24 @@ class Running(Generic[R]):
                 except KeyboardInterrupt as exc:
                     if isinstance(outcome, KeyboardInterrupt):
                         self.hurry()
-                    outcome = _instead_of(outcome, exc)
+                    outcome = instead_of(outcome, exc)
         return outcome
 
     async def _consume(self, consumers: Sequence[Consuming], block: trio.Nursery) -> None:
+        """Run the sinks to their ends; whatever comes of that, whoever waits for the end hears of it."""
+        try:
+            await self._until_ended(consumers)
+        except BaseException as exc:  # noqa: BLE001 - nothing above would tell anybody
+            self._failure = self._failure or exc
+        self._run.standstill.over()
+        self._finished = True
+        for ended in self._ends:
+            ended.set()
+        if self._failure is not None and not self._abandoned and not self._waiting:
+            # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
+            block.cancel_scope.cancel()
+
+    async def _until_ended(self, consumers: Sequence[Consuming]) -> None:
         with self._scope:
             try:
                 self._result = cast("R", (await consume_all(consumers))[0])
@@ -353,24 +366,16 @@ class Running(Generic[R]):
             abandoned, self._failure = False, self._cause
         try:
             self.progress.end(self._failure, abandoned=abandoned)
-        except BaseException as exc:  # noqa: BLE001 - whoever waits for the end must hear of it, whatever it is
-            abandoned, self._failure = False, self._failure or exc
-        if self._strike is not None:
-            abandoned, self._failure = False, self._failure or self._strike
+        except BaseException as exc:  # noqa: BLE001 - raised where the run's end is told
+            self._failure = self._failure or exc
+        self._failure = self._failure or self._strike
         if self._keeper is not None:
             try:
                 await self._keeper.end()
-            except Exception as exc:  # noqa: BLE001 - raised where the run's end is told
-                abandoned, self._failure = False, self._failure or exc
-        if abandoned:
+            except Exception as exc:  # noqa: BLE001 - as above
+                self._failure = self._failure or exc
+        if abandoned and self._failure is None:
             self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
-        self._run.standstill.over()
-        self._finished = True
-        for ended in self._ends:
-            ended.set()
-        if self._failure is not None and not abandoned and not self._waiting:
-            # Nobody in the block waits to hear of it, and the block has nothing left to wait for.
-            block.cancel_scope.cancel()
 
     def _stands_still(self) -> None:
         self._run.spawn_watch(self._stall)
@@ -398,9 +403,12 @@ class Running(Generic[R]):
 
     def _struck(self, trouble: BaseException) -> None:
         """End the run in order, and with what was raised, which is no module's failure."""
-        self._cause = self._cause or trouble
-        self._strike = trouble
-        self._scope.cancel()
+        if self._finished:
+            self._trouble = self._trouble or trouble
+        else:
+            self._cause = self._cause or trouble
+            self._strike = trouble
+            self._scope.cancel()
 
     async def _end_at_a_violation(self, checker: Checker) -> None:
         await checker.tripped.wait()
@@ -422,7 +430,7 @@ class Running(Generic[R]):
         """Run what looks on; what it raises ends the run in order, or what comes of it if it has ended already."""
         LOOKS_ON.set(True)
         try:
-            await _called(beside, self)
+            await look_on(beside, self)
         except BaseException as exc:
             trouble = without_cancelled(exc)
             if trouble is None:
@@ -433,83 +441,22 @@ class Running(Generic[R]):
             self._scope.cancel()
 
     def _with_trouble(self, outcome: BaseException | None) -> BaseException | None:
-        """The exceptions of the block and of what ran beside it, as one."""
+        """Give what the block raised, and with it what ran beside the stream."""
         trouble = self._trouble
-        if trouble is None or trouble is self._failure or _contains(outcome, trouble):
+        if trouble is None or trouble is self._failure or contains(outcome, trouble):
             return outcome
         if isinstance(trouble, Abandoned) and self._failure is not None:
             # It waited for what the end of the run made impossible.
             return outcome
-        if outcome is None:
-            return trouble
-        if isinstance(outcome, KeyboardInterrupt):
-            return outcome
-        return BaseExceptionGroup("the run failed, and so did what looked on", [outcome, trouble])
+        return together("the run failed, and so did what ran beside it", outcome, trouble)
 
     def _report(self, outcome: BaseException | None) -> None:
         """Raise what the block raised; with the stream's failure beside it, if nobody has been told of that."""
         failure = self._failure
         if outcome is None:
             return
-        if failure is None or self._told or isinstance(failure, Abandoned) or _contains(outcome, failure):
+        if failure is None or self._told or isinstance(failure, Abandoned) or contains(outcome, failure):
             raise outcome
         if isinstance(outcome, KeyboardInterrupt):
             raise outcome from failure
-        raise BaseExceptionGroup("the block failed, and so did the stream beside it", [outcome, failure])
-
-
-def _beside_argument(beside: object) -> None:
-    """Refuse, when opening, what cannot look on, as far as it can be seen without calling it."""
-    where = f" at {Site.here()}"
-    if not callable(beside):
-        raise _no_beside(beside, f" ({type(beside).__name__})", where)
-    try:
-        signature = inspect.signature(beside)
-    except ValueError:
-        # Of some that are not written in Python nobody knows what they take; the call will tell.
-        return
-    try:
-        signature.bind(None)
-    except TypeError as exc:
-        why = f", which cannot be called with it alone: {exc}"
-        if not inspect.iscoroutinefunction(beside) and not any(
-            parameter.default is parameter.empty for parameter in signature.parameters.values()
-        ):
-            why = f"; call it: beside={shown_callable(beside)}()"
-        raise _no_beside(beside, why, where) from None
-
-
-def _called(beside: Beside, running: Running[Any]) -> Awaitable[object]:
-    awaited: object = beside(running)
-    if not inspect.isawaitable(awaited):
-        raise _no_beside(beside, f", which has returned {awaited!r}, and nothing to wait for")
-    return awaited
-
-
-def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
-    shown = shown_callable(beside) if callable(beside) else repr(beside)
-    return CompositionError(
-        f"beside={where} takes an async function of the Running, or what display() gives, and got {shown}{why}"
-    )
-
-
-def _instead_of(outcome: BaseException | None, struck: BaseException) -> BaseException:
-    """The exception that is raised, after all; the one whose place it takes is its cause."""
-    if outcome is not None and not isinstance(outcome, KeyboardInterrupt):
-        struck.__cause__ = outcome
-    return struck
-
-
-def _sole(exc: BaseException) -> BaseException:
-    """The exception in a group of one."""
-    if isinstance(exc, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", exc)
-        return _sole(group.exceptions[0]) if len(group.exceptions) == 1 else group
-    return exc
-
-
-def _contains(exc: BaseException | None, failure: BaseException) -> bool:
-    """Whether `failure` is what was raised, or part of it: the block's own nursery wraps what its tasks were told."""
-    if isinstance(exc, BaseExceptionGroup):
-        return any(_contains(part, failure) for part in cast("BaseExceptionGroup[BaseException]", exc).exceptions)
-    return exc is failure
+        raise together("the block failed, and so did the stream beside it", outcome, failure)

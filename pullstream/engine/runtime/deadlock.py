@@ -32,10 +32,11 @@ SOMEBODY: Final = "somebody"
 class Standstill:
     """Which tasks of a run wait inside, and whether any is left that may move."""
 
-    def __init__(self) -> None:
+    def __init__(self, struck: Callable[[BaseException], None] | None = None) -> None:
         self.nursery: trio.Nursery | None = None
-        self.on_strike: Callable[[BaseException], None] | None = None
+        self._struck = struck
         """Called with what was raised where it is nobody's: the run ends with it."""
+        self._strike: BaseException | None = None
         self.waiting: dict[Any, Any] = {}
         """Who waits for a completion, and where to have it explained."""
         self.reason: BaseException | None = None
@@ -92,11 +93,14 @@ class Standstill:
             self._most_awake = max(FEW, 2 * len(self._awake))
 
     def strike(self, exc: BaseException, note: str) -> None:
-        """Something was raised where it is nobody's in particular."""
-        if self.on_strike is not None:
-            on_strike, self.on_strike = self.on_strike, None
+        """Something was raised where it is nobody's in particular; what comes after the first is noted on that."""
+        if self._strike is None:
+            self._strike = exc
             exc.add_note(note)
-            on_strike(exc)
+            if self._struck is not None:
+                self._struck(exc)
+        elif exc is not self._strike and (also := f"and then {exc!r} was {note}") not in self._strike.__notes__:
+            self._strike.add_note(also)
 
     def watched_by(self, task: trio.lowlevel.Task) -> None:
         """A task that only looks on: whatever it and its own tasks do or wait for, they move nothing."""
