@@ -15,7 +15,7 @@ from adapters.files.reading.pieces import Bad, Table, Values, listed
 from adapters.files.reading.places import File
 from pullstream.blueprint import Site, sync_argument
 from pullstream.errors import CompositionError
-from pullstream.modules.sources.cut import stamped
+from pullstream.modules.sources.batcher import stamped
 
 
 @attrs.frozen

@@ -16,7 +16,7 @@ from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
-from pullstream.modules.combining.kept import Kept, KeptValue, Near
+from pullstream.modules.combining.join_state import Kept, KeptValue, Near
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Antichain, Tracker

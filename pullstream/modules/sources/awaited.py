@@ -14,8 +14,8 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import without_cancelled
-from pullstream.modules.sources.cut import stamped
-from pullstream.modules.sources.unread import close_unread
+from pullstream.modules.sources.batcher import stamped
+from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
-from pullstream.modules.sources.cut import Cut
+from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ class _Called(Kernel[Any]):
         time: Callable[[Any], Hashable] | None = None,
     ) -> None:
         self._register = register
-        self._cut = Cut(time)
+        self._batcher = Batcher(time)
         self._emit: Emit[Any] = Emit(capacity, overflow, self._wake)
         self._changed = trio.Event()
 
@@ -126,7 +126,7 @@ class _Called(Kernel[Any]):
             # Looked at first: what is there now is all that came before it.
             ending = self._emit.ending
             self._changed = trio.Event()
-            batch = self._cut.batch(self._emit.take(), limit)
+            batch = self._batcher.batch(self._emit.take(), limit)
             if batch is not None:
                 return batch
             if isinstance(ending, BaseException):

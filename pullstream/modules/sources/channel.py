@@ -11,8 +11,8 @@ from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.modules.sources.cut import Cut
-from pullstream.modules.sources.unread import close_unread
+from pullstream.modules.sources.batcher import Batcher
+from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class _Received(Kernel[Any]):
 
     def __init__(self, channel: trio.abc.ReceiveChannel[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         self._channel = channel
-        self._cut = Cut(time)
+        self._batcher = Batcher(time)
         self._begun = False
 
     @override
@@ -34,13 +34,13 @@ class _Received(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._cut.pending:
-            return self._cut.batch(self._waiting(), limit) or DONE
+        if self._batcher.pending:
+            return self._batcher.batch(self._waiting(), limit) or DONE
         try:
             value = await self._channel.receive()
         except trio.EndOfChannel:
             return DONE
-        return self._cut.batch(self._waiting(value), limit) or DONE
+        return self._batcher.batch(self._waiting(value), limit) or DONE
 
     def _waiting(self, *values: Any) -> Iterator[Any]:
         yield from values

@@ -16,7 +16,7 @@ from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.modules.sources.cut import Cut
+from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class _Bridged(Kernel[Any]):
     ) -> None:
         self._given = given
         self._loop = loop
-        self._cut = Cut(time)
+        self._batcher = Batcher(time)
         self._made: deque[Any] = deque()
         self._taken = 0
         self._ending: Done | BaseException | None = None
@@ -57,12 +57,12 @@ class _Bridged(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        self._call(self._want, self._taken - self._cut.pending + limit)
+        self._call(self._want, self._taken - self._batcher.pending + limit)
         while True:
             # Looked at first: what is there now is all that came before it.
             ending = self._ending
             self._changed = trio.Event()
-            batch = self._cut.batch(self._available(), limit)
+            batch = self._batcher.batch(self._available(), limit)
             if batch is not None:
                 return batch
             if isinstance(ending, BaseException):

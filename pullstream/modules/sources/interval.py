@@ -11,7 +11,7 @@ from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.modules.sources.cut import stamped
+from pullstream.modules.sources.batcher import stamped
 from pullstream.protocol import Batch, Done
 
 

@@ -11,7 +11,7 @@ from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT
-from pullstream.modules.sources.cut import Cut
+from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ class Values(Kernel[Any]):
 
     def __init__(self, iterable: Iterable[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         self._iterable = iterable
-        self._cut = Cut(time)
+        self._batcher = Batcher(time)
         # A slice costs a tenth of an iterator's steps.
         self._sequence = iterable if time is None and isinstance(iterable, (list, tuple, range)) else None
         self._next = 0
@@ -39,7 +39,7 @@ class Values(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._sequence is not None:
             return self._slice(self._sequence, limit)
-        return self._cut.batch(self._iterator, limit) or DONE
+        return self._batcher.batch(self._iterator, limit) or DONE
 
     def _slice(self, sequence: Sequence[Any], limit: int) -> Batch[Any] | Done:
         values = sequence[self._next : self._next + limit]

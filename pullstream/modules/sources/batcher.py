@@ -9,7 +9,7 @@ from pullstream.protocol import Batch
 _END: Final = object()
 
 
-class Cut:
+class Batcher:
     """Makes batches of values, each at the time that `time_of` gives it, or all at 0.
 
     A value whose time is not that of the batch before is kept for the next one; so is a failure.
