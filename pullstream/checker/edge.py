@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
-from pullstream.checker.partner import Partner, Watching
+from pullstream.checker.partner import Partner
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
@@ -24,6 +24,19 @@ ASK: Final = What.ASK
 VALUE: Final = What.VALUE
 # What a run does most, asks and values on an open edge, takes no look into the table: it stays open.
 assert TRANSITIONS[OPEN, Event.ASK] is TRANSITIONS[OPEN, Event.VALUE] is OPEN
+
+
+class Watching(Protocol):
+    """The listener that an edge reports to; at a single edge, there is none."""
+
+    def broken(self, violation: Violation) -> None:
+        """A rule was broken; it is about to be raised."""
+
+    def began(self, edge: "Edge") -> None:
+        """The edge has its first request."""
+
+    def ended(self, edge: "Edge", how: Event) -> None:
+        """The edge is over: an answer said so, or a termination was confirmed."""
 
 
 class Edge:
