@@ -97,7 +97,7 @@ class Look:
             self.unknown.append(f"{part} ({type(value).__name__}: {exc})")
 
     def first_seen(
-        self, value: object, part: str, describe: "Callable[[callables.Look], Any]", home: str | None
+        self, value: object, part: str, describe: "Callable[[callables.AnyLook], Any]", home: str | None
     ) -> Any:
         """The digest of an object when this process saw it first: what it keeps is its own to change while it runs."""
         if id(value) in self._inside:

@@ -4,10 +4,11 @@ import asyncio
 import atexit
 import contextvars
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from os import PathLike
-from typing import Any, Generic, TypedDict
+from typing import Any, Generic
 
 import trio
 from typing_extensions import TypeVar
@@ -58,20 +59,19 @@ def arun(
         PullstreamError: neither asyncio nor trio runs here.
     """
     pipeline_argument("arun", pipeline)
-    options = _Options(limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal)
-    return _awaited(pipeline, options)
+    opened = partial(
+        pipeline.open,
+        limit=limit,
+        release_timeout=release_timeout,
+        check=check,
+        beside=beside,
+        journal=journal,
+    )
+    return _awaited(opened)
 
 
-class _Options(TypedDict):
-    limit: int
-    release_timeout: float
-    check: Check
-    beside: Beside | None
-    journal: "str | PathLike[str] | Journal | None"
-
-
-async def _awaited(pipeline: Pipeline[R], options: _Options) -> R:
-    running = pipeline.open(**options)
+async def _awaited(opened: Callable[[], Running[R]]) -> R:
+    running = opened()
     if running_program() is not None:
         async with running:
             return await running.result()
