@@ -51,7 +51,8 @@ class Call:
 
     def refuse(self, text: str) -> CompositionError:
         """The error that says what is wrong, where; to be raised."""
-        return CompositionError(f"{self.module}() at {Site.here()} {text}")
+        place = self.module if self.module.endswith(")") else f"{self.module}()"
+        return CompositionError(f"{place} at {Site.here()} {text}")
 
 
 class _Follows(Protocol):

@@ -116,6 +116,9 @@ def refuse_sharing(blueprint: Blueprint) -> None:
     def look(module: Module, value: object) -> None:
         if isinstance(value, Blueprint):
             for inner in value.modules:
+                if inner.follows:
+                    # What it was given stands with the module in front of it, too.
+                    continue
                 for given in (*inner.args, *(option for _, option in inner.options)):
                     look(inner, given)
         elif isinstance(value, OneShot):

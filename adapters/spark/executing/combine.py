@@ -15,7 +15,8 @@ from adapters.spark.reading import from_dataframe
 from adapters.spark.reading.partitions import Retry
 from adapters.spark.refusals import in_the_name_of, refused
 from pullstream.blueprint import Blueprint, Module, Source, Transformer, sync_argument
-from pullstream.engine.parts.fold import Fold, fold_argument
+from pullstream.blueprint.factory import Call
+from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.modules.folds.reduce import reduce_by_key as reduced
 from pullstream.modules.values.flat_map import flat_map, map_batches
 
@@ -64,7 +65,7 @@ def reduce_by_key(
     """
     shape_argument(_NAME, as_)
     sync_argument(_NAME, "key", key, "a key is computed at once")
-    fold_argument(_NAME, fold)
+    a_fold(Call(_NAME), fold)
     if fold.merge is None:
         raise refused(
             _NAME,

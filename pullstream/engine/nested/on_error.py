@@ -8,23 +8,20 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Module, Sink, Site
+from pullstream.blueprint import Blueprint, Module, Sink
 from pullstream.blueprint.checks import OneOf
 from pullstream.blueprint.factory import Call
 from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.parts.fused import Kind, Stage
-from pullstream.errors import CompositionError, blame
+from pullstream.errors import blame
 from pullstream.failures import Caught, Failed, caught
 
 A = TypeVar("A")
-
-OnError: TypeAlias = Literal["fail", "skip"] | Sink[Failed[A], Any]
-"""The policies that add nothing to what comes out of a module; "result" does."""
 
 
 @attrs.frozen
@@ -44,14 +41,11 @@ class Policy:
         return (_follower(module, value),)
 
 
+OnError: TypeAlias = Annotated[Literal["fail", "skip"] | Sink[Failed[A], Any], Policy(("fail", "skip"))]
+"""An option `on_error` whose policies add nothing to what comes out of a module; "result" does."""
+
 Handled: TypeAlias = Annotated[object, Policy()]
 """An option `on_error` of a module's function; `catches` says whether the module answers marks."""
-
-Sent: TypeAlias = Annotated[object, Policy(("fail", "skip"))]
-"""The same where what is answered comes of many values, and has no place for the failure of one."""
-
-DIVERTING: Final = ("fail", "skip")
-"""The policies of such a module that are words, for `with_policy`."""
 
 Skips: TypeAlias = Annotated[Literal["fail", "skip"], OneOf("fail", "skip")]
 """The same of a module that has no place for a result: it leaves the value out itself, and counts it."""
@@ -64,22 +58,11 @@ def with_policy(
 
     `module.make` takes the policy as its option `on_error`.
     """
-    if on_error not in among and not _is_sink(on_error):
-        known = ", ".join(repr(name) for name in among)
-        raise CompositionError(
-            f"{module.name}() at {Site.here()} got on_error={on_error!r}: it is one of {known}, or a sink"
-        )
+    Policy(among)(Call(module.name, name="on_error"), on_error)
     if on_error == "fail":
         return (module,)
     module = Module(module.name, module.make, module.args, (*module.options, ("on_error", on_error)), site=module.site)
     return (module, _follower(module, on_error))
-
-
-def skip_option(name: str, on_error: object) -> tuple[tuple[str, object], ...]:
-    """The option of a module that has no place for a result: it leaves the value out itself, and counts it."""
-    if on_error not in ("fail", "skip"):
-        raise CompositionError(f"{name}() at {Site.here()} got on_error={on_error!r}: it is 'fail' or 'skip'")
-    return () if on_error == "fail" else (("on_error", on_error),)
 
 
 def _is_sink(value: object) -> bool:

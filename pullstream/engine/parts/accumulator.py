@@ -3,13 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
-from pullstream.blueprint import sync_argument
-from pullstream.engine.parts.fold import LISTING, Fold, fold_argument, itself, one_more
+from pullstream.engine.parts.fold import LISTING, Fold, itself, one_more
 from pullstream.failures import caught
-
-KEYS_AT_ONCE: Final = "a key is computed at once; map_async the values to (key, value) first"
 
 Table: TypeAlias = dict[Hashable, Any]
 """The state of each key; without keys there is one, of None."""
@@ -133,16 +130,3 @@ class _States(dict[Hashable, Any]):
 
     def __missing__(self, name: Hashable) -> Any:
         return self._before[name] if name in self._before else self._initial()
-
-
-def said(**options: object) -> tuple[tuple[str, object], ...]:
-    """The options that are shown of a module: those that are neither None nor False."""
-    return tuple((name, value) for name, value in options.items() if value is not None and value is not False)
-
-
-def fold_arguments(module: str, fold: object, key: object) -> None:
-    """Refuse, when composing, a fold or a key that is given, and is none."""
-    if fold is not None:
-        fold_argument(module, fold)
-    if key is not None:
-        sync_argument(module, "key", key, KEYS_AT_ONCE)

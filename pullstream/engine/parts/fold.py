@@ -1,12 +1,14 @@
 """`Fold`: a fold of values, as a value."""
 
 from collections.abc import Callable
-from typing import Any, Final, Generic, overload
+from typing import Any, Final, Generic, cast, overload
 
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Site, callable_argument
+from pullstream.blueprint import Site
+from pullstream.blueprint.checks import function
+from pullstream.blueprint.factory import Call
 from pullstream.errors import CompositionError
 
 A = TypeVar("A")
@@ -78,9 +80,9 @@ class Fold(Generic[A, R]):
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> None:
         for name, given in (("initial", initial), ("step", step), ("finish", finish)):
-            callable_argument("Fold", name, given)
+            function(Call("Fold", name=name), given)
         if merge is not None:
-            callable_argument("Fold", "merge", merge)
+            function(Call("Fold", name="merge"), merge)
         self.__attrs_init__(initial, step, finish, merge)  # type: ignore[attr-defined]  # made by attrs
 
     def partial(self) -> "Fold[A, Any]":
@@ -105,11 +107,20 @@ LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)
 """The list of the values."""
 
 
-def fold_argument(module: str, fold: object) -> None:
-    """Refuse, when composing, what is not a fold."""
+def a_fold(call: Call, fold: Any) -> Any:
+    """A fold."""
     if not isinstance(fold, Fold):
-        place = module if module.endswith(")") else f"{module}()"
-        raise CompositionError(
-            f"{place} at {Site.here()} needs a Fold(initial, step, finish), or what a function of ps.agg returns, as "
-            f"agg.count() does, and got {fold!r}",
+        raise call.refuse(
+            f"needs a Fold(initial, step, finish), or what a function of ps.agg returns, as agg.count() does, and got "
+            f"{fold!r}"
         )
+    return cast("Fold[Any, Any]", fold)
+
+
+def folds(call: Call, named: Any) -> Any:
+    """Folds by their names, at least one."""
+    if not named:
+        raise call.refuse("needs at least one aggregate: n=ps.agg.count()")
+    for name, fold in named.items():
+        a_fold(Call(f"{call.module}({name}=...)"), fold)
+    return named

@@ -14,19 +14,25 @@ import heapq
 import operator
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, cast, overload
+from typing import Annotated, Any, TypeAlias, cast, overload
 
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Site, count_argument, sync_argument
-from pullstream.engine.parts.fold import Fold, fold_argument, itself, one_more
-from pullstream.errors import CompositionError
+from pullstream.blueprint import checks
+from pullstream.blueprint.factory import Call, checked
+from pullstream.engine.parts.fold import Fold, folds, itself, one_more
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-_AT_ONCE = "it is called at once; map_async the values first"
+Of: TypeAlias = Annotated[Callable[[A], B] | None, checks.Sync("it is called at once; map_async the values first")]
+
+
+def _part(call: Call, q: Any) -> Any:
+    if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise call.refuse(f"needs a q from 0 to 1, and got {q!r}: quantile(0.5, of)")
+    return q
 
 
 def count() -> Fold[Any, int]:
@@ -40,38 +46,43 @@ def sum() -> Fold[Any, Any]: ...
 def sum(of: Callable[[A], B], start: B | int = 0) -> Fold[A, B]: ...
 @overload
 def sum(*, start: B) -> Fold[B, B]: ...
-def sum(of: Callable[[Any], Any] | None = None, start: Any = 0) -> Fold[Any, Any]:
+@checked
+def sum(of: Of[Any, Any] = None, start: Any = 0) -> Fold[Any, Any]:
     """The sum of all; `start` is the sum of nothing, for what is not a number: `start=timedelta()`.
 
     Where parts are merged it is in each of them, so it must then really be the sum of nothing.
     """
-    return Fold(partial(itself, start), partial(_plus, _of("sum", of)), merge=operator.add)
+    return Fold(partial(itself, start), partial(_plus, of or itself), merge=operator.add)
 
 
 @overload
 def min() -> Fold[A, A]: ...
 @overload
 def min(of: Callable[[A], B]) -> Fold[A, B]: ...
-def min(of: Callable[[Any], Any] | None = None) -> Fold[Any, Any]:
+@checked
+def min(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """The least; of several that are equal, the first."""
-    return Fold(list, partial(_less, _of("min", of)), _only, _less_of)
+    return Fold(list, partial(_less, of or itself), _only, _less_of)
 
 
 @overload
 def max() -> Fold[A, A]: ...
 @overload
 def max(of: Callable[[A], B]) -> Fold[A, B]: ...
-def max(of: Callable[[Any], Any] | None = None) -> Fold[Any, Any]:
+@checked
+def max(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """The greatest; of several that are equal, the first."""
-    return Fold(list, partial(_greater, _of("max", of)), _only, _greater_of)
+    return Fold(list, partial(_greater, of or itself), _only, _greater_of)
 
 
-def mean(of: Callable[[A], Any] | None = None) -> Fold[A, Any]:
+@checked
+def mean(of: Of[A, Any] = None) -> Fold[A, Any]:
     """The arithmetic mean."""
-    return Fold(list, partial(_add_up, _of("mean", of)), _mean, _added_up)
+    return Fold(list, partial(_add_up, of or itself), _mean, _added_up)
 
 
-def quantile(q: float, of: Callable[[A], Any] | None = None) -> Fold[A, Any]:
+@checked
+def quantile(q: Annotated[float, _part], of: Of[A, Any] = None) -> Fold[A, Any]:
     """The value below which a part `q`, from 0 to 1, of all lie: 0.5 is the median.
 
     Between two values it is interpolated, linearly. All are kept until the end.
@@ -80,13 +91,11 @@ def quantile(q: float, of: Callable[[A], Any] | None = None) -> Fold[A, Any]:
     >>> ps.run(ps.pipe(ps.values([10, 0, 5, 1]), ps.reduce_by_time(ps.agg.quantile(0.5)), ps.collect()))
     [3.0]
     """
-    given: Any = q
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
-        raise CompositionError(f"quantile() at {Site.here()} needs a q from 0 to 1, and got {q!r}: quantile(0.5, of)")
-    return Fold(list, partial(_keep, _of("quantile", of)), partial(_quantile, q), _all_kept)
+    return Fold(list, partial(_keep, of or itself), partial(_quantile, q), _all_kept)
 
 
-def top(k: int, of: Callable[[A], Any] | None = None) -> Fold[A, list[A]]:
+@checked
+def top(k: checks.Positive, of: Of[A, Any] = None) -> Fold[A, list[A]]:
     """The `k` values of which `of` gives the most, the greatest first; of those that are equal, the first ones.
 
     >>> import pullstream as ps
@@ -94,16 +103,17 @@ def top(k: int, of: Callable[[A], Any] | None = None) -> Fold[A, list[A]]:
     >>> ps.run(ps.pipe(ps.values(["fig", "melon", "plum", "lime"]), ps.reduce_by_time(agg.top(2, len)), ps.collect()))
     [['melon', 'plum']]
     """
-    count_argument("top", "k", k, least=1)
-    return Fold(list, partial(_push, k, _of("top", of)), _greatest_first, partial(_pushed, k))
+    return Fold(list, partial(_push, k, of or itself), _greatest_first, partial(_pushed, k))
 
 
-def distinct(of: Callable[[A], Hashable] | None = None) -> Fold[A, int]:
+@checked
+def distinct(of: Of[A, Hashable] = None) -> Fold[A, int]:
     """How many different ones there are; each is kept until the end."""
-    return Fold(set, partial(_include, _of("distinct", of)), len, _all_seen)
+    return Fold(set, partial(_include, of or itself), len, _all_seen)
 
 
-def several(**aggregates: Fold[A, Any]) -> Fold[A, dict[str, Any]]:
+@checked
+def several(**aggregates: Annotated[Fold[A, Any], folds]) -> Fold[A, dict[str, Any]]:
     """Several aggregates of the same values at once, with a name for each; the result is a dict.
 
     It has a `merge` if all of them do.
@@ -114,20 +124,9 @@ def several(**aggregates: Fold[A, Any]) -> Fold[A, dict[str, Any]]:
     >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.reduce_by_time(both), ps.collect()))
     [{'n': 3, 'most': 3}]
     """
-    if not aggregates:
-        raise CompositionError(f"several() at {Site.here()} needs at least one aggregate: n=ps.agg.count()")
-    for name, given in aggregates.items():
-        fold_argument(f"several({name}=...)", given)
     every = _All(tuple(aggregates.items()))
     merges = all(fold.merge is not None for fold in aggregates.values())
     return Fold(every.initial, every.step, every.finish, every.merge if merges else None)
-
-
-def _of(name: str, of: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-    if of is None:
-        return itself
-    sync_argument(name, "of", of, _AT_ONCE)
-    return of
 
 
 # Functions by name, and no closures, so that a blueprint can be pickled by name as well.

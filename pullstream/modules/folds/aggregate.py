@@ -1,15 +1,14 @@
 """`aggregate`: several folds of the same values at once, with a name for each."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Site, Transformer
-from pullstream.engine.nested.on_error import DIVERTING, OnError, with_policy
-from pullstream.engine.parts.accumulator import fold_arguments, said
-from pullstream.engine.parts.fold import Fold, fold_argument
-from pullstream.errors import CompositionError
+from pullstream.blueprint import Transformer, checks
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import OnError
+from pullstream.engine.parts.fold import Fold, folds
 from pullstream.modules.folds.agg import several
 from pullstream.modules.folds.reduce import Folding
 
@@ -25,12 +24,13 @@ def aggregate(
 def aggregate(
     *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
 ) -> Transformer[A, tuple[K, dict[str, Any]]]: ...
+@transformer
 def aggregate(
     *,
-    key: Callable[[Any], Hashable] | None = None,
+    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
     eager: bool = False,
-    on_error: object = "fail",
-    **aggregates: Fold[Any, Any],
+    on_error: OnError[Any] = "fail",
+    **aggregates: Annotated[Fold[Any, Any], folds],
 ) -> Transformer[Any, Any]:
     """Compute several aggregates of the values of each time, or of each key and time, when the time is complete.
 
@@ -43,10 +43,4 @@ def aggregate(
     Without a key the result is the dict alone. Any `Fold` is an aggregate; `ps.agg` has those that are often needed.
     Order, `eager` and `on_error` are those of `reduce_by_key`.
     """
-    if not aggregates:
-        raise CompositionError(f"aggregate() at {Site.here()} needs at least one aggregate: n=ps.agg.count()")
-    for name, given in aggregates.items():
-        fold_argument(f"aggregate({name}=...)", given)
-    fold_arguments("aggregate", None, key)
-    module = Module("aggregate", Folding, (several(**aggregates),), said(key=key, eager=eager))
-    return Transformer(with_policy(module, on_error, among=DIVERTING))
+    return opens(Folding(several(**aggregates), key=key, eager=eager, on_error=on_error))

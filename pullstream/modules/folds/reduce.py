@@ -2,14 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic
+from typing import Annotated, Any, Generic
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.engine.nested.on_error import DIVERTING, OnError, with_policy
-from pullstream.engine.parts.accumulator import KEYS_AT_ONCE, Accumulator, Table, Told, said
-from pullstream.engine.parts.fold import Fold, fold_argument, itself
+from pullstream.blueprint import Transformer, checks
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import OnError
+from pullstream.engine.parts.accumulator import Accumulator, Table, Told
+from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.modules.folds.agg import count
 
@@ -74,7 +75,10 @@ class Folding(PerTime[Table]):
         return self._accumulator.results(state)
 
 
-def reduce_by_time(fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, R]:
+@transformer
+def reduce_by_time(
+    fold: Annotated[Fold[A, R], a_fold], *, eager: bool = False, on_error: OnError[A] = "fail"
+) -> Transformer[A, R]:
     """Fold the values of each time; the result comes when the time is complete, and not before.
 
     >>> import pullstream as ps
@@ -85,13 +89,16 @@ def reduce_by_time(fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A
     Times come as they complete, the least first; a time without values has no result. For `eager` and `on_error` see
     `reduce_by_key`.
     """
-    fold_argument("reduce_by_time", fold)
-    module = Module("reduce_by_time", Folding, (fold,), said(eager=eager))
-    return Transformer(with_policy(module, on_error, among=DIVERTING))
+    return opens(Folding(fold, eager=eager, on_error=on_error))
 
 
+@transformer
 def reduce_by_key(
-    fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
+    fold: Annotated[Fold[A, R], a_fold],
+    *,
+    key: Annotated[Callable[[A], K], checks.KEYS],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
 ) -> Transformer[A, tuple[K, R]]:
     """Fold the values of each key and time; `(key, result)` pairs come when the time is complete, and not before.
 
@@ -108,14 +115,15 @@ def reduce_by_key(
     on: it must not give away one that `step` changes in place. With `on_error` (see `map`) a value whose key or step
     raises is left out, and counted, or goes to a sink; what `finish` raises is no value's fault.
     """
-    fold_argument("reduce_by_key", fold)
-    sync_argument("reduce_by_key", "key", key, KEYS_AT_ONCE)
-    module = Module("reduce_by_key", Folding, (fold,), said(key=key, eager=eager))
-    return Transformer(with_policy(module, on_error, among=DIVERTING))
+    return opens(Folding(fold, key=key, eager=eager, on_error=on_error))
 
 
+@transformer
 def count_by_key(
-    key: Callable[[Any], Hashable] | None = None, *, eager: bool = False, on_error: OnError[Any] = "fail"
+    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
+    *,
+    eager: bool = False,
+    on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, tuple[Any, int]]:
     """Count the values of each key and time; `(key, count)` pairs come when the time is complete, and not before.
 
@@ -125,11 +133,4 @@ def count_by_key(
 
     Without `key` a value is its own. Order, `eager` and `on_error` are those of `reduce_by_key`.
     """
-    if key is not None:
-        sync_argument("count_by_key", "key", key, KEYS_AT_ONCE)
-    module = Module("count_by_key", _counting, () if key is None else (key,), said(eager=eager))
-    return Transformer(with_policy(module, on_error, among=DIVERTING))
-
-
-def _counting(key: Callable[[Any], Hashable] = itself, **options: Any) -> Folding:
-    return Folding(count(), key=key, **options)
+    return opens(Folding(count(), key=key or itself, eager=eager, on_error=on_error))

@@ -2,24 +2,24 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Final, overload
+from typing import Annotated, Any, Final, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument, seconds_argument, sync_argument
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint.factory import Call, together
+from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import CompositionError
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING
 
 A = TypeVar("A")
 
-_AT_ONCE = "what begins an epoch is known at once, from the value"
+_AT_ONCE: Final = checks.Sync("what begins an epoch is known at once, from the value")
 _NOTHING: Final = object()
 
 
@@ -127,6 +127,14 @@ class _Ticking(Beside[Any]):
         return Batch(self._epoch, batch.values)
 
 
+def _one_of_four(call: Call) -> None:
+    named = {name: value for name in ("count", "begin", "key", "seconds") if (value := call[name]) is not None}
+    if len(named) != 1:
+        raise call.refuse(f"needs one of count, begin, key, seconds, and got {named or 'none'}")
+    if "seconds" in named and call["nest"]:
+        raise call.refuse("got nest=, and periods of the clock do not nest in the input's times")
+
+
 @overload
 def epochs(count: int, *, nest: bool = False) -> Transformer[A, A]: ...
 @overload
@@ -135,12 +143,14 @@ def epochs(*, begin: Callable[[A], object], nest: bool = False) -> Transformer[A
 def epochs(*, key: Callable[[A], object], nest: bool = False) -> Transformer[A, A]: ...
 @overload
 def epochs(*, seconds: float) -> Transformer[A, A]: ...
+@transformer
+@together(_one_of_four)
 def epochs(
-    count: int | None = None,
+    count: Annotated[int | None, checks.Count(1)] = None,
     *,
-    begin: Callable[[Any], object] | None = None,
-    key: Callable[[Any], object] | None = None,
-    seconds: float | None = None,
+    begin: Annotated[Callable[[Any], object] | None, _AT_ONCE] = None,
+    key: Annotated[Callable[[Any], object] | None, _AT_ONCE] = None,
+    seconds: Annotated[float | None, checks.seconds] = None,
     nest: bool = False,
 ) -> Transformer[Any, Any]:
     """Give the values times 0, 1, 2, ...: epochs of `count` values, or whatever else begins a new one.
@@ -165,37 +175,11 @@ def epochs(
     Raises:
         CapabilityError: the input has a second time.
     """
-    given = {"count": count, "begin": begin, "key": key, "seconds": seconds}
-    named = {name: value for name, value in given.items() if value is not None}
-    if len(named) != 1:
-        raise CompositionError(f"epochs() at {Site.here()} needs one of {', '.join(given)}, and got {named or 'none'}")
-    options: tuple[tuple[str, object], ...] = (("nest", True),) if nest else ()
-    ((name, value),) = named.items()
-    if name == "count":
-        count_argument("epochs", "count", value, least=1)
-        return Transformer((Module("epochs", _epochs, (value,), options),))
-    if name == "seconds":
-        seconds_argument("epochs", "seconds", value)
-        if nest:
-            raise CompositionError(f"epochs() at {Site.here()}: periods of the clock do not nest in the input's times")
-    else:
-        sync_argument("epochs", name, value, _AT_ONCE)
-    return Transformer((Module("epochs", _epochs, (), ((name, value), *options)),))
-
-
-def _epochs(
-    count: int | None = None,
-    *,
-    begin: Callable[[Any], object] | None = None,
-    key: Callable[[Any], object] | None = None,
-    seconds: float | None = None,
-    nest: bool = False,
-) -> Kernel[Any]:
     if count is not None:
-        return Stamping(partial(_Counted, count), nest=nest, counts=True)
+        return opens(Stamping(partial(_Counted, count), nest=nest, counts=True))
     if begin is not None:
-        return Stamping(partial(_Begun, begin), nest=nest, counts=True)
+        return opens(Stamping(partial(_Begun, begin), nest=nest, counts=True))
     if key is not None:
-        return Stamping(partial(_Changed, key), nest=nest, counts=True)
+        return opens(Stamping(partial(_Changed, key), nest=nest, counts=True))
     assert seconds is not None, "one of the four is given"
-    return _Ticking(seconds)
+    return opens(_Ticking(seconds))

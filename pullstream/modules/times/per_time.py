@@ -1,14 +1,15 @@
 """`distinct`, `sort_by_time`, `accumulate`: values of a time told apart, in order, or added to what was before."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, sync_argument
-from pullstream.engine.nested.on_error import DIVERTING, OnError, with_policy
-from pullstream.engine.parts.accumulator import KEYS_AT_ONCE, Accumulator, Table, Told, fold_arguments, said
-from pullstream.engine.parts.fold import Fold, fold_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import OnError
+from pullstream.engine.parts.accumulator import Accumulator, Table, Told
+from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
@@ -47,7 +48,8 @@ class _Distinct(Notified):
         del self._seen[time]
 
 
-def distinct(key: Callable[[A], Hashable] | None = None) -> Transformer[A, A]:
+@transformer
+def distinct(key: Annotated[Callable[[A], Hashable] | None, checks.KEYS] = None) -> Transformer[A, A]:
     """Keep the values whose key comes for the first time at their time; without `key`, a value is its own.
 
     >>> import pullstream as ps
@@ -57,10 +59,7 @@ def distinct(key: Callable[[A], Hashable] | None = None) -> Transformer[A, A]:
 
     They come at once. The keys of a time are kept until it is complete; `unique` keeps them for the whole run.
     """
-    if key is None:
-        return Transformer((Module("distinct", _Distinct),))
-    sync_argument("distinct", "key", key, KEYS_AT_ONCE)
-    return Transformer((Module("distinct", _Distinct, (key,)),))
+    return opens(_Distinct(key))
 
 
 class _ValuesByTime(PerTime[list[Any]]):
@@ -85,7 +84,12 @@ class _Sorting(_ValuesByTime):
         return state if self._key is None else sorted(state, key=self._key)
 
 
-def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
+@transformer
+def sort_by_time(
+    key: Annotated[
+        Callable[[A], Any] | None, checks.Sync("a key is computed at once; map_async the values first")
+    ] = None,
+) -> Transformer[A, A]:
     """Answer times in order, and the values of each by a key: all of a time when it is complete.
 
     >>> import pullstream as ps
@@ -95,10 +99,7 @@ def sort_by_time(key: Callable[[A], Any] | None = None) -> Transformer[A, A]:
 
     Without a key, and where keys are equal, the values of a time stay as they came. They are kept until it is complete.
     """
-    if key is None:
-        return Transformer((Module("sort_by_time", _Sorting),))
-    sync_argument("sort_by_time", "key", key, "a key is computed at once; map_async the values first")
-    return Transformer((Module("sort_by_time", _Sorting, (key,)),))
+    return opens(_Sorting(key))
 
 
 class _Accumulating(_ValuesByTime):
@@ -141,12 +142,13 @@ def accumulate(fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = 
 def accumulate(
     fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, tuple[K, R]]: ...
+@transformer
 def accumulate(
-    fold: Fold[Any, Any],
+    fold: Annotated[Fold[Any, Any], a_fold],
     *,
-    key: Callable[[Any], Hashable] | None = None,
+    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
     eager: bool = False,
-    on_error: object = "fail",
+    on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Any]:
     """Fold on from time to time, in the order of the times; what it has come to follows each time's completion.
 
@@ -163,7 +165,4 @@ def accumulate(
     Raises:
         CapabilityError: times are in no order.
     """
-    fold_argument("accumulate", fold)
-    fold_arguments("accumulate", None, key)
-    options = said(key=key, eager=eager)
-    return Transformer(with_policy(Module("accumulate", _Accumulating, (fold,), options), on_error, among=DIVERTING))
+    return opens(_Accumulating(fold, key=key, eager=eager, on_error=on_error))

@@ -1,16 +1,19 @@
 """`restamp`, `delay`: a function of the times there are."""
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, sync_argument
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
-from pullstream.errors import CapabilityError, CompositionError
+from pullstream.errors import CapabilityError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
@@ -48,7 +51,8 @@ class Restamping(Kernel[Any]):
         return Batch(self._made, batch.values)
 
 
-def restamp(function: Callable[[Any], Hashable]) -> Transformer[A, A]:
+@transformer
+def restamp(function: Annotated[Callable[[Any], Hashable], Sync("times are known at once")]) -> Transformer[A, A]:
     """Give every value the time that a function makes of its time: days of seconds, a coarser clock, another domain.
 
     >>> import pullstream as ps
@@ -63,8 +67,7 @@ def restamp(function: Callable[[Any], Hashable]) -> Transformer[A, A]:
         CapabilityError: the function is not monotone.
         BaseException: what the function raises, whoever has called it; the stream fails with it here, at once.
     """
-    sync_argument("restamp", "function", function, "times are known at once")
-    return Transformer((Module("restamp", Restamping, (function,)),))
+    return opens(Restamping(function))
 
 
 class _Delaying(PassOn):
@@ -81,7 +84,16 @@ class _Delaying(PassOn):
         return Batch(later, batch.values)
 
 
-def delay(step: Any) -> Transformer[A, A]:
+def _step(call: Call, step: Any) -> Any:
+    try:
+        Delay(step)
+    except SummaryError as exc:
+        raise call.refuse(f"cannot delay by {step!r}: {exc}") from None
+    return step
+
+
+@transformer
+def delay(step: Annotated[Any, _step]) -> Transformer[A, A]:
     """Give every value a time that is later by `step`: a number for numbers, a `timedelta` for dates.
 
     >>> import pullstream as ps
@@ -94,8 +106,4 @@ def delay(step: Any) -> Transformer[A, A]:
     Raises:
         SummaryError: the step cannot be added to a time, or there is no time so late.
     """
-    try:
-        Delay(step)
-    except SummaryError as exc:
-        raise CompositionError(f"delay() at {Site.here()}: {exc}") from None
-    return Transformer((Module("delay", _Delaying, (step,)),))
+    return opens(_Delaying(step))

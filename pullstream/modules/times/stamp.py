@@ -7,18 +7,21 @@ holds what it may still answer at, from the start of the run, and lets go of it 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink, Site, Transformer, sync_argument
+from pullstream.blueprint import Blueprint, Module, Sink, Transformer
+from pullstream.blueprint.checks import Sync
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
-from pullstream.errors import CapabilityError, CompositionError
+from pullstream.errors import CapabilityError
 from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, TimelyError, less_equal
@@ -244,11 +247,27 @@ def several_times(location: Location, first: Hashable, second: Hashable) -> Capa
     )
 
 
+class _LateOption:
+    """The check of `late=`; a sink stands right below, and is given what is late."""
+
+    def __call__(self, call: Call, late: Any) -> Any:
+        if call["lateness"] is None:
+            raise call.refuse(f"got late={late!r}, and no lateness= to judge it by")
+        if late not in ("error", "drop") and not isinstance(late, Sink):
+            raise call.refuse(f"got late={late!r}: it is 'error', 'drop' or a sink")
+        return cast("Any", late)
+
+    def below(self, module: Module, late: Any) -> tuple[Module, ...]:
+        """What gives the sink its values."""
+        return () if late == "drop" else (Module("late", _aside, (late,), site=module.site, follows=True),)
+
+
+@transformer
 def stamp(
-    time: Callable[[A], Hashable],
+    time: Annotated[Callable[[A], Hashable], Sync("a value's time is known at once, from the value")],
     *,
     lateness: Any = None,
-    late: Literal["error", "drop"] | Sink[A, Any] = "error",
+    late: Annotated[Literal["error", "drop"] | Sink[A, Any], _LateOption()] = "error",
     nest: bool = False,
 ) -> Transformer[A, A]:
     """Give every value the time that a function says, of the value: event time.
@@ -278,28 +297,10 @@ def stamp(
     Raises:
         CapabilityError: a value goes back in time, is too late, or is at a second time of the input.
     """
-    sync_argument("stamp", "time", time, "a value's time is known at once, from the value")
-    options: tuple[tuple[str, object], ...] = (("nest", True),) if nest else ()
     if lateness is None:
-        if late != "error":
-            raise CompositionError(f"stamp() at {Site.here()} got late={late!r}, and no lateness= to judge it by")
-        return Transformer((Module("stamp", _stamp, (time,), options),))
-    options = (("lateness", lateness), *options)
-    if late == "error":
-        return Transformer((Module("stamp", _stamp, (time,), options),))
-    if late != "drop" and not isinstance(cast("object", late), Sink):
-        raise CompositionError(f"stamp() at {Site.here()} got late={late!r}: it is 'error', 'drop' or a sink")
-    module = Module("stamp", _stamp, (time,), (*options, ("late", late if late == "drop" else "aside")))
-    return Transformer((module,) if late == "drop" else (module, Module("late", _aside, (late,))))
-
-
-def _stamp(
-    time: Callable[[Any], Hashable], *, lateness: Any = None, late: str = "error", nest: bool = False
-) -> Stamping:
-    if lateness is None:
-        return Stamping(partial(_InOrder, time), nest=nest)
+        return opens(Stamping(partial(_InOrder, time), nest=nest))
     clock = partial(_WithLateness, time, lateness=lateness, late=late)
-    return Stamping(clock, nest=nest, drops=late == "drop", counts=late != "error")
+    return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=late != "error"))
 
 
 def _aside(sink: Blueprint) -> SideBranch:

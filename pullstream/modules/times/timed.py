@@ -1,11 +1,13 @@
 """`timed`: the times as values."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.blueprint import Transformer
+from pullstream.blueprint.checks import Sync
+from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PerBatch
 
 A = TypeVar("A")
@@ -30,7 +32,12 @@ class _Timed(PerBatch):
 def timed() -> Transformer[A, tuple[Any, A]]: ...
 @overload
 def timed(function: Callable[[Any, A], B]) -> Transformer[A, B]: ...
-def timed(function: Callable[[Any, Any], Any] = _pair) -> Transformer[Any, Any]:
+@transformer
+def timed(
+    function: Annotated[
+        Callable[[Any, Any], Any], Sync("map_async(function, concurrency) awaits it, of pairs from timed()")
+    ] = _pair,
+) -> Transformer[Any, Any]:
     """Make of every value, and the time that it is at, what `function(time, value)` gives; by default both, as a pair.
 
     So that the day stands in a report's lines, and not only in the names of files:
@@ -46,5 +53,4 @@ def timed(function: Callable[[Any, Any], Any] = _pair) -> Transformer[Any, Any]:
 
     Values stay at their times, which `restamp` changes. What has no times is all at 0.
     """
-    sync_argument("timed", "function", function, "map_async(function, concurrency) awaits it, of pairs from timed()")
-    return Transformer((Module("timed", _Timed, () if function is _pair else (function,)),))
+    return opens(_Timed(function))

@@ -99,8 +99,3 @@ def duration(call: Call, value: Any) -> Any:
     if not positive:
         raise call.refuse(f"needs a positive number, or a positive timedelta, as its {call.name}, and got {value!r}")
     return value
-
-
-def duration_argument(module: str, name: str, value: Any) -> None:
-    """Refuse, when composing, what is not a positive duration."""
-    duration(Call(module, name=name), value)

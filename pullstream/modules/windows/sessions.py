@@ -6,18 +6,19 @@ to have one, is held at the end that the session will have at least; while it go
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer
-from pullstream.engine.nested.on_error import DIVERTING, OnError, catches, with_policy
-from pullstream.engine.parts.accumulator import Accumulator, Told, fold_arguments, said
-from pullstream.engine.parts.fold import Fold
+from pullstream.blueprint import Transformer, checks
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import OnError, catches
+from pullstream.engine.parts.accumulator import Accumulator, Told
+from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
-from pullstream.modules.windows.grid import duration_argument, refusal
+from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from timely import Delay, TimeDomainError
 from timely.order import is_total
@@ -199,13 +200,14 @@ def sessions(
 def sessions(
     gap: Any, fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
+@transformer
 def sessions(
-    gap: Any,
-    fold: Fold[Any, Any] | None = None,
+    gap: Annotated[Any, duration],
+    fold: Annotated[Fold[Any, Any] | None, a_fold] = None,
     *,
-    key: Callable[[Any], Hashable] | None = None,
+    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
     eager: bool = False,
-    on_error: object = "fail",
+    on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Window[Any]]:
     """Windows in event time that last until nothing has come for as long as `gap`, of all values or of each key.
 
@@ -236,7 +238,4 @@ def sessions(
     Raises:
         TimeDomainError: `gap` cannot be added to a time, or times are only partially ordered.
     """
-    duration_argument("sessions", "gap", gap)
-    fold_arguments("sessions", fold, key)
-    options = said(fold=fold, key=key, eager=eager)
-    return Transformer(with_policy(Module("sessions", _Sessions, (gap,), options), on_error, among=DIVERTING))
+    return opens(_Sessions(gap, fold, key=key, eager=eager, on_error=on_error))

@@ -6,16 +6,17 @@ frontier above and a summary, the least end of a window after a time.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer
-from pullstream.engine.nested.on_error import DIVERTING, OnError, with_policy
-from pullstream.engine.parts.accumulator import Accumulator, fold_arguments, said
-from pullstream.engine.parts.fold import Fold
-from pullstream.modules.windows.grid import Grid, duration_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import OnError
+from pullstream.engine.parts.accumulator import Accumulator
+from pullstream.engine.parts.fold import Fold, a_fold
+from pullstream.modules.windows.grid import Grid, duration
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 
@@ -108,13 +109,14 @@ def tumbling(
     on_error: OnError[A] = "fail",
     origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
+@transformer
 def tumbling(
-    size: Any,
-    fold: Fold[Any, Any] | None = None,
+    size: Annotated[Any, duration],
+    fold: Annotated[Fold[Any, Any] | None, a_fold] = None,
     *,
-    key: Callable[[Any], Hashable] | None = None,
+    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
     eager: bool = False,
-    on_error: object = "fail",
+    on_error: OnError[Any] = "fail",
     origin: Any = None,
 ) -> Transformer[Any, Window[Any]]:
     """Windows side by side in event time: what came at the times of each, answered at its end when it is over.
@@ -145,10 +147,7 @@ def tumbling(
     Raises:
         TimeDomainError: a time has no place on the grid of windows: it is no number, say, or only partially ordered.
     """
-    duration_argument("tumbling", "size", size)
-    options = said(fold=fold, key=key, eager=eager, origin=origin)
-    fold_arguments("tumbling", fold, key)
-    return Transformer(with_policy(Module("tumbling", _tumbling, (size,), options), on_error, among=DIVERTING))
+    return opens(_OnGrid("tumbling", size, size, fold, key=key, eager=eager, on_error=on_error, origin=origin))
 
 
 @overload
@@ -180,14 +179,15 @@ def sliding(
     on_error: OnError[A] = "fail",
     origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
+@transformer
 def sliding(
-    size: Any,
-    every: Any,
-    fold: Fold[Any, Any] | None = None,
+    size: Annotated[Any, duration],
+    every: Annotated[Any, duration],
+    fold: Annotated[Fold[Any, Any] | None, a_fold] = None,
     *,
-    key: Callable[[Any], Hashable] | None = None,
+    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
     eager: bool = False,
-    on_error: object = "fail",
+    on_error: OnError[Any] = "fail",
     origin: Any = None,
 ) -> Transformer[Any, Window[Any]]:
     """Windows of one size in event time, of which one starts after every step; a value is in all that it falls in.
@@ -204,16 +204,4 @@ def sliding(
     Windows start at multiples of `every` from `origin` on; where `every` is larger than `size`, values between windows
     are in none. Everything else is as with `tumbling`; a key is computed once for each value.
     """
-    duration_argument("sliding", "size", size)
-    duration_argument("sliding", "every", every)
-    options = said(fold=fold, key=key, eager=eager, origin=origin)
-    fold_arguments("sliding", fold, key)
-    return Transformer(with_policy(Module("sliding", _sliding, (size, every), options), on_error, among=DIVERTING))
-
-
-def _tumbling(size: Any, **options: Any) -> _OnGrid:
-    return _OnGrid("tumbling", size, size, **options)
-
-
-def _sliding(size: Any, every: Any, **options: Any) -> _OnGrid:
-    return _OnGrid("sliding", size, every, **options)
+    return opens(_OnGrid("sliding", size, every, fold, key=key, eager=eager, on_error=on_error, origin=origin))
