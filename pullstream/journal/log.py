@@ -27,8 +27,8 @@ from typing_extensions import Buffer
 
 from pullstream.errors import JournalError
 
-FORMAT: Final = 2
-"""1 was a SQLite database."""
+FORMAT: Final = 3
+"""1 was a SQLite database; 2 held what modules keep in other shapes."""
 
 MAGIC: Final = b"\x89pullstream\r\n\x1a\n\0"
 

@@ -1,5 +1,6 @@
 """The journal's file: what is damaged is refused, what is cut short is taken back, and whose it is counts."""
 
+import base64
 import os
 import pickle
 import random
@@ -291,12 +292,12 @@ def with_format(number):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: database(path, 0x70737472, 1), "is written in format 1, and this is format 2: finish it with"),
+        (lambda path: database(path, 0x70737472, 1), "is written in format 1, and this is format 3: finish it with"),
         (lambda path: database(path, 0, 0), "no journal: it is a SQLite database of something else"),
-        (lambda path: path.write_bytes(with_format(3)), "is written in format 3, and this is format 2"),
+        (lambda path: path.write_bytes(with_format(4)), "is written in format 4, and this is format 3"),
         (lambda path: path.write_bytes(log.MAGIC[:9]), "no journal: it is a file of another kind"),
         (lambda path: path.write_bytes(log.MAGIC + b"\0\2"), "damaged at byte 18: it is cut short"),
-        (lambda path: path.write_bytes(with_format(2)), "its header is damaged"),
+        (lambda path: path.write_bytes(with_format(3)), "its header is damaged"),
         (lambda path: path.write_text("item,price\ntea,3\n"), "no journal: it is a file of another kind"),
         (lambda path: path.write_bytes(b"\n"), "no journal: it is a file of another kind"),
     ],
@@ -307,6 +308,35 @@ def test_files_of_other_kinds_are_refused(path, make, message):
     before = path.read_bytes()
     with pytest.raises(ps.JournalError, match=message):
         held(path)
+    assert path.read_bytes() == before
+
+
+FORMAT_2 = """
+eNp1U19oHEUc3rvLXUhImiv+q2ls16pwV+K5u7N/JY3VE1tcDa0P9SV6zs7O3q7Z2z32T0uwB+lLsTCiJSP4IIhC8CGpiIIoFQSpoE+CIGrrg4rQ
+B0VIqz7UIs7enxh7dWBhZr7v9/2++WbnTDv1/TiJMGxNjk+Pc1ye457+ferknbXVj7z7vxi/8sA7ZPnob0eOXb7wYHPfGyv24/d+ufbyPQfPfuts
+/nzprWvK+cMbn9H7PuW6Y+RPbjA+PvrQSvHVX0Z6q0qHktF2FDYj2KKPvFvgOAauFXogmf7XRO35MI0C6NcGZDJ6pD9bpdVTtEMrpOh7AY6705xI
+yZ6bVDte0MRRO/KChJKRJxh/W3nshicCSvYdh36K40oEGbcizPJydZZPvBY+MOfDlmXD+SolxQC2WK96+dEP15/aWP3xjlcuHax+cmxxjJKS7TVx
+nDBs7/6fzl4ow2dLb65OXd5x99+srA2jpGdxh5fEPIyaaQsHCc/88o6s2pIFBGA5gogMCymKgQUAdSDbkuogSm5NXMyj0MZ86PADN6wSaIqOsCCL
+mm0pmioJAtBlBBRDlmwLqky82D0Ao2qqKiMoAwGJtqizheiIhqGyWluzRFumZDqjzvKQt7EDUz/JejV6mbDMFkKWWUpG02ApyOKqkpHYSzBdSC2S
+k6g73kvTnSQTMYJBBdr2LC9UqTtVL1+MnStfvf7C/NvhB0vlA782qLuzXl46cwpf/G4XP/HSOXr9XGOdurdk8UxtPyoTYdYt2dBlWwbsoJIFDUER
+DR1CwZItVTCQAelNMpVlTXJ0ByJLkDVgaY4CVFXDmg4czUFoqEaiJCdQstsLvMSD/o0xZEdiqgga0IGGjrEm6kiBEoSOomJLUAVLAQoTmAmDBo6i
+MPofBWArNlaBoEiqYgERIcGQdM1GQGfCAGg0de+qunu6qYLtqY6h0PcxSiq9SIWZ93d/f7t123ul63nnc/hXN9LhTRYpmcnu1b7RT1+O/SGPQT/G
+NB70TUmpvZy4IXM7gXozHtREFurocRzFHgMYq0bjDjXz9UPs3c71n/gzlJSzXv5yDQaJh1zoMZGxh7fm3Se3wCyNNbCPs9xjWo1PUwvWaH0/U9rb
+V3qxvoutJrd0KyZn5syCWcI1eppmH+teMXMd+h+iybHHnED2V2akenGlaJaYUTPPyN0Vx3Z3soLSlrLJwT4zN4zlBlh+GCsMsMIwVmJYmnbYzSW0
+trleeu2H/Kbyx9Wr38w/Oec8tzZ38oQ2e/7aItn4emPx8D/+YdmU
+"""
+"""A journal of format 2, compressed: of pipe(values(range(4), time=...), scan(add, 0), collect()), aborted at 1."""
+
+
+@pytest.mark.parametrize("version", [None, "1"])
+def test_a_journal_of_an_earlier_format_is_refused(path, version):
+    """What it holds has other shapes, so it is not even tried, whatever is said of the program, and left as it is."""
+    path.write_bytes(zlib.decompress(base64.b64decode(FORMAT_2)))
+    path.chmod(0o600)
+    before = path.read_bytes()
+    pipeline = ps.pipe(ps.values(range(4), time=lambda n: n), ps.scan(lambda total, n: total + n, 0), ps.collect())
+    with pytest.raises(ps.JournalError, match="is written in format 2, and this is format 3: finish it with"):
+        ps.run(pipeline, journal=ps.Journal(path, version=version))
     assert path.read_bytes() == before
 
 
