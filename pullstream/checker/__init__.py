@@ -7,16 +7,16 @@ from pullstream.checker.pipeline import Checker
 from pullstream.checker.rules import RULES, Violation
 from pullstream.checker.watch import WatchedReader, watch
 from pullstream.history.diagram import diagram, module_diagram
-from pullstream.history.events import Batched, Seen, What
+from pullstream.history.events import Act, Batched, Seen
 
 __all__ = [
     "RULES",
+    "Act",
     "Batched",
     "Checker",
     "Seen",
     "Violation",
     "WatchedReader",
-    "What",
     "diagram",
     "module_diagram",
     "watch",

@@ -8,7 +8,7 @@ from pullstream.checker.partner import Partner
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
-from pullstream.history.events import SAMPLE, EventLog, Seen, What
+from pullstream.history.events import SAMPLE, Act, EventLog, Seen
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
 
@@ -20,8 +20,8 @@ class _Unknown:
 UNKNOWN: Final = _Unknown()
 
 OPEN: Final = State.OPEN
-ASK: Final = What.ASK
-VALUE: Final = What.VALUE
+ASK: Final = Act.ASK
+VALUE: Final = Act.VALUE
 # What a run does most, asks and values on an open edge, takes no look into the table: it stays open.
 assert TRANSITIONS[OPEN, Event.ASK] is TRANSITIONS[OPEN, Event.VALUE] is OPEN
 
@@ -110,9 +110,9 @@ class Edge:
     def terminate(self, lane: int, reason: BaseException | None, *, waits: bool = True) -> int:
         """A lane aborts or errors; gives the number of the request."""
         if waits:
-            what = What.ABORT if reason is None else What.ERROR
+            what = Act.ABORT if reason is None else Act.ERROR
         else:
-            what = What.DONE_INDICATION if reason is None else What.ERROR_INDICATION
+            what = Act.DONE_INDICATION if reason is None else Act.ERROR_INDICATION
         number = self._request(what, lane, reason)
         if self.strict:
             self._polite(lane)
@@ -132,9 +132,9 @@ class Edge:
 
     def ack(self, lane: int) -> None:
         """A lane acknowledges without asking."""
-        self.record.note((self.clock(), What.ACK, self.requests, lane, None))
+        self.record.note((self.clock(), Act.ACK, self.requests, lane, None))
 
-    def _request(self, what: What, lane: int, about: object) -> int:
+    def _request(self, what: Act, lane: int, about: object) -> int:
         self.requests = number = self.requests + 1
         self.latest_at = at = self.clock()
         self.record.note((at, what, number, lane, about))
@@ -156,11 +156,11 @@ class Edge:
         if answer.__class__ is Batch:
             self._value(number, lane, limit, answer)
         elif answer is DONE:
-            self.record.note((self.clock(), What.DONE, number, lane, None))
+            self.record.note((self.clock(), Act.DONE, number, lane, None))
             self._told.add(lane)
             self._terminal(number, DONE)
         else:
-            self.record.note((self.clock(), What.VALUE, number, lane, answer))
+            self.record.note((self.clock(), Act.VALUE, number, lane, answer))
             self._blame_above("R2", f"an answer is a Batch or DONE, and this is {answer!r}")
 
     def unanswered(self, number: int) -> None:
@@ -190,13 +190,13 @@ class Edge:
         if without_cancelled(exc) is None:
             self._cancelled(number, lane)
         else:
-            self.record.note((self.clock(), What.FAILURE, number, lane, exc))
+            self.record.note((self.clock(), Act.FAILURE, number, lane, exc))
             if limit >= 1 and not isinstance(exc, Violation):  # else the ask was refused, which is no answer
                 self._told.add(lane)
                 self._terminal(number, exc)
 
     def _cancelled(self, number: int, lane: int) -> None:
-        self.record.note((self.clock(), What.CANCELLED, number, lane, None))
+        self.record.note((self.clock(), Act.CANCELLED, number, lane, None))
         self._told.add(lane)
         if self.state is State.OPEN:
             self._step(Event.ABORT)
@@ -243,7 +243,7 @@ class Edge:
     def confirmed(self, number: int, answer: Any) -> None:
         """A termination is confirmed."""
         lane = self._terminations.pop(number)
-        self.record.note((self.clock(), What.DONE if answer is DONE else What.VALUE, number, lane, answer))
+        self.record.note((self.clock(), Act.DONE if answer is DONE else Act.VALUE, number, lane, answer))
         if answer is not DONE:
             self._blame_above("R8", f"a termination is confirmed with DONE, not with {answer!r}")
         self._over(lane)
@@ -252,9 +252,9 @@ class Edge:
         """A termination raised: a release failed, or the wait for it was cancelled."""
         lane = self._terminations.pop(number)
         if without_cancelled(exc) is None:
-            self.record.note((self.clock(), What.CANCELLED, number, lane, None))
+            self.record.note((self.clock(), Act.CANCELLED, number, lane, None))
             return
-        self.record.note((self.clock(), What.FAILURE, number, lane, exc))
+        self.record.note((self.clock(), Act.FAILURE, number, lane, exc))
         if exc is self.reason:
             self._blame_above("R8", "the reason that was sent came back, instead of a confirmation")
         self.refusal = exc

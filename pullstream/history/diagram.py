@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from pullstream.history.events import Batched, Seen, What
+from pullstream.history.events import Act, Batched, Seen
 
 WIDTH: Final = 104
 """The column at which a row of concurrent events is broken."""
@@ -44,8 +44,8 @@ def diagram(events: Iterable[Seen], *, gap: int | None = None) -> str:
     r"""Draw the events of one edge; after `gap` of them, some are left out.
 
     >>> from pullstream.history.events import Batched
-    >>> ask, value = Seen(0, What.ASK, 1, 0, 1), Seen(2, What.VALUE, 1, 0, Batched(0, 1, ("a",)))
-    >>> abort, done = Seen(1, What.ABORT, 2, 1), Seen(3, What.DONE, 2, 1)
+    >>> ask, value = Seen(0, Act.ASK, 1, 0, 1), Seen(2, Act.VALUE, 1, 0, Batched(0, 1, ("a",)))
+    >>> abort, done = Seen(1, Act.ABORT, 2, 1), Seen(3, Act.DONE, 2, 1)
     >>> print(diagram([ask, abort, value, done]))
     D: ask1(Ans1)                    -> U: Ans1=value('a')
                  \-> D: abort2(Ans2)                       -> U: Ans2=done
@@ -71,26 +71,26 @@ def shown(event: Seen, face: Face = EDGE) -> str:
     """An event, in the specification's notation."""
     name = f"{face.mark}{event.number}"
     match event.what:
-        case What.ASK:
+        case Act.ASK:
             limit = "" if event.about == 1 else f" {event.about}"
             text = f"ask{name}(Ans{name}{limit})"
-        case What.ABORT:
+        case Act.ABORT:
             text = f"abort{name}(Ans{name})"
-        case What.ERROR:
+        case Act.ERROR:
             text = f"error{name}({_SHORT.repr(event.about)} Ans{name})"
-        case What.DONE_INDICATION:
+        case Act.DONE_INDICATION:
             text = f"done{name}"
-        case What.ERROR_INDICATION:
+        case Act.ERROR_INDICATION:
             text = f"error{name}({_SHORT.repr(event.about)})"
-        case What.ACK:
+        case Act.ACK:
             text = "ack"
-        case What.VALUE:
+        case Act.VALUE:
             text = f"Ans{name}={_value(event.about)}"
-        case What.DONE:
+        case Act.DONE:
             text = f"Ans{name}=done"
-        case What.FAILURE:
+        case Act.FAILURE:
             text = f"Ans{name}=error({_SHORT.repr(event.about)})"
-        case What.CANCELLED:
+        case Act.CANCELLED:
             text = f"Ans{name}=cancelled"
     return f"{face.below if event.requested else face.above}: {text}"
 
@@ -124,7 +124,7 @@ class _Drawing:
             self._break()
         if event.requested:
             line = self._request(event, face, text)
-            if event.what in (What.ASK, What.ABORT, What.ERROR):
+            if event.what in (Act.ASK, Act.ABORT, Act.ERROR):
                 self._line_of[key] = line
                 self._outstanding.add(key)
         else:

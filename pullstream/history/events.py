@@ -15,8 +15,8 @@ SAMPLE: Final = 3
 """The number of values of a batch that are kept for show."""
 
 
-class What(Enum):
-    """The deed of a partner. Requests and indications come from below; answers from above."""
+class Act(Enum):
+    """An act of a partner. Requests and indications come from below; answers from above."""
 
     ASK = "ask"
     ABORT = "abort"
@@ -34,7 +34,7 @@ class What(Enum):
 
 
 REQUESTS: Final = frozenset(
-    {What.ASK, What.ABORT, What.ERROR, What.DONE_INDICATION, What.ERROR_INDICATION, What.ACK},
+    {Act.ASK, Act.ABORT, Act.ERROR, Act.DONE_INDICATION, Act.ERROR_INDICATION, Act.ACK},
 )
 """The events that come from below."""
 
@@ -58,7 +58,7 @@ class Seen:
     """
 
     order: int
-    what: What
+    what: Act
     number: int
     lane: int
     about: object = None
@@ -96,15 +96,15 @@ class EventLog:
         return [seen(event) for event in (*self._first, *self._last)]
 
 
-Noted = tuple[int, What, int, int, Any]
+Noted = tuple[int, Act, int, int, Any]
 
 
 def seen(event: Noted) -> Seen:
     """The event that was noted as a tuple."""
     order, what, number, lane, about = event
-    if what is What.VALUE and isinstance(about, Batch):
+    if what is Act.VALUE and isinstance(about, Batch):
         batch = cast("Batch[Any]", about)
         about = Batched(batch.time, len(batch.values), tuple(batch.values[:SAMPLE]))
-    elif what is What.VALUE and isinstance(about, tuple):
+    elif what is Act.VALUE and isinstance(about, tuple):
         about = Batched(*cast("tuple[Hashable, int, tuple[Any, ...]]", about))
     return Seen(order, what, number, lane, about)

@@ -13,7 +13,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import without_cancelled
 from pullstream.history.diagram import shown
-from pullstream.history.events import What, seen
+from pullstream.history.events import Act, seen
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
@@ -42,13 +42,13 @@ class Probed:
 
 
 _WHAT: Final = {
-    ("ask", False): What.ASK,
-    ("abort", False): What.ABORT,
-    ("error", False): What.ERROR,
-    ("value", True): What.VALUE,
-    ("done", True): What.DONE,
-    ("error", True): What.FAILURE,
-    ("cancelled", True): What.CANCELLED,
+    ("ask", False): Act.ASK,
+    ("abort", False): Act.ABORT,
+    ("error", False): Act.ERROR,
+    ("value", True): Act.VALUE,
+    ("done", True): Act.DONE,
+    ("error", True): Act.FAILURE,
+    ("cancelled", True): Act.CANCELLED,
 }
 
 
