@@ -29,16 +29,16 @@ How = Literal["inner", "left"]
 
 HOW: Final = ("inner", "left")
 CAPACITY: Final = 1_000_000
-"""How many values of each source a join keeps when nothing is said."""
+"""The number of values of each source that a join keeps when nothing is said."""
 
 MANY: Final = 256
-"""How many pairs are made before they are answered."""
+"""The number of pairs made before they are answered."""
 
 Chunk = Batch[tuple[Any, Any]]
 
 
 class _Past(Waiter):
-    """Somebody who waits until one of some times is complete."""
+    """A waiter until one of some times is complete."""
 
     def __init__(self, side: "_Side", join: "_Join") -> None:
         super().__init__([side.other.place], None, None, join.location, join.moved)
@@ -55,7 +55,7 @@ class _Past(Waiter):
 
 
 class _Side:
-    """One of the sources, and what is kept of it."""
+    """A source of the join, and what is kept of it."""
 
     other: "_Side"
 
@@ -171,7 +171,7 @@ class _Join(FanIn):
         return bool(rest.left)
 
     def _finish(self) -> None:
-        """Everything that comes of the batch at hand is answered."""
+        """End the batch at hand: everything that comes of it is answered."""
         self._work = None
         each = self._sides[self._turn].each
         each.take(each.left)

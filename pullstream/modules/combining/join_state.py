@@ -1,4 +1,4 @@
-"""What a join keeps of one of its sources: values by time and key, until none can match them any more."""
+"""The state of a join: values of a source by time and key, until none can match them any more."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Hashable, Sequence
@@ -31,7 +31,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.size = 0
-        """How many values are kept."""
+        """The number of values that are kept."""
         self._times: dict[Hashable, dict[Hashable, list[KeptValue]]] = {}
         self._reaches: dict[Hashable, Any] = {}
         self._heap: list[tuple[Any, Any]] | None = []

@@ -20,7 +20,7 @@ R4 = TypeVar("R4")
 
 
 class Tee(Wiring):
-    """What a run makes of a `tee` module."""
+    """The wiring of `tee`."""
 
     def __init__(self, *sinks: Blueprint, capacity: int = 0) -> None:
         self._sinks = sinks

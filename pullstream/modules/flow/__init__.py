@@ -1,1 +1,1 @@
-"""How many values pass, and when."""
+"""The flow of values: how many pass, and when."""

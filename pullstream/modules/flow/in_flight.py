@@ -49,12 +49,12 @@ class _Gate(Kernel[Any]):
         return batch
 
     def let_out(self, number: int) -> None:
-        """So many values have left."""
+        """Note that so many values have left."""
         self.inside = max(0, self.inside - number)
         self.look()
 
     def look(self) -> None:
-        """There may be room."""
+        """Wake those who wait for room, as there may be some."""
         if self._room is not None:
             self._room.set()
 

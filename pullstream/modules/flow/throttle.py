@@ -58,7 +58,7 @@ class KeepLatest(Beside[Any]):
 
     @abstractmethod
     def deadline(self) -> float:
-        """When a value that is kept will be due."""
+        """The moment at which a value that is kept will be due."""
 
     def came(self, now: float) -> None:
         """A value has arrived."""

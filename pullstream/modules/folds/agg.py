@@ -36,7 +36,7 @@ def _part(call: Call, q: Any) -> Any:
 
 
 def count() -> Fold[Any, int]:
-    """How many values there are."""
+    """The number of values."""
     return Fold(int, one_more, merge=operator.add)
 
 
@@ -108,7 +108,7 @@ def top(k: checks.Positive, of: Of[A, Any] = None) -> Fold[A, list[A]]:
 
 @checked
 def distinct(of: Of[A, Hashable] = None) -> Fold[A, int]:
-    """How many different ones there are; each is kept until the end."""
+    """The number of different values; each is kept until the end."""
     return Fold(set, partial(_include, of or itself), len, _all_seen)
 
 

@@ -1,1 +1,1 @@
-"""Where streams end."""
+"""Sinks: modules that end streams."""

@@ -1,1 +1,1 @@
-"""Where streams begin."""
+"""Sources: modules that begin streams."""

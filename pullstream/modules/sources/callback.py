@@ -24,7 +24,7 @@ _POLICIES = ("fail", "drop_oldest", "drop_newest")
 
 
 class Emit(Generic[T]):
-    """What a callback-style producer is given: call it with each value. All of it may be called from any thread."""
+    """The function that a callback-style producer calls with each value. All of it may be called from any thread."""
 
     def __init__(self, capacity: int, overflow: Policy, wake: Callable[[], None]) -> None:
         self._capacity = capacity
@@ -34,7 +34,7 @@ class Emit(Generic[T]):
         self._lock = RLock()
         self.ending: Done | BaseException | None = None
         self.dropped = 0
-        """How many values were dropped for want of room."""
+        """The number of values that were dropped for want of room."""
 
     def __call__(self, value: T) -> bool:
         """Give a value; whether it was taken. After the end nothing is, and nothing is raised."""
@@ -77,14 +77,14 @@ class Emit(Generic[T]):
         self._wake()
 
     def close(self) -> None:
-        """Nobody reads any more: take nothing, keep nothing."""
+        """Take nothing and keep nothing, as nobody reads any more."""
         with self._lock:
             if self.ending is None:
                 self.ending = DONE
             self._values.clear()
 
     def take(self) -> Iterator[T]:
-        """Whatever waits, one after another."""
+        """Take the values that wait, one after another."""
         while True:
             with self._lock:
                 if not self._values:

@@ -42,7 +42,7 @@ class Clock(ABC):
     """Gives times to values, one after another."""
 
     hold: Hashable = BEGINNING
-    """Nothing before this will come any more."""
+    """The time before which nothing will come any more."""
 
     def __init__(self) -> None:
         self.time: Hashable = BEGINNING
@@ -219,7 +219,7 @@ class Stamping(Kernel[Any]):
         self._outer = outer
 
     def mirrored(self) -> list[Hashable]:
-        """What may still be answered, as of now: from every time above, what its clock has not yet left behind."""
+        """The times that may still be answered: from every time above, what its clock has not yet left behind."""
         try:
             frontier = self.run.progress.tracker.frontier(self.location.ports[0].place)
         except TimelyError:
@@ -233,7 +233,7 @@ class Stamping(Kernel[Any]):
 
 
 def _within(number: int, outer: Hashable) -> list[Hashable]:
-    """What comes at an outer time matters at the last inner one."""
+    """The last time that what comes at an outer time matters at: the last inner one."""
     del number
     return [outer if outer is BEGINNING else (outer, LAST)]
 
@@ -258,7 +258,7 @@ class _LateOption:
         return cast("Any", late)
 
     def below(self, module: Module, late: Any) -> tuple[Module, ...]:
-        """What gives the sink its values."""
+        """The module that gives the sink its values."""
         return () if late == "drop" else (Module("late", _aside, (late,), site=module.site, follows=True),)
 
 

@@ -27,11 +27,11 @@ B = TypeVar("B")
 
 PENDING: Final = object()
 CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - to see what it yields
-"""What a task yields to trio that lets others have a turn, and waits for nothing."""
+"""The checkpoint that lets other tasks have a turn, and waits for nothing."""
 
 PASSES: Final = 128
 MOMENT: Final = 0.001
-"""How many checkpoints a call may pass, and for how many seconds, before what is there is answered."""
+"""The checkpoints that a call may pass, and the seconds it may take, before what is there is answered."""
 
 LONG: Final = 0.05
 """Seconds for which a call may keep everything else waiting before anybody would notice."""

@@ -66,7 +66,7 @@ def import_main(kind: str, name: str) -> None:
 
 
 def loads(script: tuple[str, str] | None, data: bytes) -> Any:
-    """What was pickled; of a script, what is in it is there once it is imported."""
+    """Load what was pickled; of a script, what is in it is there once it is imported."""
     if script is not None and b"__main__" in data:
         import_main(*script)
     return pickle.loads(data)  # noqa: S301 - from the process that started this one

@@ -21,13 +21,13 @@ OnEnd = Callable[[BaseException | None], object]
 
 
 class _Sees:
-    """What `tap` calls at the end is a module of its own."""
+    """A check whose argument brings a module of its own: what `tap` calls at the end."""
 
     def __call__(self, call: Call, on_end: Any) -> Any:
         return Sync("it is called when the stream has ended, and cannot wait")(call, on_end)
 
     def below(self, module: Module, on_end: OnEnd) -> tuple[Module, ...]:
-        """What calls it."""
+        """The module that calls it."""
         return (Module("on_end", _OnEnd, (on_end,), site=module.site, follows=True),)
 
 

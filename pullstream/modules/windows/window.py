@@ -1,4 +1,4 @@
-"""What windows in event time have in common: their results, what is kept for them, and when they are over."""
+"""Windows in event time: their results, what is kept for them, and when they are over."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 @attrs.frozen
 class Window(Generic[R_co]):
-    """What came of the values at the times from `start` on and before `end`."""
+    """A result of the values at the times from `start` on and before `end`."""
 
     start: Any
     end: Any
@@ -74,7 +74,7 @@ class Windowed(Notified):
                 self.give(windows[number].end, [self.result(windows[number], value)])
 
     def results(self, window: OpenWindow) -> list[Any]:
-        """What is answered of a window that is over."""
+        """The results of a window that is over."""
         return [self.result(window, value) for value in self.accumulator.results(window.table)]
 
     def result(self, window: OpenWindow, value: Any) -> Any:
@@ -93,7 +93,7 @@ class Windowed(Notified):
 
     @abstractmethod
     def reach(self, moment: Any) -> None:
-        """Everything before the moment is complete."""
+        """Close the windows that are over: everything before the moment is complete."""
 
     @override
     def complete(self, time: Any) -> None:
@@ -114,5 +114,5 @@ class Windowed(Notified):
             self._listening = first
 
     def distrust(self) -> None:
-        """What becomes of a time that is about to be refused cannot be tracked: nothing is complete any more."""
+        """Give up completion: what becomes of a time that is about to be refused cannot be tracked."""
         self.run.progress.confuse()
