@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from adapters.arrow.exact import TROUBLE, exact_array, first_misfit
 from adapters.arrow.package import Array, DataType, RecordBatch, Schema, pyarrow
-from adapters.arrow.rows import KINDS, Block, blocks
+from adapters.arrow.rows import KINDS, RowBlock, blocks
 from pullstream.errors import PullstreamError
 
 Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
@@ -80,7 +80,7 @@ class Packing:
 
     # ---- which column is which
 
-    def _arranged(self, block: Block, given: Mapping[str, Any], before: int) -> Sequence[Any]:
+    def _arranged(self, block: RowBlock, given: Mapping[str, Any], before: int) -> Sequence[Any]:
         """The block's columns in the schema's order."""
         if block.names is None:
             if len(block.columns) == len(self._names):
@@ -95,14 +95,14 @@ class Packing:
             found[place] if place in found else [given.get(name)] * block.size for place, name in enumerate(self._names)
         ]
 
-    def _by_position(self, block: Block, before: int) -> Sequence[int]:
+    def _by_position(self, block: RowBlock, before: int) -> Sequence[int]:
         width = len(block.columns)
         if width == len(self._wanted):
             return self._wanted
         why = f"rows are {KINDS}" if block.bare else f"it has {width} columns"
         raise self._no_row(block, 0, before, why)
 
-    def _by_name(self, block: Block, before: int) -> Sequence[int]:
+    def _by_name(self, block: RowBlock, before: int) -> Sequence[int]:
         names: Sequence[str] = block.names or ()
         for name in names:
             if name not in self._places:
@@ -133,7 +133,7 @@ class Packing:
 
     # ---- what does not fit
 
-    def _no_row(self, block: Block, place: int, before: int, why: str) -> Exception:
+    def _no_row(self, block: RowBlock, place: int, before: int, why: str) -> Exception:
         what = f"the value {self._rows + before + place + 1}, {shown(block.values[place])}, is no row"
         columns = ", ".join(f"{field.name} {field.type}" for field in self._schema)
         optional = [name for name in self._names if name in self._optional]

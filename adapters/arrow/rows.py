@@ -13,7 +13,7 @@ KINDS: Final = "dicts, named tuples, tuples, or Arrow record batches"
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Neighbours of one kind, as columns: Python's values, or of an Arrow batch, which is a block alone, Arrow's."""
 
     values: Sequence[Any]
@@ -26,7 +26,7 @@ class Block(NamedTuple):
     is_arrow: bool = False
 
 
-def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequence[Block]:
+def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequence[RowBlock]:
     """Values as columns, in order; `given` is what a dict has where it lacks a name that others have."""
     kinds = set(map(type, values))
     if len(kinds) == 1:
@@ -39,42 +39,42 @@ def tuple_names(kind: type) -> tuple[str, ...] | None:
     return getattr(kind, "_columns", getattr(kind, "_fields", None))
 
 
-def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Sequence[Block]:
+def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Sequence[RowBlock]:
     if issubclass(kind, (tuple, list)):
         names = tuple_names(cast("Any", kind))
         try:
-            return [Block(values, names, list(zip(*values, strict=True)), len(values))]
+            return [RowBlock(values, names, list(zip(*values, strict=True)), len(values))]
         except ValueError:
             parts = [list(same) for _, same in groupby(values, len)]
-            return [Block(part, names, list(zip(*part, strict=True)), len(part)) for part in parts]
+            return [RowBlock(part, names, list(zip(*part, strict=True)), len(part)) for part in parts]
     if issubclass(kind, Mapping):
         return [_of_dicts(values, given)]
     if issubclass(kind, _tables()):
         return list(map(_of_arrow, values))
-    return [Block(values, None, [values], len(values), bare=True)]
+    return [RowBlock(values, None, [values], len(values), bare=True)]
 
 
-def _of_dicts(rows: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Block:
+def _of_dicts(rows: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> RowBlock:
     names = list(rows[0])
     if set(map(len, rows)) == {len(names)} and not hasattr(rows[0], "__missing__"):
         # The same keys in all, as usual: twice as fast as looking. A defaultdict would make up what is missing.
         try:
-            return Block(rows, names, [list(map(itemgetter(name), rows)) for name in names], len(rows))
+            return RowBlock(rows, names, [list(map(itemgetter(name), rows)) for name in names], len(rows))
         except KeyError:
             pass
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     columns = [[row.get(name, default) for row in rows] for name, default in ((n, given.get(n)) for n in names)]
-    return Block(rows, names, columns, len(rows))
+    return RowBlock(rows, names, columns, len(rows))
 
 
-def _of_arrow(batch: RecordBatch) -> Block:
+def _of_arrow(batch: RecordBatch) -> RowBlock:
     pa = pyarrow()
     columns: list[Any] = list(batch.columns)
     if isinstance(batch, pa.Table):
         columns = [column.combine_chunks() for column in columns]
     # How a dictionary is filled is a matter of how the values came, and must not show.
     plain = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in columns]
-    return Block([batch], batch.schema.names, plain, batch.num_rows, is_arrow=True)
+    return RowBlock([batch], batch.schema.names, plain, batch.num_rows, is_arrow=True)
 
 
 @cache

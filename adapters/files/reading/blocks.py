@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.pieces import Bad, Start, Values, problem_of
-from adapters.files.reading.places import File
-from adapters.files.reading.streams import Raw, Stream, compression_of, explained
+from adapters.files.reading.formats import Bad, Start, Values, problem_of
+from adapters.files.reading.listing import File
+from adapters.files.reading.streams import RawFile, Stream, compression_of, explained
 
 BLOCK = 4 << 20
 FIRST = 1 << 20
@@ -67,7 +67,7 @@ class Overlong:
 
 @contextmanager
 def opened(
-    file: File, raw: Raw, start: Start, compression: str | None, encoding: str | None = None
+    file: File, raw: RawFile, start: Start, compression: str | None, encoding: str | None = None
 ) -> Generator[Stream]:
     """A file's content, decompressed and as UTF-8, from `start` on; its errors name the file."""
     how = compression_of(file.path, compression)

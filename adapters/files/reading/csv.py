@@ -13,11 +13,11 @@ from typing_extensions import Unpack, override
 from adapters.arrow import As, pyarrow
 from adapters.files.reading.blocks import BOM, Block, Overlong, blocks, opened, records
 from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.formats import Agreed, Piece, ReadFormat, Start, arrow_types, missing_columns, unique
+from adapters.files.reading.listing import File, Paths, checked_paths
 from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
-from adapters.files.reading.pieces import Agreed, Format, Piece, Start, arrow_types, missing_columns, unique
-from adapters.files.reading.places import File, Paths, checked_paths
-from adapters.files.reading.streams import CODECS, Raw, transcoded
-from adapters.files.reading.tables import MOST, WIDTH, Sieve, uncounted
+from adapters.files.reading.parsing import MOST, WIDTH, Sieve, uncounted
+from adapters.files.reading.streams import CODECS, RawFile, transcoded
 from pullstream.blueprint import Site, Source
 from pullstream.engine.nested.on_error import OnError
 from pullstream.errors import CompositionError
@@ -25,7 +25,7 @@ from pullstream.failures import Failed
 
 
 @attrs.frozen
-class Csv(Format):
+class CsvFormat(ReadFormat):
     """Rows of text, whose columns pyarrow parses."""
 
     read: Any
@@ -38,7 +38,7 @@ class Csv(Format):
     block_size: int
 
     @override
-    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         quote = self._quote()
         parts = _Options(self)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
@@ -139,7 +139,7 @@ class Csv(Format):
 class _Options:
     """pyarrow's reader, with the options of a format."""
 
-    def __init__(self, format: Csv) -> None:
+    def __init__(self, format: CsvFormat) -> None:
         self._csv = import_module("pyarrow.csv")
         self._parse = format.parse
         self._convert = format.convert
@@ -303,7 +303,7 @@ def read_csv(
     return tabular_source(
         name,
         paths,
-        partial(Csv, read, parse, convert),
+        partial(CsvFormat, read, parse, convert),
         options,
         as_=as_,
         columns=columns,

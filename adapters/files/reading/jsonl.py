@@ -12,21 +12,21 @@ from typing_extensions import Unpack, override
 from adapters.arrow import As, pyarrow
 from adapters.files.reading.blocks import Block, Overlong, blocks, one_by_one, opened
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
-from adapters.files.reading.pieces import (
+from adapters.files.reading.formats import (
     AT_A_TIME,
     Agreed,
     Bad,
-    Format,
     Piece,
+    ReadFormat,
     Start,
     Values,
     arrow_types,
     decoded,
 )
-from adapters.files.reading.places import File, Paths
-from adapters.files.reading.streams import Raw, transcoded
-from adapters.files.reading.tables import MOST, Sieve, uncounted
+from adapters.files.reading.listing import File, Paths
+from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
+from adapters.files.reading.parsing import MOST, Sieve, uncounted
+from adapters.files.reading.streams import RawFile, transcoded
 from pullstream.blueprint import Site, Source
 from pullstream.engine.nested.on_error import OnError
 from pullstream.errors import CompositionError
@@ -37,7 +37,7 @@ _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecod
 
 
 @attrs.frozen
-class Objects(Format):
+class JsonFormat(ReadFormat):
     """A line of JSON each, as `json` reads them."""
 
     encoding: str
@@ -50,7 +50,7 @@ class Objects(Format):
         return False
 
     @override
-    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             for block in blocks(file.path, stream, self.block_size, start):
                 if isinstance(block, Overlong):
@@ -132,7 +132,7 @@ def chosen(columns: tuple[str, ...], value: Any) -> Any:
 
 
 @attrs.frozen
-class Tables(Format):
+class JsonTableFormat(ReadFormat):
     """The same as Arrow tables."""
 
     encoding: str
@@ -142,7 +142,7 @@ class Tables(Format):
     schema: Any
 
     @override
-    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             # Within the file, as types come from what is in front of it.
             sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"")
@@ -273,10 +273,10 @@ def read_jsonl(
             f"leave it out"
         )
 
-    def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> Format:
+    def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> ReadFormat:
         if as_ == "dicts":
-            return Objects(encoding, compression, size, columns)
-        return Tables(encoding, compression, size, columns, schema)
+            return JsonFormat(encoding, compression, size, columns)
+        return JsonTableFormat(encoding, compression, size, columns, schema)
 
     return tabular_source(
         "read_jsonl",

@@ -7,9 +7,9 @@ from typing import Any, TypedDict, get_type_hints
 
 from adapters.arrow import As, schema_argument, shape_argument
 from adapters.files.reading.blocks import BLOCK
-from adapters.files.reading.pieces import Format
-from adapters.files.reading.places import Paths, checked_paths
-from adapters.files.reading.reading import Plan
+from adapters.files.reading.formats import ReadFormat
+from adapters.files.reading.listing import Paths, checked_paths
+from adapters.files.reading.reader import ReadPlan
 from adapters.files.reading.source import FilesSource
 from adapters.files.reading.streams import CODECS
 from adapters.files.reading.times import PathTime, time_argument
@@ -72,7 +72,7 @@ _KNOWN = frozenset(get_type_hints(Options))
 def files_source(
     name: str,
     paths: Paths,
-    format: "Callable[[str | None, int], Format]",
+    format: "Callable[[str | None, int], ReadFormat]",
     options: Options,
     *,
     as_: str = "rows",
@@ -104,7 +104,7 @@ def files_source(
             f"{name}() at {Site.here()} got compression={compression!r}: it is 'infer', None, or one of {known}"
         )
     filesystem = options.get("filesystem")
-    plan = Plan(
+    plan = ReadPlan(
         checked_paths(name, paths, filesystem),
         format(compression, block),
         as_,
@@ -125,7 +125,7 @@ def files_source(
 def tabular_source(
     name: str,
     paths: Paths,
-    format: Callable[[tuple[str, ...] | None, Any, str | None, int], Format],
+    format: Callable[[tuple[str, ...] | None, Any, str | None, int], ReadFormat],
     options: Options,
     *,
     as_: Any,
@@ -146,7 +146,7 @@ def tabular_source(
 class _Opened:
     """Makes the kernel of a plan; the blueprint shows the paths alone."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ReadPlan) -> None:
         self._plan = plan
 
     def __call__(self, _shown: object, *, on_error: object = "fail", **_said: object) -> FilesSource:

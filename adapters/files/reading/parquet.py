@@ -10,10 +10,10 @@ from typing_extensions import Unpack, override
 from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.files.reading.blocks import opened
 from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.formats import Agreed, Piece, ReadFormat, Start, Table, arrow_types, missing_columns, unique
+from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, Tabular, tabular_source
-from adapters.files.reading.pieces import Agreed, Format, Piece, Start, Table, arrow_types, missing_columns, unique
-from adapters.files.reading.places import File, Paths
-from adapters.files.reading.streams import Raw, compression_of, explained
+from adapters.files.reading.streams import RawFile, compression_of, explained
 from pullstream.blueprint import Source
 from pullstream.engine.nested.on_error import OnError
 from pullstream.failures import Failed
@@ -64,14 +64,14 @@ class _Typed:
 
 
 @attrs.frozen
-class Parquet(Format):
+class ParquetFormat(ReadFormat):
     """Row groups, one after the other."""
 
     typed: _Typed
     options: Mapping[str, Any]
 
     @override
-    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         parquet = import_module("pyarrow.parquet")
         with explained(file, raw, "is no Parquet file that can be read"):
             reader = parquet.ParquetFile(raw, **{"pre_buffer": False, "buffer_size": BUFFER, **self.options})
@@ -98,14 +98,14 @@ def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
 
 
 @attrs.frozen
-class Ipc(Format):
+class ArrowFormat(ReadFormat):
     """Record batches, of a file or a stream."""
 
     typed: _Typed
     compression: str | None
 
     @override
-    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         for number, batch in enumerate(self._batches(file, raw, start)):
             if number == 0:
                 self.typed.settle(file, batch.schema, agreed)
@@ -113,7 +113,7 @@ class Ipc(Format):
                 part = self.typed.cast(file, batch.slice(begin, ROWS), agreed)
                 yield Table(part, None, Start(start.at + number))
 
-    def _batches(self, file: File, raw: Raw, start: Start) -> Iterator[RecordBatch]:
+    def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[RecordBatch]:
         ipc = import_module("pyarrow.ipc")
         if compression_of(file.path, self.compression) is None:
             with explained(file, raw, "is no Arrow IPC that can be read"):
@@ -190,7 +190,7 @@ def read_parquet(
     return tabular_source(
         "read_parquet",
         paths,
-        lambda wanted, typed, _how, _size: Parquet(_Typed(wanted, typed), given),
+        lambda wanted, typed, _how, _size: ParquetFormat(_Typed(wanted, typed), given),
         options,
         as_=as_,
         columns=columns,
@@ -232,7 +232,7 @@ def read_arrow(
     return tabular_source(
         "read_arrow",
         paths,
-        lambda wanted, typed, how, _size: Ipc(_Typed(wanted, typed), how),
+        lambda wanted, typed, how, _size: ArrowFormat(_Typed(wanted, typed), how),
         options,
         as_=as_,
         columns=columns,

@@ -8,20 +8,20 @@ from typing import Any, Final
 import trio
 from typing_extensions import TypeVar, override
 
-from adapters.files.reading.past import Past
-from adapters.files.reading.reading import (
+from adapters.files.conflicts import RunFiles
+from adapters.files.reading.reader import (
     END,
     SCHEMA,
     Decided,
+    FilesReader,
     Floor,
     Found,
-    Plan,
     Reached,
-    Reading,
+    ReadPlan,
     Wait,
     check_over,
 )
-from adapters.files.traffic import Traffic
+from adapters.files.reading.resuming import EarlierRun
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.on_error import catches
 from pullstream.engine.traits import Carries, Traits
@@ -38,10 +38,10 @@ class FilesSource(Kernel[Any]):
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
-    def __init__(self, plan: Plan, *, on_error: object) -> None:
+    def __init__(self, plan: ReadPlan, *, on_error: object) -> None:
         self._plan = plan
         self._catches = catches(on_error)
-        self._reading: Reading | None = None
+        self._reading: FilesReader | None = None
         self._row: deque[Found] = deque()
         self._given = 0
         self._floor: tuple[Hashable, ...] = ()
@@ -57,22 +57,22 @@ class FilesSource(Kernel[Any]):
                 f"{self.location}, follows a folder inside another module, where no journal knows which file had which "
                 f"time: put it into the pipeline itself, or read without follow="
             )
-        traffic = Traffic.of(self.run.common, self.run.journal)
-        self._reading = Reading(self._plan, self._past(), traffic, catches=self._catches)
+        run_files = RunFiles.of(self.run.common, self.run.journal)
+        self._reading = FilesReader(self._plan, self._earlier(), run_files, catches=self._catches)
 
-    def _past(self) -> Past:
+    def _earlier(self) -> EarlierRun:
         memory = self.memory
         if not memory.saves:
-            return Past()
+            return EarlierRun()
         ledger = memory.ledger
         files = {key: value for key, value in ledger.items() if isinstance(key, str)}
-        return Past(True, files, END in ledger, ledger.get(SCHEMA), memory.get(PLACE), self.location.done)  # noqa: FBT003
+        return EarlierRun(True, files, END in ledger, ledger.get(SCHEMA), memory.get(PLACE), self.location.done)  # noqa: FBT003
 
     @override
     async def unchanged(self) -> bool:
         # What is followed may be taken away, and whatever comes was not asked for.
         if not self._plan.follow:
-            await self._thread(partial(check_over, self._plan, self._past()))
+            await self._thread(partial(check_over, self._plan, self._earlier()))
         return not self._plan.follow
 
     @override
@@ -113,7 +113,7 @@ class FilesSource(Kernel[Any]):
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])
 
-    def _at_once(self, reading: Reading) -> list[Found] | None:
+    def _at_once(self, reading: FilesReader) -> list[Found] | None:
         return reading.step()
 
     def _part(self, time: Any, values: list[Any], limit: int) -> Batch[Any]:

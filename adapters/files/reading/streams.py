@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 from zlib import error as ZlibError  # noqa: N812 - an exception's class, which is not written as one
 
 from adapters.files.reading.errors import FileChangedError, FileReadError, Stopped
-from adapters.files.reading.places import File, is_local, vanished
+from adapters.files.reading.listing import File, is_local, vanished
 from adapters.files.reading.tree import no_file
 
 CODECS: Final = {
@@ -26,7 +26,7 @@ UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZip
 """Exceptions of decoders, beside pyarrow's own."""
 
 
-class Raw:
+class RawFile:
     """A file as the file system gives it: what it raises is remembered, and a stream that has ended reads no more."""
 
     def __init__(self, file: File, stop: "Stop") -> None:
@@ -149,7 +149,7 @@ _DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
 class Streams:
     """A file of compressed streams, read as one file; what follows the last is one, too, or an error."""
 
-    def __init__(self, raw: Raw, decoder: Callable[[bytes], _Decoder]) -> None:
+    def __init__(self, raw: RawFile, decoder: Callable[[bytes], _Decoder]) -> None:
         self._raw = raw
         self._make = decoder
         self._decoder: _Decoder | None = None
@@ -187,7 +187,7 @@ class Streams:
 class Stream:
     """A file's content, read from front to back."""
 
-    def __init__(self, raw: Raw, compression: str | None, encoding: str | None = None) -> None:
+    def __init__(self, raw: RawFile, compression: str | None, encoding: str | None = None) -> None:
         self.raw = raw
         self.plain = compression is None and encoding is None
         """Whether places in the stream are places in the file."""
@@ -272,7 +272,7 @@ def transcoded(encoding: str) -> str | None:
 
 
 @contextmanager
-def explained(file: File, raw: Raw | None, what: str) -> Generator[None]:
+def explained(file: File, raw: RawFile | None, what: str) -> Generator[None]:
     """Turn what decoders raise into an error with the file's name; what the file system raised stays what it is."""
     try:
         yield

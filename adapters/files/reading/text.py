@@ -7,17 +7,17 @@ import attrs
 from typing_extensions import Unpack, override
 
 from adapters.files.reading.blocks import Block, Overlong, blocks, one_by_one, opened
+from adapters.files.reading.formats import Agreed, Bad, Piece, ReadFormat, Start, Values, decoded
+from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, encoding_argument, files_source
-from adapters.files.reading.pieces import Agreed, Bad, Format, Piece, Start, Values, decoded
-from adapters.files.reading.places import File, Paths
-from adapters.files.reading.streams import Raw, transcoded
+from adapters.files.reading.streams import RawFile, transcoded
 from pullstream.blueprint import Source
 from pullstream.engine.nested.on_error import OnError
 from pullstream.failures import Failed
 
 
 @attrs.frozen
-class Lines(Format):
+class TextFormat(ReadFormat):
     """Lines of text."""
 
     encoding: str
@@ -29,7 +29,7 @@ class Lines(Format):
         return False
 
     @override
-    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             for block in blocks(file.path, stream, self.block_size, start):
                 if isinstance(block, Overlong):
@@ -95,7 +95,7 @@ def read_text(
     return files_source(
         "read_text",
         paths,
-        lambda compression, size: Lines(encoding, compression, size),
+        lambda compression, size: TextFormat(encoding, compression, size),
         options,
         on_error=on_error,
         told={} if encoding == "utf-8" else {"encoding": encoding},
@@ -103,7 +103,7 @@ def read_text(
 
 
 @attrs.frozen
-class Blocks(Format):
+class BytesFormat(ReadFormat):
     """Bytes as they come."""
 
     compression: str | None
@@ -114,7 +114,7 @@ class Blocks(Format):
         return False
 
     @override
-    def pieces(self, file: File, raw: Raw, start: Start, agreed: Agreed) -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression) as stream:
             at = start.at
             while data := stream.fill(self.block_size):
@@ -142,4 +142,4 @@ def read_bytes(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Option
     Compressed files are decompressed; `compression=None` gives them as they are. `paths`, the other options and what
     is raised are those of `read_text`.
     """
-    return files_source("read_bytes", paths, Blocks, options, on_error=on_error)
+    return files_source("read_bytes", paths, BytesFormat, options, on_error=on_error)

@@ -11,8 +11,8 @@ import attrs
 
 from adapters.arrow import Shape, pyarrow
 from adapters.files.reading.errors import FileReadError, NoColumnError
-from adapters.files.reading.pieces import Bad, Table, Values, listed
-from adapters.files.reading.places import File
+from adapters.files.reading.formats import Bad, Table, Values, listed
+from adapters.files.reading.listing import File
 from pullstream.blueprint import Site, sync_argument
 from pullstream.errors import CompositionError
 from pullstream.modules.sources.batcher import stamped

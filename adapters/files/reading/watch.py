@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from adapters.files.reading.errors import FileChangedError
-from adapters.files.reading.places import File, Places, again
+from adapters.files.reading.listing import File, Listing, again
 
 Identity = tuple[int | None, str | None]
 
@@ -15,8 +15,8 @@ class Watch:
     when it has been read.
     """
 
-    def __init__(self, places: Places, given: Mapping[str, Identity]) -> None:
-        self._places = places
+    def __init__(self, listing: Listing, given: Mapping[str, Identity]) -> None:
+        self._listing = listing
         self._given = dict(given)
         self._growing: dict[str, Identity] = {}
 
@@ -26,7 +26,7 @@ class Watch:
         Raises:
             FileChangedError: a file that was given earlier is another now.
         """
-        there = {file.path: file for file in self._places.look(follow=True)}
+        there = {file.path: file for file in self._listing.look(follow=True)}
         for path, identity in list(self._given.items()):
             if path not in there:
                 del self._given[path]

@@ -6,7 +6,7 @@ from typing import Any
 from adapters.arrow import RecordBatch, Schema, exact_array, pyarrow
 from adapters.arrow.exact import TROUBLE
 from adapters.arrow.packing import Packing, SchemaError, batch_of, misfit, shown
-from adapters.arrow.rows import KINDS, Block, blocks
+from adapters.arrow.rows import KINDS, RowBlock, blocks
 
 _ADVICE = "give a schema=, or make the values alike with ps.map"
 
@@ -59,7 +59,7 @@ class Columns:
 
     # ---- without a schema
 
-    def _found(self, block: Block) -> RecordBatch:
+    def _found(self, block: RowBlock) -> RecordBatch:
         pa = pyarrow()
         names: Sequence[Any] = self._by_position(block) if block.names is None else block.names
         for name in names:
@@ -81,7 +81,7 @@ class Columns:
         self._rows += block.size
         return batch_of(found, arrays, block.size)
 
-    def _by_position(self, block: Block) -> Sequence[str]:
+    def _by_position(self, block: RowBlock) -> Sequence[str]:
         width = len(block.columns)
         names = None if block.bare else [f"f{number}" for number in range(width)]
         if self.schema is not None:

@@ -7,10 +7,10 @@ from typing import Any, TypedDict
 from typing_extensions import Unpack
 
 from adapters.files.urls import url_argument
-from adapters.files.writing.formats import Format
+from adapters.files.writing.formats import WriteFormat
 from adapters.files.writing.keys import Key, key_argument
+from adapters.files.writing.sink import SinkBody, WritePlan
 from adapters.files.writing.target import Target, is_url
-from adapters.files.writing.writing import Body, Plan
 from pullstream import CompositionError, Sink
 from pullstream.blueprint import Module, Site, count_argument, nearest
 
@@ -38,7 +38,7 @@ _KNOWN = frozenset(WriteOptions.__annotations__)
 def writer(
     module: str,
     target: object,
-    format: Format,
+    format: WriteFormat,
     own: Mapping[str, object],
     *,
     rows: bool,
@@ -65,7 +65,7 @@ def writer(
             f"{module}({place.template!r}) at {Site.here()}: what is at a URL cannot grow; give it a {{time}}, or "
             f"write to a local path",
         )
-    plan = Plan(
+    plan = WritePlan(
         place,
         format,
         options.get("key"),
@@ -78,7 +78,7 @@ def writer(
     given = [(name, value) for name, value in {**own, **options}.items() if value is not None]
     shown = {"compression": "infer", "end": "\n", "delimiter": ",", "header": True, "open_files": 64, "durable": True}
     kept = tuple((name, value) for name, value in given if shown.get(name) != value)
-    return Sink((Module(module, Body(plan), (os.fspath(place.template),), kept),))
+    return Sink((Module(module, SinkBody(plan), (os.fspath(place.template),), kept),))
 
 
 def _manifest(module: str, path: Any) -> str | None:

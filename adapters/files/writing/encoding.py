@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from typing_extensions import Buffer, override
 
 from adapters.arrow import DataType, Schema, pyarrow
-from adapters.files.writing.place import Out
+from adapters.files.writing.disk import Out
 from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
 from pullstream.blueprint import Site
@@ -121,7 +121,7 @@ def encoded(codec: Codec | None, out: Out) -> Encoder:
     return Zstandard(out) if codec == "zstd" else Compressed(codec, out)
 
 
-class Csv(Encoder):
+class CsvEncoder(Encoder):
     """Tables as CSV: text always quoted, nulls empty."""
 
     def __init__(self, codec: Codec | None, out: Out, delimiter: str, header: Buffer) -> None:
@@ -183,7 +183,7 @@ def parquet_takes(kind: DataType) -> bool:
     return True
 
 
-class Parquet(Encoder):
+class ParquetEncoder(Encoder):
     """Tables as Parquet, a row group each."""
 
     def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:
@@ -201,7 +201,7 @@ class Parquet(Encoder):
         self._out.finish()
 
 
-class Arrow(Encoder):
+class ArrowEncoder(Encoder):
     """Tables as an Arrow IPC file, a record batch each."""
 
     def __init__(self, schema: Schema, out: Out, options: Mapping[str, Any]) -> None:

@@ -10,23 +10,23 @@ from typing_extensions import Buffer, override
 
 from adapters.arrow import DataType, Schema, pyarrow
 from adapters.files.writing.columns import Columns
+from adapters.files.writing.disk import Disk, Out
 from adapters.files.writing.encoding import (
-    Arrow,
+    ArrowEncoder,
     Codec,
-    Csv,
+    CsvEncoder,
     Encoder,
-    Parquet,
+    ParquetEncoder,
     csv_of,
     csv_takes,
     encoded,
     parquet_takes,
 )
-from adapters.files.writing.place import Out, Place
 from adapters.files.writing.raw import Raw, RawBytes, RawRows
 
 
 @attrs.frozen
-class Format(ABC):
+class WriteFormat(ABC):
     """A kind of file: the module that writes it, and the codec that the whole file goes through."""
 
     module: str
@@ -43,7 +43,7 @@ class Format(ABC):
         return self.codec is not None
 
     @abstractmethod
-    def raw(self, place: Place, path: Path, shown: str) -> Raw:
+    def raw(self, disk: Disk, path: Path, shown: str) -> Raw:
         """A store in which values wait."""
 
     def head(self, raw: Raw) -> Buffer:
@@ -57,14 +57,14 @@ class Format(ABC):
 
 
 @attrs.frozen
-class Lines(Format):
+class LinesFormat(WriteFormat):
     """Bytes, made of values one by one."""
 
     lines: Callable[[Sequence[Any]], bytes]
 
     @override
-    def raw(self, place: Place, path: Path, shown: str) -> Raw:
-        return RawBytes(place, path, self.lines)
+    def raw(self, disk: Disk, path: Path, shown: str) -> Raw:
+        return RawBytes(disk, path, self.lines)
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
@@ -72,15 +72,15 @@ class Lines(Format):
 
 
 @attrs.frozen
-class Table(Format):
+class TableFormat(WriteFormat):
     """Rows: with a schema or without, and how many are a unit."""
 
     schema: Schema | None
     unit: int
 
     @override
-    def raw(self, place: Place, path: Path, shown: str) -> Raw:
-        return RawRows(place, path, Columns(shown, self.schema, self.refusal), self.unit)
+    def raw(self, disk: Disk, path: Path, shown: str) -> Raw:
+        return RawRows(disk, path, Columns(shown, self.schema, self.refusal), self.unit)
 
     def takes(self, kind: DataType) -> bool:
         """Whether a column may be of some type."""
@@ -102,7 +102,7 @@ def _fixed(raw: Raw) -> Schema:
 
 
 @attrs.frozen
-class CsvTable(Table):
+class CsvTable(TableFormat):
     """Rows as CSV."""
 
     delimiter: str
@@ -119,11 +119,11 @@ class CsvTable(Table):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return Csv(self.codec, out, self.delimiter, self.head(raw) if head else b"")
+        return CsvEncoder(self.codec, out, self.delimiter, self.head(raw) if head else b"")
 
 
 @attrs.frozen
-class _Binary(Table):
+class _Binary(TableFormat):
     options: Mapping[str, Any]
 
     @property
@@ -147,7 +147,7 @@ class ParquetTable(_Binary):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return Parquet(_fixed(raw), out, self.options)
+        return ParquetEncoder(_fixed(raw), out, self.options)
 
 
 @attrs.frozen
@@ -156,4 +156,4 @@ class ArrowTable(_Binary):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return Arrow(_fixed(raw), out, self.options)
+        return ArrowEncoder(_fixed(raw), out, self.options)

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 import pullstream as ps
 from adapters.files.writing.composing import WriteOptions, writer
 from adapters.files.writing.encoding import Compression, codec_argument
-from adapters.files.writing.formats import Lines
+from adapters.files.writing.formats import LinesFormat
 
 
 def write_jsonl(
@@ -72,7 +72,7 @@ def write_jsonl(
     """
     codec = codec_argument("write_jsonl", target, compression)
     own = {"compression": compression}
-    return writer("write_jsonl", target, Lines("write_jsonl", codec, _lines), own, rows=True, **options)
+    return writer("write_jsonl", target, LinesFormat("write_jsonl", codec, _lines), own, rows=True, **options)
 
 
 def _lines(values: Sequence[Any]) -> bytes:

@@ -8,8 +8,8 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from adapters.files.writing.disk import Disk
 from adapters.files.writing.errors import FileBusyError, FileTargetError
-from adapters.files.writing.place import Place
 
 Entry: TypeAlias = dict[str, Any]
 
@@ -37,8 +37,8 @@ def plain(value: Hashable) -> Any:
 class Manifest:
     """A JSON Lines file, lengthened as targets appear."""
 
-    def __init__(self, place: Place, path: Path, module: str, *, durable: bool) -> None:
-        self._place = place
+    def __init__(self, disk: Disk, path: Path, module: str, *, durable: bool) -> None:
+        self._disk = disk
         self._path = path
         self._module = module
         self._durable = durable
@@ -53,32 +53,32 @@ class Manifest:
             FileBusyError: somebody writes it.
             FileTargetError: what is there is no manifest.
         """
-        place, folder = self._place, self._path.parent
+        disk, folder = self._disk, self._path.parent
         lines = _lines(entries)
-        place.folders(folder, durable=self._durable)
-        with place.held(folder, link=True):
+        disk.folders(folder, durable=self._durable)
+        with disk.held(folder, link=True):
             before = self._taken()
             try:
                 self._begin(lines)
             finally:
-                place.close(before)
+                disk.close(before)
             if self._durable:
-                place.flush(folder)
+                disk.flush(folder)
         self._size = len(lines)
 
     def _taken(self) -> int:
         """The manifest that is there, an empty one if there is none, locked; nobody else begins one meanwhile."""
-        place = self._place
+        disk = self._disk
         while True:
             self._check(self._path)
-            file = place.open(self._path, os.O_RDWR | os.O_CREAT)
+            file = disk.open(self._path, os.O_RDWR | os.O_CREAT)
             try:
-                place.lock(file)
+                disk.lock(file)
                 # Another run may have put one in its place just before it was locked.
-                if place.look(self._path).st_ino == os.fstat(file).st_ino:
+                if disk.look(self._path).st_ino == os.fstat(file).st_ino:
                     return file
             except BlockingIOError:
-                place.close(file)
+                disk.close(file)
                 raise FileBusyError(
                     f"another run, or another sink of this one, is writing the manifest {self._path}: give each sink "
                     f"one of its own",
@@ -86,33 +86,33 @@ class Manifest:
             except FileNotFoundError:
                 pass
             except BaseException:
-                place.close(file)
+                disk.close(file)
                 raise
-            place.close(file)
+            disk.close(file)
 
     def _begin(self, lines: bytes) -> None:
         """Put a new one in its place, which is locked already when it appears."""
-        place = self._place
+        disk = self._disk
         part = self._path.with_name(f".{self._path.name}.part")
         if self._check(part):
-            place.remove(part)
-        self._file = place.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
+            disk.remove(part)
+        self._file = disk.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         try:
-            place.lock(self._file)
-            place.put(self._file, part, lines)
+            disk.lock(self._file)
+            disk.put(self._file, part, lines)
             if self._durable:
-                place.sync(self._file)
-            place.rename(part, self._path)
+                disk.sync(self._file)
+            disk.rename(part, self._path)
         except BaseException:
-            place.remove(part)
+            disk.remove(part)
             raise
 
     def _check(self, path: Path) -> bool:
         """Whether there is something; refuses what no run has left, which is not ours to replace."""
         try:
-            if not stat.S_ISREG(self._place.look(path).st_mode):
+            if not stat.S_ISREG(self._disk.look(path).st_mode):
                 what = "is no file, or a link"
-            elif not _is_manifest(self._place.part_of(path, 0, LONGEST)):
+            elif not _is_manifest(self._disk.part_of(path, 0, LONGEST)):
                 what = "is a file of another kind"
             else:
                 return True
@@ -127,20 +127,20 @@ class Manifest:
         """Let go of it."""
         if self._file is not None:
             file, self._file = self._file, None
-            self._place.close(file)
+            self._disk.close(file)
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Note what has appeared."""
         assert self._file is not None
         lines = _lines(entries)
         try:
-            self._place.put(self._file, self._path, lines)
+            self._disk.put(self._file, self._path, lines)
         except BaseException:
-            self._place.shorten(self._file, self._size)
+            self._disk.shorten(self._file, self._size)
             raise
         self._size += len(lines)
         if self._durable:
-            self._place.sync(self._file)
+            self._disk.sync(self._file)
 
 
 def _is_manifest(begin: bytes) -> bool:

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.files.writing.columns import Columns
-from adapters.files.writing.place import BLOCK, Place
+from adapters.files.writing.disk import BLOCK, Disk
 
 LOOSE = 1024
 """The number of rows kept as Python's objects before they become a record batch."""
@@ -60,8 +60,8 @@ class Raw(ABC):
 class RawBytes(Raw):
     """Bytes; a unit is 1 MiB."""
 
-    def __init__(self, place: Place, path: Path, lines: Callable[[Sequence[Any]], bytes]) -> None:
-        self._place = place
+    def __init__(self, disk: Disk, path: Path, lines: Callable[[Sequence[Any]], bytes]) -> None:
+        self._disk = disk
         self._path = path
         self._lines = lines
         self._memory = bytearray()
@@ -95,7 +95,7 @@ class RawBytes(Raw):
     @override
     def spill(self) -> None:
         if self._memory:
-            self._place.append(self._path, self._memory)
+            self._disk.append(self._path, self._memory)
             self._end += len(self._memory)
             self._memory = bytearray()
 
@@ -104,10 +104,10 @@ class RawBytes(Raw):
         while self.full or (last and (self._memory or self._read < self._end)):
             unit = b""
             if self._read < self._end:
-                unit = self._place.part_of(self._path, self._read, min(BLOCK, self._end - self._read))
+                unit = self._disk.part_of(self._path, self._read, min(BLOCK, self._end - self._read))
                 self._read += len(unit)
                 if self._read == self._end:
-                    self._place.remove(self._path)
+                    self._disk.remove(self._path)
                     self._read = self._end = 0
             missing = BLOCK - len(unit)
             if missing and self._read == self._end:
@@ -119,8 +119,8 @@ class RawBytes(Raw):
 class RawRows(Raw):
     """Rows, as Arrow record batches; a unit is a table of so many rows, and the schema is fixed with the first."""
 
-    def __init__(self, place: Place, path: Path, columns: Columns, unit: int) -> None:
-        self._place = place
+    def __init__(self, disk: Disk, path: Path, columns: Columns, unit: int) -> None:
+        self._disk = disk
         self._path = path
         self.columns = columns
         self._unit = unit
@@ -193,7 +193,7 @@ class RawRows(Raw):
                 while self._memory and self._memory[0].schema.equals(schema):
                     stream.write_batch(self._memory.popleft())
             data = out.getvalue()
-            self._place.append(self._path, data)
+            self._disk.append(self._path, data)
             self._spilled.append((self._end, data.size))
             self._end += data.size
         self._in_memory = 0
@@ -236,10 +236,10 @@ class RawRows(Raw):
         """Read back the oldest of what is on the disk."""
         pa = pyarrow()
         offset, size = self._spilled.popleft()
-        with pa.ipc.open_stream(self._place.part_of(self._path, offset, size)) as stream:
+        with pa.ipc.open_stream(self._disk.part_of(self._path, offset, size)) as stream:
             self._back.extend(stream)
         if not self._spilled:
-            self._place.remove(self._path)
+            self._disk.remove(self._path)
             self._end = 0
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from typing_extensions import override
 
 from adapters.files.urls import fsspec
+from adapters.files.writing.disk import PART, Disk
 from adapters.files.writing.errors import FileTargetError
-from adapters.files.writing.place import PART, Place
 from adapters.files.writing.target import Target
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
@@ -42,8 +42,8 @@ class Store(ABC):
 class Local(Store):
     """Renames; what has appeared survives a power cut."""
 
-    def __init__(self, place: Place, target: Target, *, durable: bool) -> None:
-        self._place = place
+    def __init__(self, place: Disk, target: Target, *, durable: bool) -> None:
+        self._disk = place
         self._module = target.module
         self._root = Path(target.root)
         self._durable = durable
@@ -81,7 +81,7 @@ class Local(Store):
     def beside(self, target: str) -> Generator[Path]:
         """A target while its folder is held, which is made if it is not there."""
         path = Path(target)
-        with self._place.inside(self._root, path.parent, durable=self._durable):
+        with self._disk.inside(self._root, path.parent, durable=self._durable):
             yield path
 
     @override
@@ -95,11 +95,11 @@ class Local(Store):
                     self._rename(path, target)
                 if self._durable:
                     # The names, too, must survive a power cut.
-                    self._place.flush(folder)
+                    self._disk.flush(folder)
 
     def _rename(self, path: Path, target: str) -> None:
         try:
-            self._place.rename(path, Path(target))
+            self._disk.rename(path, Path(target))
         except OSError as exc:
             if exc.errno != errno.EXDEV:
                 raise

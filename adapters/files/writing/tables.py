@@ -10,7 +10,7 @@ import pullstream as ps
 from adapters.arrow import Schema, pyarrow, schema_argument
 from adapters.files.writing.composing import WriteOptions, writer
 from adapters.files.writing.encoding import Compression, codec_argument
-from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable, Table
+from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable, TableFormat
 from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
 from pullstream.blueprint import Site, count_argument
@@ -141,7 +141,7 @@ def write_arrow(
     return writer("write_arrow", target, format, own, rows=True, **options)
 
 
-def _writable(format: Table) -> Table:
+def _writable(format: TableFormat) -> TableFormat:
     if format.schema is not None and (why := format.refusal(format.schema)):
         raise CompositionError(f"{format.module}() at {Site.here()}: {why}")
     return format

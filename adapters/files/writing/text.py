@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 import pullstream as ps
 from adapters.files.writing.composing import WriteOptions, writer
 from adapters.files.writing.encoding import Compression, codec_argument
-from adapters.files.writing.formats import Lines
+from adapters.files.writing.formats import LinesFormat
 from pullstream import CompositionError
 from pullstream.blueprint import Site
 
@@ -38,7 +38,9 @@ def write_text(
         raise CompositionError(f"write_text() at {Site.here()} got end={end!r}: it is the text after each value")
     codec = codec_argument("write_text", target, compression)
     own = {"end": end, "compression": compression}
-    return writer("write_text", target, Lines("write_text", codec, partial(_text, end)), own, rows=False, **options)
+    return writer(
+        "write_text", target, LinesFormat("write_text", codec, partial(_text, end)), own, rows=False, **options
+    )
 
 
 def _text(end: str, values: Sequence[str]) -> bytes:
@@ -68,7 +70,7 @@ def write_bytes(
     """
     codec = codec_argument("write_bytes", target, compression)
     own = {"compression": compression}
-    return writer("write_bytes", target, Lines("write_bytes", codec, _bytes), own, rows=False, **options)
+    return writer("write_bytes", target, LinesFormat("write_bytes", codec, _bytes), own, rows=False, **options)
 
 
 def _bytes(values: Sequence[bytes]) -> bytes:

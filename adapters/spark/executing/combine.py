@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from adapters.arrow import As, shape_argument
 from adapters.spark.executing.function import on_executors, time_column
 from adapters.spark.reading import from_dataframe
-from adapters.spark.reading.partitions import Retry
+from adapters.spark.reading.attempts import Retry
 from adapters.spark.refusals import in_the_name_of, refused
 from pullstream.blueprint import Blueprint, Module, Source, Transformer, sync_argument
 from pullstream.blueprint.factory import Call

@@ -7,10 +7,10 @@ import attrs
 
 from adapters.arrow import As, Schema, shape_argument
 from adapters.spark.errors import SparkMissing
-from adapters.spark.executing.partition import Plan
+from adapters.spark.executing.partition import PartitionPlan
 from adapters.spark.executing.shipping import pickled, shipped
 from adapters.spark.failures import first_line, unlogged
-from adapters.spark.reading.query import STOPPED, stands
+from adapters.spark.reading.jobs import STOPPED, stands
 from adapters.spark.refusals import no_frame, refused
 from adapters.spark.schemas import arrow_schema, spark_schema
 from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice
@@ -55,7 +55,7 @@ class OnExecutors:
         given = {name: 1 + place for place, (name, _) in enumerate(keys)}
         if time is not None:
             given.setdefault(time[0], 0)
-        plan = Plan(
+        plan = PartitionPlan(
             self.modules,
             self.site,
             self.as_,

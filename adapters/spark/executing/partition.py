@@ -17,8 +17,8 @@ import attrs
 import trio
 
 from adapters.arrow import As, Packing, RecordBatch
-from adapters.spark.executing.portion import Portion, RowError
-from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
+from adapters.spark.executing.answers import Answer, RowError
+from adapters.spark.executing.input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.parts.context import Context
 from pullstream.errors import blame
@@ -39,7 +39,7 @@ PATIENCE = 1.0
 
 
 @attrs.frozen
-class Plan:
+class PartitionPlan:
     """An executor's work: the transformers, and how rows are read and written."""
 
     modules: tuple[Module, ...]
@@ -59,8 +59,8 @@ Results: TypeAlias = Generator[RecordBatch, None, BaseException | None]
 
 def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
     """Run a partition: called by Spark, a function, so that what cannot be unpickled is said at once."""
-    plan = cast("Plan", pickle.loads(pickled))  # noqa: S301 - from the driver, as everything here is
-    return Partition(plan, batches).results()
+    plan = cast("PartitionPlan", pickle.loads(pickled))  # noqa: S301 - from the driver, as everything here is
+    return PartitionRun(plan, batches).results()
 
 
 class Handover:
@@ -68,13 +68,13 @@ class Handover:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._portions: deque[Portion] = deque()
+        self._portions: deque[Answer] = deque()
         self._rows = 0
         self._ended = False
         self._room: trio.Event | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
-    async def put(self, portion: Portion) -> None:
+    async def put(self, portion: Answer) -> None:
         """Hand over, and wait while there is as much as goes into a batch."""
         with self._changed:
             before = self._rows
@@ -97,7 +97,7 @@ class Handover:
             self._ended = True
             self._changed.notify()
 
-    def take(self) -> Sequence[Portion]:
+    def take(self) -> Sequence[Answer]:
         """Wait for results; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._portions or self._ended)
@@ -111,15 +111,15 @@ class Handover:
         return taken
 
 
-class Partition:
+class PartitionRun:
     """The run of one partition."""
 
-    def __init__(self, plan: Plan, batches: Iterator[RecordBatch]) -> None:
+    def __init__(self, plan: PartitionPlan, batches: Iterator[RecordBatch]) -> None:
         self._plan = plan
         split = Splitting(
             plan.as_, plan.names, len(plan.keys), timed=plan.time is not None, time=plan.time or "their time"
         )
-        self._input = Input(batches, split)
+        self._input = PartitionInput(batches, split)
         self._cursor = Cursor(self._input)
         self._handover = Handover()
         self._packing = Packing(plan.schema, RowError, plan.given)
@@ -179,10 +179,10 @@ class Partition:
         # What reads goes by the name under which the user knows it.
         if plan.keys:
             keys = Module(plan.module, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
-            source: Source[Portion] = Source((keys, *flatten().modules))
+            source: Source[Answer] = Source((keys, *flatten().modules))
         else:
             source = Source((Module(plan.module, Rows, (self._cursor,), site=plan.site), *plan.modules, told))
-        sink: Sink[Portion, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
+        sink: Sink[Answer, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
         self._scope = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._started.set()
@@ -191,7 +191,7 @@ class Partition:
                 await running.result()
 
     def _hand_over(self) -> Any:
-        async def body(upstream: Reader[Portion], ctx: Context) -> None:
+        async def body(upstream: Reader[Answer], ctx: Context) -> None:
             async for batch in ctx.batches(upstream):
                 for portion in batch.values:
                     await self._handover.put(portion)
@@ -199,7 +199,7 @@ class Partition:
         return body
 
 
-def place(plan: Plan, key: tuple[Any, ...] | None) -> str:
+def place(plan: PartitionPlan, key: tuple[Any, ...] | None) -> str:
     """The place of a failure: the partition, and the key."""
     from pyspark import TaskContext  # noqa: PLC0415 - there, wherever this runs
 

@@ -17,8 +17,8 @@ import trio
 from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, pyarrow
-from adapters.spark.reading.query import Query, spark_errors
-from adapters.spark.reading.stretches import Cutting, Stretch, Stretches
+from adapters.spark.reading.cutting import Cutting, Stretch, Stretches
+from adapters.spark.reading.jobs import Jobs, spark_errors
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream.engine.edge.kernel import Kernel
@@ -41,7 +41,7 @@ class OrderedBatches:
 
     def __init__(self, frame: "DataFrame") -> None:
         self._frame = frame
-        self._query = Query(frame.sparkSession)
+        self._jobs = Jobs(frame.sparkSession)
         self._cells: Iterator[Any] | None = None
         self._ended = False
 
@@ -54,25 +54,25 @@ class OrderedBatches:
         """
         if self._ended:
             return None
-        row = self._query.submit(self._first) if self._cells is None else self._query.call(self._following)
+        row = self._jobs.submit(self._first) if self._cells is None else self._jobs.call(self._following)
         if row is None:
             self._ended = True
-            self._query.ended()
+            self._jobs.ended()
             return None
         with pyarrow().ipc.open_stream(bytes(row[0])) as reader:
             return reader.read_next_batch()
 
     def doing(self) -> str:
         """Say what Spark does at the moment; any thread may ask, and it takes a moment."""
-        return self._query.doing()
+        return self._jobs.doing()
 
     def cancel(self) -> None:
         """Cancel the job and have a blocked `next` raise; does not wait for it. Twice is once."""
-        self._query.cancel()
+        self._jobs.cancel()
 
     def close(self) -> None:
         """Cancel the job if it has not ended, and wait until nothing of it is left here. Twice is once."""
-        self._query.close()
+        self._jobs.close()
         # Dropping the iterator tells Spark to close its end, and reads what it has sent until then.
         self._cells = None
 

@@ -20,9 +20,9 @@ from typing_extensions import override
 from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.spark.errors import CannotListen
 from adapters.spark.reading import wire
-from adapters.spark.reading.partitions import Attempt, Partition, Partitions, Retry, Verdict
-from adapters.spark.reading.query import Query, failed
-from adapters.spark.reading.stretches import Cutting, Stretches
+from adapters.spark.reading.attempts import Attempt, Partition, Partitions, Retry, Verdict
+from adapters.spark.reading.cutting import Cutting, Stretches
+from adapters.spark.reading.jobs import Jobs, failed
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream.engine.parts.beside import Beside
@@ -62,7 +62,7 @@ def addresses(session: "SparkSession", told: str | None = None) -> tuple[str, st
 class _Ready:
     """A batch that waits to be read."""
 
-    line: wire.Line
+    line: wire.TaskLine
     attempt: Attempt
     size: int
     schema: Any
@@ -90,7 +90,7 @@ class PushedSource(Beside[Any]):
         self._since = since
         self._place = host, port
         self._partitions = Partitions(retry, since)
-        self._lines: dict[Attempt, wire.Line] = {}
+        self._lines: dict[Attempt, wire.TaskLine] = {}
         self._admitted: dict[Attempt, trio.Event] = {}
         self._ready: deque[_Ready] = deque()
         self._queue: deque[tuple[Partition, RecordBatch]] = deque()
@@ -106,7 +106,7 @@ class PushedSource(Beside[Any]):
     async def acquire(self) -> None:
         told, port = self._place
         host, found_at = addresses(self._frame.sparkSession, told)
-        self._query = Query(self._frame.sparkSession)
+        self._jobs = Jobs(self._frame.sparkSession)
         self._counted = wire.Counted(self._hear)
         accumulator = self._accumulator()
         await super().acquire()
@@ -157,13 +157,13 @@ class PushedSource(Beside[Any]):
     @override
     async def release(self) -> None:
         try:
-            await in_thread(self._query.cancel)
+            await in_thread(self._jobs.cancel)
         finally:
             super().halt()
             await super().release()
         # Spark keeps its accumulators for ever; this one keeps nothing more of the run.
         self._counted.hear = None
-        await in_thread(self._query.close)
+        await in_thread(self._jobs.close)
 
     def _accumulator(self) -> "Accumulator[list[Any]]":
         from pyspark.accumulators import AddingAccumulatorParam  # noqa: PLC0415 - an optional dependency
@@ -181,11 +181,11 @@ class PushedSource(Beside[Any]):
             return cast("Any", self._frame).mapInArrow(push, "partition long, task long").collect()
 
         try:
-            counted = await in_thread(self._query.submit, collect)
+            counted = await in_thread(self._jobs.submit, collect)
         except Exception as exc:  # noqa: BLE001 - raised where the stream is asked
             self._end(exc)
         else:
-            self._query.ended()
+            self._jobs.ended()
             for partition, task in counted:
                 self._confirm(partition, task)
             self._end(DONE)
@@ -253,7 +253,7 @@ class PushedSource(Beside[Any]):
 
     async def _serve(self, stream: trio.SocketStream) -> None:
         """Speak with one task, in a task of its own."""
-        line = wire.Line(stream.socket)
+        line = wire.TaskLine(stream.socket)
         async with stream:
             attempt = await self._introduced(line)
             if attempt is None:
@@ -272,7 +272,7 @@ class PushedSource(Beside[Any]):
             finally:
                 del self._lines[attempt]
 
-    async def _introduced(self, line: wire.Line) -> Attempt | None:
+    async def _introduced(self, line: wire.TaskLine) -> Attempt | None:
         """The announcement of a task that has the run's token; None for everybody else."""
         with trio.move_on_after(HELLO_SECONDS), suppress(EOFError, OSError):
             said = await line.hello()
@@ -281,7 +281,7 @@ class PushedSource(Beside[Any]):
                 return said[1]
         return None
 
-    async def _admit(self, attempt: Attempt, line: wire.Line) -> bool:
+    async def _admit(self, attempt: Attempt, line: wire.TaskLine) -> bool:
         """Whether an attempt is to be read; comes back when that is known."""
         new = attempt.partition not in self._partitions
         if not new:
@@ -298,7 +298,7 @@ class PushedSource(Beside[Any]):
         await line.say(wire.MORE if verdict is Verdict.GO else wire.SKIP)
         return verdict is Verdict.GO
 
-    async def _receive(self, attempt: Attempt, line: wire.Line) -> None:
+    async def _receive(self, attempt: Attempt, line: wire.TaskLine) -> None:
         """Read headers until the end; what they announce waits until it is asked for."""
         schema: Any = None
         while True:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import attrs
 
 from adapters.arrow import As, shape_argument
+from adapters.spark.reading.attempts import Retry
+from adapters.spark.reading.cutting import Run
+from adapters.spark.reading.jobs import is_connect
 from adapters.spark.reading.ordered import OrderedSource
-from adapters.spark.reading.partitions import Retry
 from adapters.spark.reading.pushed import PushedSource
-from adapters.spark.reading.query import is_connect
-from adapters.spark.reading.stretches import Run
 from adapters.spark.reading.timed import TimedFrame, refusal, timed
 from pullstream.blueprint import Module, Sink, Source, Transformer
 from pullstream.modules.times.stamp import stamp

@@ -7,7 +7,7 @@ import attrs
 
 from adapters.spark.errors import SparkMissing
 from adapters.spark.failures import first_line, unlogged
-from adapters.spark.reading.query import STOPPED, is_connect, stands
+from adapters.spark.reading.jobs import STOPPED, is_connect, stands
 from adapters.spark.refusals import distinct, no_frame, refused
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import trio
 from typing_extensions import override
 
 from adapters.arrow import RecordBatch
-from adapters.spark.reading.partitions import Attempt
+from adapters.spark.reading.attempts import Attempt
 
 HELLO: Final = "!4s32sqqqq"
 """Magic, token, partition, number of the attempt, the task's id, the stage's id."""
@@ -107,7 +107,7 @@ def pushing(host: str, port: int, token: bytes, counted: "Accumulator[list[Any]]
     return push
 
 
-class Line:
+class TaskLine:
     """The driver's end of a connection."""
 
     def __init__(self, connection: trio.socket.SocketType) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import attrs
 
 from adapters.arrow import As, shape_argument
-from adapters.spark.reading.query import STOPPED, is_connect, stands
+from adapters.spark.reading.jobs import STOPPED, is_connect, stands
 from adapters.spark.reading.timed import check_packages
 from adapters.spark.refusals import distinct, no_frame, refused
 from adapters.spark.streaming.status import StreamStatus

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from adapters.arrow import Shape
 from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
 from adapters.spark.failures import stream_error, unlogged
+from adapters.spark.reading.jobs import STOPPED, over
 from adapters.spark.reading.ordered import OrderedBatches
-from adapters.spark.reading.query import STOPPED, over
 from adapters.spark.streaming.checked import StreamingFrame
 from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
 from adapters.spark.streaming.status import StreamStatus

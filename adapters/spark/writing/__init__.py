@@ -1,12 +1,12 @@
 """Into Spark: a source as a DataFrame (`frame`), and a partition of a table for every time (`table`).
 
-Spark fetches from the driver: `desk` is the server there, `offer` one source, `log` one that is read in micro-batches;
-`remote` is what runs in Spark's processes. A table's times are kept and written by `partitions`, and put in their
-places by `swap`.
+Spark fetches from the driver: `server` listens there, `frames` is how it speaks, `served` is one source, `source_log`
+one that is read in micro-batches; `remote` is what runs in Spark's processes. A table's times are kept and written by
+`table_partitions`, and put in their places by `table_folder`.
 """
 
 from adapters.spark.writing.frame import RegisteredSource, register_source, to_dataframe
-from adapters.spark.writing.swap import TableTargetError
 from adapters.spark.writing.table import write_table
+from adapters.spark.writing.table_folder import TableTargetError
 
 __all__ = ["RegisteredSource", "TableTargetError", "register_source", "to_dataframe", "write_table"]

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from adapters.arrow import Schema
 from adapters.spark.schemas import spark_schema
-from adapters.spark.writing.desk import Desk, desk_for
-from adapters.spark.writing.log import Offsets
-from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import active_session
+from adapters.spark.writing.served import ServedSource
+from adapters.spark.writing.server import SourceServer, server_for
+from adapters.spark.writing.source_log import Offsets
 from pullstream.blueprint import Site, Source, source_argument
 from pullstream.errors import CompositionError
 
@@ -53,7 +53,7 @@ def to_dataframe(
     source_argument("to_dataframe", source)
     session = active_session("to_dataframe", session)
     name = f"to_dataframe-{next(_numbers)}"
-    _offer(session, Offer(name, source, spark_schema("to_dataframe", schema), shown=f"to_dataframe({source!r})"))
+    _serve(session, ServedSource(name, source, spark_schema("to_dataframe", schema), shown=f"to_dataframe({source!r})"))
     return session.read.format("pullstream").load(name)
 
 
@@ -97,32 +97,32 @@ def register_source(
         raise CompositionError(f"register_source() at {Site.here()} has offsets 'values' or 'times', not {offsets!r}")
     session = active_session("register_source", session)
     made = spark_schema("register_source", schema)
-    return _offer(session, Offer(name, source, made, offsets, shown=f"the pull source {name!r}"))
+    return _serve(session, ServedSource(name, source, made, offsets, shown=f"the pull source {name!r}"))
 
 
-def _offer(session: "SparkSession", offer: Offer) -> "RegisteredSource":
-    desk = desk_for(session)
-    before = desk.offers.get(offer.name)
+def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":
+    server = server_for(session)
+    before = server.sources.get(served.name)
     if before is not None and before.in_use:
         raise CompositionError(f"{before.shown} is being read by Spark; close() it first, or take another name")
-    desk.offers[offer.name] = offer
+    server.sources[served.name] = served
     if before is not None:
         # Nobody finds it any more: who waits for it would wait for ever.
-        desk.call(before.withdraw)
-    return RegisteredSource(desk, offer)
+        server.call(before.withdraw)
+    return RegisteredSource(server, served)
 
 
 class RegisteredSource:
     """A source that Spark may read by its name; leaving a `with` block withdraws it."""
 
-    def __init__(self, desk: Desk, offer: Offer) -> None:
-        self._desk = desk
-        self._offer = offer
+    def __init__(self, server: SourceServer, served: ServedSource) -> None:
+        self._server = server
+        self._served = served
 
     @property
     def name(self) -> str:
         """The name that Spark loads it by."""
-        return self._offer.name
+        return self._served.name
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until Spark has read it and everything is released; False if `timeout` seconds were not enough.
@@ -132,16 +132,16 @@ class RegisteredSource:
         Raises:
             BaseException: the source's own failure.
         """
-        if not self._offer.over.wait(timeout):
+        if not self._served.over.wait(timeout):
             return False
-        if self._offer.failure is not None:
-            raise self._offer.failure
+        if self._served.failure is not None:
+            raise self._served.failure
         return True
 
     def close(self) -> None:
         """Withdraw it: a reading is aborted, and waited for until everything is released. Twice is once."""
-        self._desk.call(self._offer.withdraw)
-        self._offer.over.wait()
+        self._server.call(self._served.withdraw)
+        self._served.over.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -150,4 +150,4 @@ class RegisteredSource:
         self.close()
 
     def __repr__(self) -> str:
-        return f"RegisteredSource({self._offer.name!r})"
+        return f"RegisteredSource({self._served.name!r})"

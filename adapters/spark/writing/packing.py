@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapters import arrow
 from adapters.arrow import RecordBatch, SchemaError, pyarrow
-from adapters.spark.reading.query import is_connect, stands
+from adapters.spark.reading.jobs import is_connect, stands
 from adapters.spark.refusals import refused
 from adapters.spark.session import session as active
 from pullstream.blueprint import Site

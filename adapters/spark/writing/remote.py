@@ -1,7 +1,7 @@
 # ruff: noqa: N802, ARG002 - the names, and the arguments, are pyspark's
 """The data source `pullstream`, which runs in Spark's own processes and fetches from the driver.
 
-Spark makes it there from a pickle that holds this module's code (`desk` registers it so), because pullstream need not
+Spark makes it there from a pickle that holds this module's code (`server` registers it so), because pullstream need not
 be installed on the executors. So there is nothing here but pyspark, pyarrow and the standard library.
 """
 
@@ -20,14 +20,14 @@ from pyspark.sql.types import StructType
 CONNECT_SECONDS = 30
 
 HEAD = "!cQ"
-"""A frame's head, as `wire` has it: kind and length."""
+"""A frame's head, as `frames` has it: kind and length."""
 
 
 class PullSourceError(Exception):
     """The driver's refusal of a source that cannot be read."""
 
 
-class Line:
+class DriverLine:
     """A connection to the driver, on which every question gets an answer."""
 
     def __init__(self, address: tuple[str, int, str], **hello: object) -> None:
@@ -102,7 +102,7 @@ class PullSource(DataSource):
 
     def schema(self) -> StructType:
         """The driver knows."""
-        line = Line(self.address, op="describe", name=self._source)
+        line = DriverLine(self.address, op="describe", name=self._source)
         try:
             return StructType.fromJson(json.loads(line.receive()[1]))
         finally:
@@ -126,7 +126,7 @@ class PullReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """A single partition, in the source's order; one that cannot be read is refused here, before any task runs."""
-        line = Line(self._address, op="plan", name=self._name)
+        line = DriverLine(self._address, op="plan", name=self._name)
         try:
             line.receive()
         finally:
@@ -143,7 +143,7 @@ def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
     stage = -1 if task is None else task.stageId()
     attempt = -1 if task is None else task.attemptNumber()
     pa: Any = import_module("pyarrow")
-    line = Line(address, stage=stage, attempt=attempt, **hello)
+    line = DriverLine(address, stage=stage, attempt=attempt, **hello)
     try:
         line.send(b"A")
         while True:
@@ -165,13 +165,13 @@ class _StreamReader(DataSourceStreamReader):
         self._address = address
         self._name = name
         self._rows = None if rows is None else int(rows)
-        self._opened: Line | None = None
+        self._opened: DriverLine | None = None
         self._last: dict[str, Any] | None = None
 
-    def _line(self) -> Line:
+    def _line(self) -> DriverLine:
         # Opened by the process that leads the query; readers also travel to others, which only read.
         if self._opened is None:
-            self._opened = Line(self._address, op="query", name=self._name, rows=self._rows)
+            self._opened = DriverLine(self._address, op="query", name=self._name, rows=self._rows)
         return self._opened
 
     def initialOffset(self) -> dict[str, Any]:

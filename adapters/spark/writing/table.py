@@ -15,7 +15,7 @@ import trio
 from adapters.files.writing.columns import Schema
 from adapters.spark.threads import in_thread
 from adapters.spark.writing.packing import active_session
-from adapters.spark.writing.partitions import Partitions, Plan, Spool, check_time
+from adapters.spark.writing.table_partitions import Spool, TablePartitions, TablePlan, check_time
 from pullstream.blueprint import Module, Sink, Site
 from pullstream.engine.parts.context import Completed, Context
 from pullstream.errors import CompositionError, without_cancelled
@@ -100,12 +100,12 @@ def write_table(
         check_time(time, getattr(schema, "names", ()), site)
     if session is not None:
         active_session("write_table", session)
-    plan = Plan(text, catalog, schema, format, time, dict(options or {}), session, site)
+    plan = TablePlan(text, catalog, schema, format, time, dict(options or {}), session, site)
     shown = (("format", format), ("time", time), *((("catalog", True),) if catalog else ()))
     return Sink((Module("write_table", partial(_sink, plan), (text,), shown),))
 
 
-def _sink(plan: Plan, *_: object, **__: object) -> Callable[[Reader[Any], Context], Any]:
+def _sink(plan: TablePlan, *_: object, **__: object) -> Callable[[Reader[Any], Context], Any]:
     return _Writing(plan).body
 
 
@@ -121,7 +121,7 @@ class _Due:
 class _Writing:
     """A run of the sink: what waits for its completion, and what waits for Spark."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
         self._open: dict[Hashable, Spool] = {}
         self._due: list[_Due] = []
@@ -131,7 +131,7 @@ class _Writing:
         self._written: list[Hashable] = []
 
     async def body(self, upstream: Reader[Any], ctx: Context) -> list[Hashable]:
-        partitions: Partitions | None = None
+        partitions: TablePartitions | None = None
         try:
             async with trio.open_nursery() as nursery:
                 try:
@@ -150,8 +150,8 @@ class _Writing:
             raise self._failure
         return self._written
 
-    def _begin(self) -> Partitions:
-        return Partitions(active_session("write_table", self._plan.session, self._plan.site), self._plan)
+    def _begin(self) -> TablePartitions:
+        return TablePartitions(active_session("write_table", self._plan.session, self._plan.site), self._plan)
 
     def _fail(self, exc: BaseException, nursery: trio.Nursery) -> None:
         if without_cancelled(exc) is None:
@@ -159,7 +159,7 @@ class _Writing:
         self._failure = self._failure or exc
         nursery.cancel_scope.cancel()
 
-    async def _take(self, upstream: Reader[Any], ctx: Context, partitions: Partitions) -> None:
+    async def _take(self, upstream: Reader[Any], ctx: Context, partitions: TablePartitions) -> None:
         async for event in ctx.events(upstream):
             match event:
                 case Batch(time, values):
@@ -177,7 +177,7 @@ class _Writing:
         self._ended = True
         self._change()
 
-    async def _write(self, partitions: Partitions, nursery: trio.Nursery) -> None:
+    async def _write(self, partitions: TablePartitions, nursery: trio.Nursery) -> None:
         try:
             while self._due or not self._ended:
                 if not self._due:

@@ -12,7 +12,7 @@ import pytest
 
 import pullstream as ps
 from adapters import files
-from adapters.files.reading import tables
+from adapters.files.reading import parsing
 
 
 def parts(values):
@@ -570,8 +570,8 @@ def test_bad_rows_are_found_with_few_parses(kind, every, put, read, monkeypatch)
     rows = [row % (n, n) if n % every == 0 else f"{n},2.5\n" for n in range(1000)]
     path = put("a.csv", "a,b\n" + "".join(rows))
     parses = []
-    real = tables.Sieve._checked
-    monkeypatch.setattr(tables.Sieve, "_checked", lambda *given: [parses.append(1), real(*given)][1])
+    real = parsing.Sieve._checked
+    monkeypatch.setattr(parsing.Sieve, "_checked", lambda *given: [parses.append(1), real(*given)][1])
     found = read(files.read_csv(path, schema={"a": "int64", "b": "float64"}, as_="tuples", on_error="result"))
     for n, each in enumerate(found):
         if n % every == 0:

@@ -100,14 +100,14 @@ def test_a_pipe_that_has_come_into_the_place_of_a_file(tmp_path, monkeypatch):
     """Between finding and opening it; opened, it would be waited for."""
     path = tmp_path / "a.txt"
     path.write_text("a\n")
-    real = streams.Raw.__init__
+    real = streams.RawFile.__init__
 
     def late(*args):
         path.unlink()
         os.mkfifo(path)
         real(*args)
 
-    monkeypatch.setattr(streams.Raw, "__init__", late)
+    monkeypatch.setattr(streams.RawFile, "__init__", late)
     with pytest.raises(files.FileReadError, match=r"a\.txt: is a pipe, a socket or a device, and no file"):
         ps.run(ps.pipe(files.read_text(path), ps.collect()))
 

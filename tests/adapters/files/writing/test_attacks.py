@@ -11,8 +11,8 @@ import pytest
 
 import pullstream as ps
 from adapters import files
-from adapters.files.writing import workshop as workshops
-from adapters.files.writing.place import Place
+from adapters.files.writing import staging
+from adapters.files.writing.disk import Disk
 from adapters.files.writing.store import Local
 
 from .kit import content, left_behind, written
@@ -131,7 +131,7 @@ def test_in_the_folder_for_temporaries(plant, tail, precious, tmp_path, monkeypa
 def test_the_very_name_of_the_workshop(precious, tmp_path, monkeypatch):
     """Even who knew it would gain nothing: another is taken."""
     names = iter([TAIL, TAIL, "f" * 16])
-    monkeypatch.setattr(workshops.secrets, "token_hex", lambda _: next(names))
+    monkeypatch.setattr(staging.secrets, "token_hex", lambda _: next(names))
     out = tmp_path / "out"
     out.mkdir()
     (out / f"{workshop_of('/{time}.txt')}-{TAIL}").symlink_to(precious)
@@ -227,7 +227,7 @@ def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
     def rename(_, old, new):
         raise PermissionError(errno.EPERM, "Operation not permitted", str(new))
 
-    monkeypatch.setattr(Place, "rename", rename)
+    monkeypatch.setattr(Disk, "rename", rename)
     with pytest.raises(PermissionError, match="write_text cannot write its manifest"):
         written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))
     assert sorted(content(tmp_path)) == ["m"]

@@ -13,13 +13,13 @@ import trio
 
 import pullstream as ps
 from adapters import files
-from adapters.files.writing import place, raw, writing
-from adapters.files.writing.place import Place
+from adapters.files.writing import disk, raw, sink
+from adapters.files.writing.disk import Disk
 
 from .kit import content, left_behind, visible, written
 
 COMPOSED = ["append", "put", "opened", "part_of", "cut", "copy", "size", "flush", "folders", "held", "inside"]
-OPERATIONS = [name for name in vars(Place) if name not in COMPOSED and name[0] != "_"]
+OPERATIONS = [name for name in vars(Disk) if name not in COMPOSED and name[0] != "_"]
 
 
 class Faults:
@@ -30,7 +30,7 @@ class Faults:
         self.fails = set()
         self.seen = []
         for name in OPERATIONS:
-            monkeypatch.setattr(Place, name, self._failing(name, getattr(Place, name)))
+            monkeypatch.setattr(Disk, name, self._failing(name, getattr(Disk, name)))
 
     def _failing(self, name, real):
         def operation(local, *args):
@@ -79,7 +79,7 @@ def ends_of(expected):
 @pytest.mark.parametrize("for_good", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_every_operation_fails_in_turn(name, for_good, tmp_path, monkeypatch):
     """After each: the error arrives as itself, what is visible is whole; another run leaves just what it should."""
-    for module, constant, value in ((writing, "MEMORY", 1000), (writing, "LOOSE", 5), (raw, "LOOSE", 3)):
+    for module, constant, value in ((sink, "MEMORY", 1000), (sink, "LOOSE", 5), (raw, "LOOSE", 3)):
         monkeypatch.setattr(module, constant, value)
     faults = Faults(monkeypatch)
 
@@ -133,7 +133,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     def full(local, file, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Place, "write", full)
+    monkeypatch.setattr(Disk, "write", full)
     big = [pa.table({"n": range(200_000)})]
     for write in (files.write_parquet, files.write_arrow, files.write_csv, files.write_jsonl):
         with pytest.raises(OSError, match="No space left") as caught:
@@ -172,8 +172,8 @@ def test_a_disk_that_is_really_full(tmp_path):
 
 def test_what_is_thrown_away_writes_nothing_more(tmp_path, monkeypatch):
     """pyarrow's streams end their files when they are forgotten; by then others may work in the folder."""
-    monkeypatch.setattr(place, "BLOCK", 10)
-    real, failed, later = Place.write, [], []
+    monkeypatch.setattr(disk, "BLOCK", 10)
+    real, failed, later = Disk.write, [], []
 
     def write(local, file, data):
         if not failed:
@@ -185,9 +185,9 @@ def test_what_is_thrown_away_writes_nothing_more(tmp_path, monkeypatch):
         later.append(path)
 
     with pytest.raises(OSError, match="once"), monkeypatch.context() as patch:
-        patch.setattr(Place, "write", write)
+        patch.setattr(Disk, "write", write)
         written([str(n * 7919) for n in range(300_000)], files.write_text(tmp_path / "{time}.zst"))
-    monkeypatch.setattr(Place, "append", append)
+    monkeypatch.setattr(Disk, "append", append)
     gc.collect()
     assert later == []
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ import zstandard
 
 import pullstream as ps
 from adapters import files
-from adapters.files.writing import raw, writing
+from adapters.files.writing import raw, sink
 from pullstream.journal.fingerprint import fingerprint
 
 from .kit import content, written
@@ -68,7 +68,7 @@ def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
     expected = outcome(0, 4096)
     assert outcome(1, 1) == expected
     assert outcome(2, 7, open_files=1) == expected
-    for module, constant, value in ((writing, "MEMORY", 2000), (writing, "LOOSE", 5), (raw, "LOOSE", 3)):
+    for module, constant, value in ((sink, "MEMORY", 2000), (sink, "LOOSE", 5), (raw, "LOOSE", 3)):
         monkeypatch.setattr(module, constant, value)
     assert outcome(3, 100) == expected
     assert outcome(4, 3, open_files=1) == expected

@@ -12,9 +12,9 @@ import trio
 
 import pullstream as ps
 from adapters import files
-from adapters.files.writing.place import Place
+from adapters.files.writing.disk import Disk
+from adapters.files.writing.staging import StagingFolder
 from adapters.files.writing.target import Target
-from adapters.files.writing.workshop import Workshop
 
 from .kit import content, left_behind, visible, written
 
@@ -65,9 +65,9 @@ PROGRAM = """
 import sys, time
 import pullstream as ps
 from adapters import files
-from adapters.files.writing import writing, raw
-writing.LOOSE = raw.LOOSE = 10
-writing.MEMORY = 10_000
+from adapters.files.writing import raw, sink
+sink.LOOSE = raw.LOOSE = 10
+sink.MEMORY = 10_000
 
 rows = [{"day": n // 100, "key": "abc"[n % 3], "n": n, "s": "x" * (n % 50)} for n in range(2000)]
 
@@ -95,6 +95,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
     out = tmp_path / "p"
     with start(tmp_path, 0.05) as process:
         while not visible(out):
+            assert process.poll() is None
             time.sleep(0.02)
         write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")
         with pytest.raises(files.FileBusyError):
@@ -173,7 +174,7 @@ def test_of_runs_that_begin_at_once_one_goes_on(tmp_path):
     done, busy = [], []
 
     def work(number):
-        workshop = Workshop(Place(), Target.of("write_text", f"{tmp_path}/{{time}}.txt"), durable=False)
+        workshop = StagingFolder(Disk(), Target.of("write_text", f"{tmp_path}/{{time}}.txt"), durable=False)
         barrier.wait()
         try:
             workshop.open()

@@ -130,7 +130,7 @@ def test_two_keys_that_are_one_name(tmp_path):
 
 def test_two_keys_that_are_one_name_to_the_file_system(tmp_path, monkeypatch):
     """Where the cases of letters do not count, one would take the place of the other."""
-    monkeypatch.setattr("adapters.files.writing.workshop.LOCK", "PULLSTREAM.LOCK")
+    monkeypatch.setattr("adapters.files.writing.staging.LOCK", "PULLSTREAM.LOCK")
     for other in ("A", "É", "e\u0301"):
         with pytest.raises(files.FileTargetError, match="would share the file"):
             written(["a", "é", other], files.write_jsonl(tmp_path / "{time}{key}", key=str))

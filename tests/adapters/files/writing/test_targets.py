@@ -15,8 +15,8 @@ import pytest
 
 import pullstream as ps
 from adapters import files
-from adapters.files.writing import writing
-from adapters.files.writing.place import Place
+from adapters.files.writing import sink
+from adapters.files.writing.disk import Disk
 from adapters.files.writing.refusals import explained
 from adapters.files.writing.target import Target
 
@@ -234,7 +234,7 @@ def test_a_file_system_that_refuses_later(tmp_path, monkeypatch):
             raise PermissionError(errno.EACCES, "Permission denied", "there")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Place, step, refuse)
+            patch.setattr(Disk, step, refuse)
             target = str(tmp_path / "{time}.txt")
             with pytest.raises(PermissionError) as caught:
                 written(["a"], files.write_text(target))
@@ -312,7 +312,7 @@ def test_a_bucket_that_is_not_there(monkeypatch):
 def test_many_keys(tmp_path, monkeypatch):
     """Hundreds of files under way at once, of which a few are encoded as they come: none is kept open."""
     most = []
-    real = writing.Writing.work
+    real = sink.FilesWriter.work
 
     def work(self):
         from .kit import left_behind
@@ -320,9 +320,9 @@ def test_many_keys(tmp_path, monkeypatch):
         most.append(len(left_behind()[0]))
         real(self)
 
-    monkeypatch.setattr(writing.Writing, "work", work)
-    monkeypatch.setattr(writing, "LOOSE", 600)
-    monkeypatch.setattr(writing, "MEMORY", 50_000)
+    monkeypatch.setattr(sink.FilesWriter, "work", work)
+    monkeypatch.setattr(sink, "LOOSE", 600)
+    monkeypatch.setattr(sink, "MEMORY", 50_000)
     values = [{"k": n % 300, "n": n} for n in range(3000)]
     write = files.write_parquet(tmp_path / "{time}" / "{key}.parquet", key="k", open_files=4, durable=False)
     assert len(written(values, write)) == 300
@@ -336,7 +336,7 @@ def test_a_folder_on_another_disk(tmp_path, monkeypatch):
     def rename(place, old, new):
         raise OSError(errno.EXDEV, "Invalid cross-device link")
 
-    monkeypatch.setattr(Place, "rename", rename)
+    monkeypatch.setattr(Disk, "rename", rename)
     with pytest.raises(files.FileTargetError, match="on another disk"):
         written(["a"], files.write_text(tmp_path / "{time}.txt"))
     assert content(tmp_path) == {}

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import pullstream as ps
-from adapters.spark.executing.partition import Partition, Plan
+from adapters.spark.executing.partition import PartitionPlan, PartitionRun
 from pullstream.blueprint import Site
 
 
@@ -17,8 +17,8 @@ def partition():
     def made(batches, *transformers, schema, keys=(), time=None, as_="rows", names=("n",)):
         given = {name: place for place, name in enumerate([time, *keys]) if name in schema.names}
         modules = ps.pipe(*transformers).modules
-        plan = Plan(modules, Site.here(), as_, tuple(names), tuple(keys), time, schema, given)
-        return Partition(plan, iter(batches))
+        plan = PartitionPlan(modules, Site.here(), as_, tuple(names), tuple(keys), time, schema, given)
+        return PartitionRun(plan, iter(batches))
 
     return made
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
+from adapters.spark.executing.answers import Answer
+from adapters.spark.executing.input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
 from adapters.spark.executing.partition import ROWS
-from adapters.spark.executing.portion import Portion
-from adapters.spark.executing.reading import Cursor, Input, Keys, Rows, Splitting, Told
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
 
@@ -241,7 +241,7 @@ class TestKeysAndTimes:
 
         fold = ps.Fold(list, lambda seen, value: [*seen, *numbers(value)])
         site = Site.here()
-        reading = Input(batches_of(rows, size), split)
+        reading = PartitionInput(batches_of(rows, size), split)
         keys = Module("keys", Keys, (Cursor(reading), ps.reduce_by_time(fold).modules, site), site=site)
         source = Source((keys, *ps.flatten().modules))
         portions = ps.run(ps.pipe(source, ps.collect()), check=True)
@@ -299,7 +299,7 @@ class FakeInput:
 class TestConformance:
     def test_the_source_of_a_partition_keeps_the_rules(self):
         """In every ending, with an input that is slow, at every limit."""
-        from adapters.spark.executing.reading import Stretch
+        from adapters.spark.executing.input import Stretch
 
         def plain():
             stretches = [[Stretch((), 1, [1, 2, 3]), Stretch((), 2, [4])], [], [Stretch((), 2, [5, 6])]]
@@ -316,7 +316,7 @@ class TestConformance:
 
     def test_the_real_input_keeps_them_too(self, numbers):
         """With the checker watching, strictly."""
-        reading = Input(numbers(100), Splitting("rows", ["n"], 0, timed=False, time=""))
+        reading = PartitionInput(numbers(100), Splitting("rows", ["n"], 0, timed=False, time=""))
         source = Source((Module("rows", Rows, (Cursor(reading),)),))
         rows = ps.run(ps.pipe(source, ps.map(lambda row: row.n), ps.collect()), check="strict")
         reading.close(None)
@@ -329,5 +329,5 @@ Told_ = ps.transformer(Told)
 def test_a_portion_counts_its_rows():
     """Arrow batches count for what they hold."""
     batch = pa.record_batch({"n": [1, 2, 3]})
-    assert Portion([batch, batch]).rows == 6
-    assert Portion([1, 2]).rows == 2
+    assert Answer([batch, batch]).rows == 6
+    assert Answer([1, 2]).rows == 2

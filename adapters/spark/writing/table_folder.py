@@ -26,7 +26,7 @@ class TableTargetError(PullstreamError):
     """A table's folder cannot be written as was meant, or a time cannot be the name of one."""
 
 
-class Folder:
+class TableFolder:
     """A table's folder, on whatever file system Spark finds it."""
 
     def __init__(self, session: "SparkSession", path: str) -> None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from adapters.arrow import RecordBatch, pyarrow
-from adapters.spark.reading.query import Query
+from adapters.spark.reading.jobs import Jobs
 from adapters.spark.refusals import refused
 from adapters.spark.schemas import arrow_schema, spark_schema
-from adapters.spark.writing.desk import desk_for
-from adapters.spark.writing.offer import Offer
 from adapters.spark.writing.packing import Packing
-from adapters.spark.writing.swap import Folder, TableTargetError
+from adapters.spark.writing.served import ServedSource
+from adapters.spark.writing.server import server_for
+from adapters.spark.writing.table_folder import TableFolder, TableTargetError
 from pullstream.blueprint import Site
 from pullstream.modules.sources.values import values
 
@@ -33,7 +33,7 @@ _jobs = itertools.count(1)
 
 
 @attrs.frozen(eq=False)
-class Plan:
+class TablePlan:
     """The arguments of a table's sink; immutable."""
 
     target: str
@@ -87,18 +87,18 @@ class Spool:
         self._file.close()
 
 
-class Partitions:
+class TablePartitions:
     """The table's end: gives spools, and has Spark write them."""
 
-    def __init__(self, session: "SparkSession", plan: Plan) -> None:
+    def __init__(self, session: "SparkSession", plan: TablePlan) -> None:
         self._session = session
         self._plan = plan
         self._schema = spark_schema("write_table", plan.schema, plan.site)
-        self._query = Query(session)
+        self._jobs = Jobs(session)
         self._kind: type | None = None
         self._full: StructType
         self._arrow: Any
-        self._folder: Folder | None = None
+        self._folder: TableFolder | None = None
         self._packing = Packing("write_table", arrow_schema(self._schema))
         check_time(plan.time, self._schema.names, plan.site)
 
@@ -121,7 +121,7 @@ class Partitions:
 
     def cancel(self) -> None:
         """Stop what `write` does; for another thread."""
-        self._query.cancel()
+        self._jobs.cancel()
 
     def close(self) -> None:
         """Let others write there."""
@@ -138,14 +138,14 @@ class Partitions:
             SparkJobError: Spark could not.
             JobCancelled: `cancel` was called.
         """
-        self._query.submit(lambda: self._write(spools))
+        self._jobs.submit(lambda: self._write(spools))
 
     def _write(self, spools: Sequence[Spool]) -> None:
-        desk = desk_for(self._session)
+        server = server_for(self._session)
         name = f"write_table-{next(_jobs)}"
         rows = values(itertools.chain.from_iterable(spool.batches() for spool in spools))
-        offer = Offer(name, rows, self._full, shown="what write_table has kept")
-        desk.offers[name] = offer
+        served = ServedSource(name, rows, self._full, shown="what write_table has kept")
+        server.sources[name] = served
         try:
             frame = self._session.read.format("pullstream").load(name)
             writer = frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)
@@ -154,21 +154,21 @@ class Partitions:
             else:
                 self._publish(writer)
         finally:
-            desk.call(offer.withdraw)
-            offer.over.wait()
-            del desk.offers[name]
+            server.call(served.withdraw)
+            served.over.wait()
+            del server.sources[name]
 
     def _publish(self, writer: "DataFrameWriter") -> None:
         if self._folder is None:
             path = self._location() if self._plan.catalog else self._plan.target
-            folder = Folder(self._session, path)
+            folder = TableFolder(self._session, path)
             folder.claim()
             self._folder = folder
             folder.mend()
         beside = self._folder.beside()
         try:
             writer.save(beside)
-            if self._query.cancelled:
+            if self._jobs.cancelled:
                 return
             self._folder.publish(beside)
         finally:

@@ -10,12 +10,12 @@ from typing import Any, Final
 import attrs
 
 from adapters.arrow import RecordBatch, pyarrow
-from adapters.files.aside import aside
 from adapters.files.reading.blocks import Block, Overlong, count_lines, records
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.pieces import Bad, Piece, Start, Table, problem_of
-from adapters.files.reading.places import File
+from adapters.files.reading.formats import Bad, Piece, Start, Table, problem_of
+from adapters.files.reading.listing import File
 from adapters.files.reading.streams import Stream
+from adapters.files.threads import start_in_thread
 
 FEW: Final = 64
 """The number of rows among which the bad are looked for one by one."""
@@ -62,7 +62,7 @@ class Sieve:
     def pieces(self, blocks: Iterable[Block | Overlong], stream: Stream) -> Iterator[Piece]:
         """The tables of blocks, and what is bad in them, in order; the next blocks are parsed meanwhile."""
         rest = iter(blocks)
-        reading: Future[Block | Overlong | None] = aside(next, rest, None)
+        reading: Future[Block | Overlong | None] = start_in_thread(next, rest, None)
         parsed: deque[tuple[Block | Overlong, Future[Any]]] = deque()
         over = False
         try:
@@ -72,8 +72,8 @@ class Sieve:
                     if block is None:
                         over = True
                     else:
-                        parsed.append((block, aside(self._whole, block)))
-                        reading = aside(next, rest, None)
+                        parsed.append((block, start_in_thread(self._whole, block)))
+                        reading = start_in_thread(next, rest, None)
                 elif parsed and (over or len(parsed) > self._width or parsed[0][1].done()):
                     yield from self._of_block(*parsed.popleft(), stream)
                 else:

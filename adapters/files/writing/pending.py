@@ -4,28 +4,28 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adapters.files.writing.behind import Behind
+from adapters.files.writing.disk import Disk, Out
 from adapters.files.writing.encoding import Encoder
-from adapters.files.writing.formats import Format
-from adapters.files.writing.place import Out, Place
+from adapters.files.writing.formats import WriteFormat
+from adapters.files.writing.write_behind import WriteBehind
 
 
-class Part:
+class PendingFile:
     """The values for one target: a time's, and a key's, until the time is complete."""
 
     def __init__(
-        self, place: Place, format: Format, target: str, key: Hashable, temporaries: tuple[Path, Path], *, head: bool
+        self, disk: Disk, format: WriteFormat, target: str, key: Hashable, temporaries: tuple[Path, Path], *, head: bool
     ) -> None:
         self.target = target
         self.key = key
         self.path, waiting = temporaries
         self.size = 0
-        self._place = place
+        self._disk = disk
         self._format = format
         self._head = head
         self._encoder: Encoder | None = None
-        self._out = Out(place, self.path)
-        self.raw = format.raw(place, waiting, f"{format.module}, {target}")
+        self._out = Out(disk, self.path)
+        self.raw = format.raw(disk, waiting, f"{format.module}, {target}")
 
     def add(self, values: Sequence[Any]) -> None:
         """Take more values."""
@@ -36,7 +36,7 @@ class Part:
         """Whether an encoder with much in memory is at work."""
         return self._encoder is not None and self._format.costly
 
-    def advance(self, may_begin: Callable[[], bool], behind: Behind) -> None:
+    def advance(self, may_begin: Callable[[], bool], behind: WriteBehind) -> None:
         """Encode the units there are, the last of them `behind`, if this has begun, or `may_begin`."""
         if self._encoder is not None or may_begin():
             for unit in self.raw.units(last=False):
@@ -48,7 +48,7 @@ class Part:
             # There may be any number of these, so each keeps nothing.
             self._out.hand_over()
 
-    def finish(self, behind: Behind, *, durable: bool) -> None:
+    def finish(self, behind: WriteBehind, *, durable: bool) -> None:
         """Encode all that is left, and have the file on the disk."""
         for unit in self.raw.units(last=True):
             behind.put(self._begun().write, unit)
@@ -57,7 +57,7 @@ class Part:
         self._encoder = None
         self.size = self._out.size
         if durable:
-            self._place.flush(self.path)
+            self._disk.flush(self.path)
 
     def discard(self) -> None:
         """Write nothing any more."""

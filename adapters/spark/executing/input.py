@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from adapters.arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from adapters.arrow import values as python_values
-from adapters.spark.executing.portion import Portion
+from adapters.spark.executing.answers import Answer
 from pullstream.blueprint import Module, Site, Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT, Traits
@@ -98,7 +98,7 @@ class _Wanted:
     failure: BaseException | None = None
 
 
-class Input:
+class PartitionInput:
     """A partition's iterator, read in a thread, one call at a time."""
 
     def __init__(self, batches: Iterator[RecordBatch], split: Callable[[RecordBatch], list[Stretch]]) -> None:
@@ -139,7 +139,7 @@ class Input:
 class Cursor:
     """A position in a partition that is being read."""
 
-    def __init__(self, input: Input) -> None:
+    def __init__(self, input: PartitionInput) -> None:
         self._input = input
         self._stretches: deque[Stretch] = deque()
         self.key: tuple[Any, ...] | None = None
@@ -211,7 +211,7 @@ class Keys(Kernel[Any]):
 
 
 class Told(Kernel[Any]):
-    """Each answer as one value, a `Portion`, that says its time and key."""
+    """Each answer as one value, a `Answer`, that says its time and key."""
 
     traits = PROMPT
 
@@ -224,4 +224,4 @@ class Told(Kernel[Any]):
         if batch is DONE:
             return DONE
         self.upstream.ack()
-        return Batch(batch.time, [Portion(batch.values, batch.time, self._key)])
+        return Batch(batch.time, [Answer(batch.values, batch.time, self._key)])

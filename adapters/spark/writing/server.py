@@ -18,8 +18,8 @@ import trio
 from adapters.spark.errors import CannotListen
 from adapters.spark.reading.pushed import addresses
 from adapters.spark.threads import in_thread
-from adapters.spark.writing import wire
-from adapters.spark.writing.offer import Offer, SourceRefused, failure_text
+from adapters.spark.writing import frames
+from adapters.spark.writing.served import ServedSource, SourceRefused, failure_text
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -33,30 +33,30 @@ STOPPED_SECONDS = 1.0
 
 HANG_UP_SECONDS = 5
 
-_desks: "dict[SparkContext, Desk]" = {}
+_servers: "dict[SparkContext, SourceServer]" = {}
 _lock = threading.Lock()
 
 
-def desk_for(session: "SparkSession") -> "Desk":
-    """The desk of a session's context, with the session knowing the way there."""
+def server_for(session: "SparkSession") -> "SourceServer":
+    """The server of a session's context, with the session knowing the way there."""
     context = session.sparkContext
     with _lock:
-        desk = _desks.get(context)
-        if desk is None or not desk.open:
-            desk = _desks[context] = Desk(session)
-        desk.introduce(session)
-    return desk
+        server = _servers.get(context)
+        if server is None or not server.open:
+            server = _servers[context] = SourceServer(session)
+        server.introduce(session)
+    return server
 
 
-class Desk:
-    """Offers by name, and whoever comes for them."""
+class SourceServer:
+    """The sources that Spark may read, by name, and whoever comes for them."""
 
     def __init__(self, session: "SparkSession") -> None:
-        self.offers: dict[str, Offer] = {}
+        self.sources: dict[str, ServedSource] = {}
         self._context = session.sparkContext
         self._bind, self._host = addresses(session, None)
         self._port = _port(self._context)
-        self._secret = wire.new_token()
+        self._secret = frames.new_token()
         self._introduced: WeakSet[SparkSession] = WeakSet()
         self._started = threading.Event()
         self._failure: BaseException | None = None
@@ -64,7 +64,7 @@ class Desk:
         self._scope: trio.CancelScope
         self._nursery: trio.Nursery
         # A daemon, as a program that ends does not wait for Spark to come for its sources; `atexit` closes it in order.
-        self._thread = threading.Thread(target=self._work, name="pullstream desk", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="pullstream server", daemon=True)
         self._thread.start()
         self._started.wait()
         if self._failure is not None:
@@ -93,7 +93,7 @@ class Desk:
         self._introduced.add(session)
 
     def call(self, function: Callable[..., object], *args: object) -> None:
-        """Let the desk's thread do something."""
+        """Let the server's thread do something."""
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(partial(function, *args))
 
@@ -102,7 +102,7 @@ class Desk:
         self.call(self._close)
         self._thread.join()
 
-    # ---- in the desk's thread
+    # ---- in the server's thread
 
     def _close(self) -> None:
         self._scope.cancel()
@@ -115,10 +115,10 @@ class Desk:
             if self._started.is_set():
                 raise
         finally:
-            for offer in list(self.offers.values()):
-                offer.over.set()
-            if _desks.get(self._context) is self:
-                del _desks[self._context]
+            for served in list(self.sources.values()):
+                served.over.set()
+            if _servers.get(self._context) is self:
+                del _servers[self._context]
             atexit.unregister(self.close)
             self._started.set()
 
@@ -149,7 +149,7 @@ class Desk:
     async def _handle(self, stream: trio.SocketStream) -> None:
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             async with stream:
-                hello = await wire.receive_hello(stream, self._secret)
+                hello = await frames.receive_hello(stream, self._secret)
                 if hello is None:
                     return
                 try:
@@ -158,33 +158,33 @@ class Desk:
                     raise
                 except BaseException as exc:  # noqa: BLE001 - told to whoever asked, who raises it
                     text = str(exc) if isinstance(exc, SourceRefused) else failure_text("the pull source", exc)
-                    await wire.send_frame(stream, b"X", text.encode())
+                    await frames.send_frame(stream, b"X", text.encode())
                     await _hung_up(stream)
 
     async def _answer(self, stream: trio.SocketStream, hello: dict[str, Any]) -> None:
-        offer = self._find(hello.get("name"))
+        served = self._find(hello.get("name"))
         match hello["op"]:
             case "describe":
-                await wire.send_frame(stream, b"J", offer.describe())
+                await frames.send_frame(stream, b"J", served.describe())
             case "plan":
-                offer.check()
-                await wire.send_frame(stream, b"J", b"null")
+                served.check()
+                await frames.send_frame(stream, b"J", b"null")
             case "read":
-                await offer.read(stream, self._alive(hello["stage"]))
+                await served.read(stream, self._alive(hello["stage"]))
             case "slice":
-                await offer.slice(stream, hello["begin"], hello["end"])
+                await served.slice(stream, hello["begin"], hello["end"])
             case _:
-                await offer.query(stream, offer.log(self._nursery, hello["rows"]))
+                await served.query(stream, served.log(self._nursery, hello["rows"]))
 
-    def _find(self, name: object) -> Offer:
-        offer = self.offers.get(str(name))
-        if offer is None:
-            known = ", ".join(name for name in sorted(self.offers) if not name.startswith("to_dataframe-")) or "none"
+    def _find(self, name: object) -> ServedSource:
+        served = self.sources.get(str(name))
+        if served is None:
+            known = ", ".join(name for name in sorted(self.sources) if not name.startswith("to_dataframe-")) or "none"
             raise SourceRefused(
                 f"no pull source is registered as {name!r}, only: {known}; "
                 f"spark.register_source(name, source, schema) registers one for .load(name)"
             )
-        return offer
+        return served
 
     def _alive(self, stage: int) -> Callable[[], Awaitable[bool]]:
         def active() -> bool:
@@ -210,5 +210,5 @@ async def _hung_up(stream: trio.SocketStream) -> None:
     """Wait, a moment, until the other side has read what it was sent: closing before that could take it back."""
     with trio.move_on_after(HANG_UP_SECONDS):
         await stream.send_eof()
-        while await wire.receive_frame(stream) is not None:
+        while await frames.receive_frame(stream) is not None:
             pass

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import ParamSpec
 
-from adapters.files.aside import aside
+from adapters.files.threads import start_in_thread
 
 P = ParamSpec("P")
 
 
-class Behind:
+class WriteBehind:
     """A thread for one call at a time; what a call raises comes with the next, or with `done`."""
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Behind:
     def put(self, function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         """Begin a call, when the last is over."""
         self.done()
-        self._call = aside(function, *args, **kwargs)
+        self._call = start_in_thread(function, *args, **kwargs)
 
     def done(self) -> None:
         """Wait for the call under way."""

@@ -50,7 +50,7 @@ def failed(session: "SparkSession", exc: BaseException) -> SparkJobError:
     return SparkJobError(f"Spark could not do the job: {STOPPED}", str(exc)) if over(session) else job_error(exc)
 
 
-class Query:
+class Jobs:
     """The jobs of one run, under a tag of their own. Calls are made in threads, one at a time; they block.
 
     `cancel` may be called from any thread, and so may `close`.

@@ -31,7 +31,7 @@ class LogRefused(PullstreamError):
     """A query wants what the log does not hold, or while another one reads it."""
 
 
-class Log:
+class SourceLog:
     """The values that a source has given and Spark has not committed, and at most a micro-batch more.
 
     An offset counts values from the source's beginning, and names the log, for a checkpoint may be of another. With

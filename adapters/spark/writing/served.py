@@ -13,9 +13,9 @@ import trio
 
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.spark.schemas import arrow_schema
-from adapters.spark.writing import wire
-from adapters.spark.writing.log import Log, Offset, Offsets
+from adapters.spark.writing import frames
 from adapters.spark.writing.packing import ROWS, Packing, packed
+from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.parts.context import Context
 from pullstream.errors import Abandoned, PullstreamError, without_cancelled
@@ -36,8 +36,8 @@ class SourceRefused(PullstreamError):
     """Spark asked for a source that it cannot read: there is none of this name, or it has been read."""
 
 
-class Offer:
-    """A source, its schema, and who reads it. Everything but `wait` and `failure` happens in the desk's thread."""
+class ServedSource:
+    """A source, its schema, and who reads it. Everything but `wait` and `failure` happens in the server's thread."""
 
     def __init__(
         self, name: str, source: Source[Any], schema: "StructType", offsets: Offsets = "values", *, shown: str
@@ -49,7 +49,7 @@ class Offer:
         self._schema = schema
         self._packing = Packing(shown, arrow_schema(schema))
         self._offsets: Offsets = offsets
-        self._log: Log | None = None
+        self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
         self._how = ""
         self.failure: BaseException | None = None
@@ -131,25 +131,25 @@ class Offer:
 
     # ---- as a stream
 
-    def log(self, nursery: trio.Nursery, rows: int | None) -> Log:
+    def log(self, nursery: trio.Nursery, rows: int | None) -> SourceLog:
         """The log that queries read; the source begins with the first one."""
         if self._log is None:
             source = self.claim()
             self._scope = trio.CancelScope()
-            self._log = Log(self.shown, source, self._offsets)
+            self._log = SourceLog(self.shown, source, self._offsets)
             nursery.start_soon(self._keep, self._log)
         if rows is not None:
             self._log.rows = rows
         return self._log
 
-    def known_log(self) -> Log:
+    def known_log(self) -> SourceLog:
         """The log, if a query has begun it."""
         if self._log is None:
             self.check()
             raise SourceRefused(f"{self.shown} has no stream yet: a query of another driver was restarted here")
         return self._log
 
-    async def _keep(self, log: Log) -> None:
+    async def _keep(self, log: SourceLog) -> None:
         assert self._scope is not None
         try:
             with self._scope:
@@ -165,16 +165,16 @@ class Offer:
         values = self.known_log().slice(begin, end)
         for start in range(0, len(values), ROWS):
             for batch in self._packing.batches(values[start : start + ROWS]):
-                if await wire.receive_frame(stream) is None:
+                if await frames.receive_frame(stream) is None:
                     return
-                await wire.send_frame(stream, b"B", packed(batch))
-        if await wire.receive_frame(stream) is not None:
-            await wire.send_frame(stream, b"E")
+                await frames.send_frame(stream, b"B", packed(batch))
+        if await frames.receive_frame(stream) is not None:
+            await frames.send_frame(stream, b"E")
 
-    async def query(self, stream: trio.SocketStream, log: Log) -> None:
+    async def query(self, stream: trio.SocketStream, log: SourceLog) -> None:
         """Answer the process that leads a query."""
         with log.querying():
-            while (frame := await wire.receive_frame(stream)) is not None:
+            while (frame := await frames.receive_frame(stream)) is not None:
                 kind, content = frame
                 said: Any = json.loads(content) if content else None
                 match kind:
@@ -188,7 +188,7 @@ class Offer:
                         answer = log.commit(said)
                     case _:
                         answer = log.until_the_end()
-                await wire.send_frame(stream, b"J", json.dumps(answer).encode())
+                await frames.send_frame(stream, b"J", json.dumps(answer).encode())
 
 
 async def _while_there(stream: trio.SocketStream, function: Callable[..., Awaitable[Any]], *args: object) -> Any:
@@ -240,7 +240,7 @@ class _Task:
     async def listen(self, scope: trio.CancelScope) -> None:
         """Hear what the task asks for, and when it goes away: then nobody wants more."""
         try:
-            while await wire.receive_frame(self._stream) is not None:
+            while await frames.receive_frame(self._stream) is not None:
                 self._asked.set()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
@@ -270,7 +270,7 @@ class _Task:
 
     async def _say(self, kind: bytes, content: bytes | memoryview = b"") -> None:
         try:
-            await wire.send_frame(self._stream, kind, content)
+            await frames.send_frame(self._stream, kind, content)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             # The task has gone, which `listen` has not heard yet: no failure of the source's.
             await self._abandoned()

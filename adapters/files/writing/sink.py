@@ -8,20 +8,20 @@ from typing import Any, TypeAlias
 import attrs
 import trio
 
-from adapters.files.traffic import Traffic, Write
+from adapters.files.conflicts import RunFiles, WritePaths
 from adapters.files.urls import fsspec
-from adapters.files.writing.behind import Behind
+from adapters.files.writing.disk import Disk
 from adapters.files.writing.errors import FileTargetError
-from adapters.files.writing.formats import Format
-from adapters.files.writing.grown import Grown, Length
+from adapters.files.writing.formats import WriteFormat
+from adapters.files.writing.growing import GrowingFiles, Length
 from adapters.files.writing.keys import Key, by_key
 from adapters.files.writing.manifest import Entry, Manifest, plain
-from adapters.files.writing.part import Part
-from adapters.files.writing.place import Place
+from adapters.files.writing.pending import PendingFile
 from adapters.files.writing.refusals import explained
+from adapters.files.writing.staging import StagingFolder
 from adapters.files.writing.store import Local, Remote, Store
 from adapters.files.writing.target import Names, Target
-from adapters.files.writing.workshop import Workshop
+from adapters.files.writing.write_behind import WriteBehind
 from pullstream import Batch, Context, Reader
 
 MEMORY = 64 << 20
@@ -36,11 +36,11 @@ Made: TypeAlias = tuple[Hashable, int, list[Entry]]
 
 
 @attrs.frozen
-class Plan:
+class WritePlan:
     """The arguments of a sink; immutable."""
 
     target: Target
-    format: Format
+    format: WriteFormat
     key: Key
     manifest: str | None
     open_files: int
@@ -50,27 +50,27 @@ class Plan:
     """The module and the line that composed it."""
 
 
-class Writing:
+class FilesWriter:
     """The targets of a run; `add` is quick, the rest blocks and belongs into a thread."""
 
-    def __init__(self, plan: Plan, traffic: Traffic) -> None:
+    def __init__(self, plan: WritePlan, run_files: RunFiles) -> None:
         self._plan = plan
-        self._traffic = traffic
-        self._writes: Write | None = None
-        self._place = place = Place()
+        self._run_files = run_files
+        self._writes: WritePaths | None = None
+        self._disk = disk = Disk()
         self._names = Names(plan.target)
-        self._workshop = Workshop(place, plan.target, durable=plan.durable)
-        local = Local(place, plan.target, durable=plan.durable)
+        self._staging = StagingFolder(disk, plan.target, durable=plan.durable)
+        local = Local(disk, plan.target, durable=plan.durable)
         self._store: Store = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
-        self._grown = Grown(place, plan.format, self._workshop, local, durable=plan.durable)
+        self._growing = GrowingFiles(disk, plan.format, self._staging, local, durable=plan.durable)
         self._what = f"{plan.target.module} cannot write to {plan.target.template!r}"
         self._listing = f"{plan.target.module} cannot write its manifest, {plan.manifest!r}"
         path = plan.manifest
-        self._manifest = None if path is None else Manifest(place, Path(path), plan.target.module, durable=plan.durable)
-        self._parts: dict[Hashable, dict[Hashable, Part]] = {}
-        self._behind = Behind()
-        self._full: dict[Part, None] = {}
-        self._begun: set[Part] = set()
+        self._manifest = None if path is None else Manifest(disk, Path(path), plan.target.module, durable=plan.durable)
+        self._parts: dict[Hashable, dict[Hashable, PendingFile]] = {}
+        self._behind = WriteBehind()
+        self._full: dict[PendingFile, None] = {}
+        self._begun: set[PendingFile] = set()
         self._held = 0
         self._loose = 0
         self._made = 0
@@ -86,13 +86,13 @@ class Writing:
             self._names.plain = fs._strip_protocol  # noqa: SLF001 - as in store
             samples = [*map(self._names.plain, samples)]
         shown, taken = repr(target.template), self._names.__contains__
-        self._writes = Write(plan.where, shown, target.root, samples, taken, fs, plan.manifest)
-        self._traffic.write(self._writes)
+        self._writes = WritePaths(plan.where, shown, target.root, samples, taken, fs, plan.manifest)
+        self._run_files.write(self._writes)
         with explained(self._what):
-            self._workshop.open()
-            self._names.folds = self._workshop.folds
-            self._store.open(self._workshop.name)
-            self._grown.resume(dict(lengths))
+            self._staging.open()
+            self._names.folds = self._staging.folds
+            self._store.open(self._staging.name)
+            self._growing.resume(dict(lengths))
         # No other time, and no other key, takes a file that is there already.
         for path, length in lengths.items():
             self._names.keep(path, key=length.key)
@@ -138,21 +138,21 @@ class Writing:
             if part.raw.full:
                 self._full[part] = None
 
-    def _part(self, time: Hashable, key: Hashable) -> Part:
+    def _part(self, time: Hashable, key: Hashable) -> PendingFile:
         target = self._names.of(time, key)
         with explained(self._what):
             self._store.check(target)
             self._check_apart(target)
-        temporaries = (self._workshop.part(), self._workshop.part())
+        temporaries = (self._staging.part(), self._staging.part())
         head = not self.grows
-        return Part(self._place, self._plan.format, target, key, temporaries, head=head)
+        return PendingFile(self._disk, self._plan.format, target, key, temporaries, head=head)
 
     def _check_apart(self, target: str) -> None:
         """Refuse a file that the run reads, or keeps for itself."""
         mine = self._writes
         assert mine is not None
         path = target if mine.fs is None else self._names.plain(target)
-        if why := self._traffic.refusal(path, mine):
+        if why := self._run_files.refusal(path, mine):
             raise FileTargetError(f"{self._plan.target.module}: {target} {why}")
 
     @property
@@ -206,7 +206,7 @@ class Writing:
             entries = [self._entry(time, part) for part in parts]
             if self.grows:
                 for part, entry in zip(parts, entries, strict=True):
-                    entry["offset"] = self._grown.append(part)
+                    entry["offset"] = self._growing.append(part)
             else:
                 self._store.publish([(part.path, part.target) for part in parts])
         if self._manifest is not None:
@@ -219,10 +219,10 @@ class Writing:
             self._begun.discard(part)
         self._count()
         self._made += 1
-        lengths = {part.target: self._grown.lengths[part.target] for part in parts if self.grows}
+        lengths = {part.target: self._growing.lengths[part.target] for part in parts if self.grows}
         return (time, self._made, entries), lengths
 
-    def _entry(self, time: Hashable, part: Part) -> Entry:
+    def _entry(self, time: Hashable, part: PendingFile) -> Entry:
         made = {"rows": part.raw.rows, "bytes": part.size}
         return {"time": plain(time), "key": plain(part.key), "path": part.target, **made}
 
@@ -239,28 +239,28 @@ class Writing:
                 part.discard()
         self._parts.clear()
         if self._writes is not None:
-            self._traffic.over(self._writes)
+            self._run_files.over(self._writes)
         try:
             self._store.close()
         finally:
             try:
-                self._workshop.close()
+                self._staging.close()
             finally:
                 if self._manifest is not None:
                     self._manifest.close()
 
 
 @attrs.frozen
-class Body:
+class SinkBody:
     """Makes the sink's body for each run."""
 
-    plan: Plan
+    plan: WritePlan
 
     def __call__(self, *_: object, **__: object) -> Callable[[Reader[Any], Context], Awaitable[list[Any]]]:
         """A new one; what the module shows as its arguments is in the plan."""
 
         async def body(upstream: Reader[Any], ctx: Context) -> list[Any]:
-            writing = Writing(self.plan, Traffic.of(ctx.common, ctx.journal))
+            writing = FilesWriter(self.plan, RunFiles.of(ctx.common, ctx.journal))
             try:
                 await _write(writing, upstream, ctx)
             except BaseException as exc:
@@ -275,7 +275,7 @@ class Body:
         return body
 
 
-async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
+async def _write(writing: FilesWriter, upstream: Reader[Any], ctx: Context) -> None:
     memory = ctx.memory
     await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
     ctx.status(writing.status)
@@ -295,6 +295,6 @@ async def _write(writing: Writing, upstream: Reader[Any], ctx: Context) -> None:
                     memory.at(event.time).update(lengths)
 
 
-async def _close(writing: Writing) -> None:
+async def _close(writing: FilesWriter) -> None:
     with trio.CancelScope(shield=True):
         await trio.to_thread.run_sync(writing.close)

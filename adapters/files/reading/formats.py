@@ -8,8 +8,8 @@ import attrs
 
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.files.reading.errors import FileReadError, NoColumnError
-from adapters.files.reading.places import File
-from adapters.files.reading.streams import Raw
+from adapters.files.reading.listing import File
+from adapters.files.reading.streams import RawFile
 
 AT_A_TIME: Final = 1024
 """The number of values made at a time: those that live long enough for the collector to look at them cost twice."""
@@ -52,11 +52,11 @@ class Bad:
 Piece = Values | Table | Bad
 
 
-class Format(ABC):
+class ReadFormat(ABC):
     """A reader for one kind of file; immutable, and pickled with its source."""
 
     @abstractmethod
-    def pieces(self, file: File, raw: Raw, start: "Start", agreed: "Agreed") -> Generator[Piece]:
+    def pieces(self, file: File, raw: RawFile, start: "Start", agreed: "Agreed") -> Generator[Piece]:
         """Read a file, in a thread, bit by bit; `raw` is closed by the caller.
 
         Raises:

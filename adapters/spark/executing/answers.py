@@ -14,7 +14,7 @@ class RowError(PullstreamError, ValueError):
 
 
 @attrs.frozen
-class Portion:
+class Answer:
     """Values of one answer, with their time, and the key whose stream gave them."""
 
     values: Sequence[Any]

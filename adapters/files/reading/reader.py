@@ -9,16 +9,16 @@ from typing import Any, Final
 import attrs
 
 from adapters.arrow import Shape
-from adapters.files.reading.ahead import Ahead
-from adapters.files.reading.ends import ends_of
+from adapters.files.conflicts import RunFiles
+from adapters.files.reading.digests import ends_of
 from adapters.files.reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
-from adapters.files.reading.past import Past, Place, Turn
-from adapters.files.reading.pieces import AT_A_TIME, Agreed, Bad, Format, Piece, Start, Table
-from adapters.files.reading.places import File, Places
-from adapters.files.reading.streams import Raw, Stop, explained
+from adapters.files.reading.formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, Table
+from adapters.files.reading.listing import File, Listing
+from adapters.files.reading.read_ahead import ReadAhead
+from adapters.files.reading.resuming import EarlierRun, Position, Turn
+from adapters.files.reading.streams import RawFile, Stop, explained
 from adapters.files.reading.times import PathTime, Stretch, Timing
 from adapters.files.reading.watch import Watch
-from adapters.files.traffic import Traffic
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
 from timely import less_equal
@@ -34,11 +34,11 @@ MOST_TIMELESS: Final = 10_000
 
 
 @attrs.frozen
-class Plan:
+class ReadPlan:
     """The arguments of a source of files; immutable."""
 
     paths: tuple[str, ...]
-    format: Format
+    format: ReadFormat
     shape: Any
     time: Any = None
     filesystem: Any = None
@@ -74,25 +74,25 @@ class Reached:
     """The place that reading has reached at a time."""
 
     time: Hashable
-    place: Place
+    place: Position
 
 
 Found = Stretch | Floor | Wait | Decided | Reached
 
 
-class Reading:
+class FilesReader:
     """Reads files, a step at a time, each step in whatever thread; `close` may come at any time, from another."""
 
-    def __init__(self, plan: Plan, past: Past, traffic: Traffic, *, catches: bool) -> None:
+    def __init__(self, plan: ReadPlan, earlier: EarlierRun, run_files: RunFiles, *, catches: bool) -> None:
         self._plan = plan
-        self._traffic = traffic
-        self._past = past
+        self._run_files = run_files
+        self._earlier = earlier
         self._mended: set[str] = set()
         self._catches = catches
         self._lock = Lock()
         self._stop = Stop()
         self._steps: Generator[list[Found]] | None = None
-        self._agreed = Agreed(past.schema)
+        self._agreed = Agreed(earlier.schema)
         self._timeless: list[Any] = []
         self._last: tuple[Hashable, ...] = ()
         """The time of the last stretch, if there was one."""
@@ -128,13 +128,13 @@ class Reading:
     def _read(self) -> Generator[list[Found]]:
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
-        with closing(Places(plan.paths, plan.filesystem, plan.storage_options)) as places:
-            self.absent = places.absent
-            reads = places.reads()
+        with closing(Listing(plan.paths, plan.filesystem, plan.storage_options)) as listing:
+            self.absent = listing.absent
+            reads = listing.reads()
             try:
                 for read in reads:
-                    self._traffic.read(read)
-                for turn in self._turns(places):
+                    self._run_files.read(read)
+                for turn in self._turns(listing):
                     if turn is None:
                         self.path = ""
                         yield [Wait()]
@@ -152,18 +152,18 @@ class Reading:
                 raise
             finally:
                 for read in reads:
-                    self._traffic.over(read)
+                    self._run_files.over(read)
             if self._timeless:
                 yield [self._pending()]
-            if self._past.journal and not plan.available:
+            if self._earlier.journal and not plan.available:
                 yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
 
     def _begun(self, turn: Turn) -> list[Found]:
         found: list[Found] = []
-        if self._past.journal:
+        if self._earlier.journal:
             decided = (turn.number, turn.file.identity, ends_of(turn.file))
             # Not only what is new: under a name that was there before there may be another file by now.
-            if turn.file.path in self._mended or self._past.files.get(turn.file.path) != decided:
+            if turn.file.path in self._mended or self._earlier.files.get(turn.file.path) != decided:
                 found.append(Decided(turn.file.path, decided))
         if turn.time is not None:
             self._advance(turn.file, turn.time)
@@ -174,50 +174,50 @@ class Reading:
 
     # ---- which file
 
-    def _turns(self, places: Places) -> Iterator[Turn | None]:
+    def _turns(self, listing: Listing) -> Iterator[Turn | None]:
         """Files in their order; None where there is no new one at the moment."""
-        files = places.look(follow=self._plan.follow)
+        files = listing.look(follow=self._plan.follow)
         if isinstance(self._plan.time, PathTime):
-            self._mended = self._past.mended(files, self._plan.time.of)
-            self._past = self._past.as_now(files, self._mended)
-        self._past.check(files)
+            self._mended = self._earlier.mended(files, self._plan.time.of)
+            self._earlier = self._earlier.as_now(files, self._mended)
+        self._earlier.check(files)
         if self._plan.follow:
-            yield from self._followed(places, files)
+            yield from self._followed(listing, files)
             return
         self.of = len(files)
         time = self._plan.time
         if isinstance(time, PathTime):
-            turns = self._dated(files, self._past)
+            turns = self._dated(files, self._earlier)
         elif time is None:
             turns = [Turn(file, number, 0) for number, file in enumerate(files)]
         else:
-            turns = self._past.placed([file.path for file in files], {file.path: file for file in files})
+            turns = self._earlier.placed([file.path for file in files], {file.path: file for file in files})
         self.done = self.of - len(turns)
         yield from turns
 
-    def _dated(self, files: list[File], past: Past | None = None) -> list[Turn]:
+    def _dated(self, files: list[File], earlier: EarlierRun | None = None) -> list[Turn]:
         """Files that have one time each, which their paths say, in the order of these."""
         dated = [(self._plan.time.of(file.path), file) for file in files]
         times = [time for time, _ in dated]
         if not all(less_equal(first, second) for first, second in pairwise(times)):
             dated.sort(key=lambda pair: pair[0])
-        left = (past or attrs.evolve(self._past, files={})).by_path(dated, self._plan.time)
+        left = (earlier or attrs.evolve(self._earlier, files={})).by_path(dated, self._plan.time)
         floors = [time for time, _ in left[1:]]
         return [Turn(file, 0, time, after) for (time, file), after in zip(left, [*floors, None], strict=False)]
 
-    def _followed(self, places: Places, first: list[File]) -> Iterator[Turn | None]:
-        past, time = self._past, self._plan.time
-        watch = Watch(places, past.identities)
+    def _followed(self, listing: Listing, first: list[File]) -> Iterator[Turn | None]:
+        earlier, time = self._earlier, self._plan.time
+        watch = Watch(listing, earlier.identities)
         there = {file.path: file for file in first}
-        number = past.count
+        number = earlier.count
         looked = False
         if isinstance(time, PathTime):
-            again = self._dated([there[path] for path in past.order if path in there], past)
+            again = self._dated([there[path] for path in earlier.order if path in there], earlier)
         else:
-            again = past.numbered(there) if time is None else past.placed(past.order, there)
+            again = earlier.numbered(there) if time is None else earlier.placed(earlier.order, there)
         while True:
             fresh = watch.fresh()
-            self.absent = places.absent
+            self.absent = listing.absent
             if isinstance(time, PathTime):
                 turns = [*again, *self._dated(fresh)]
             else:
@@ -237,26 +237,26 @@ class Reading:
     # ---- what is in it
 
     def _file(self, turn: Turn, timing: Timing) -> Generator[list[Found]]:
-        raw: Raw | None = None
+        raw: RawFile | None = None
         file, agreed = turn.file, self._agreed
         settled = agreed.schema is not None
         self._front = self._last
         try:
             with explained(file, None, "cannot be opened"):
-                raw = Raw(file, self._stop)
+                raw = RawFile(file, self._stop)
             # Not left to be closed when it is collected: it has the file, and layers above it.
             form = self._plan.format
             found = form.pieces(file, raw, turn.start, agreed)
-            with Ahead(found) if form.decodes() else closing(found) as pieces:
+            with ReadAhead(found) if form.decodes() else closing(found) as pieces:
                 for piece in self._parts(pieces):
                     self._stop.look()
                     self.ready = piece.more
-                    if self._past.journal and not settled and agreed.schema is not None:
+                    if self._earlier.journal and not settled and agreed.schema is not None:
                         settled = True
                         yield [Decided(SCHEMA, agreed.saved())]
                     yield from self._told(turn, piece, timing)
-            if self._past.journal and turn.time is None and self._last:
-                yield [Reached(self._last[0], Place(file.path, None, self._last))]
+            if self._earlier.journal and turn.time is None and self._last:
+                yield [Reached(self._last[0], Position(file.path, None, self._last))]
         except (FileChangedError, NoColumnError):
             raise
         except FileReadError as exc:
@@ -273,7 +273,7 @@ class Reading:
         """The stretches of a piece, all at once; what is wrong comes after those before it (R8)."""
         found: list[Found] = []
         # A place is told for times that come one after the other in a file; a whole file's needs none.
-        place = self._place(turn.file, piece) if self._past.journal and turn.time is None else None
+        place = self._place(turn.file, piece) if self._earlier.journal and turn.time is None else None
         line = None if isinstance(piece, Bad) else piece.line
         try:
             for part in [piece] if isinstance(piece, Bad) else timing.stretches(turn.file, piece, turn.time):
@@ -305,11 +305,11 @@ class Reading:
             else:
                 yield piece
 
-    def _place(self, file: File, piece: Piece) -> Place:
+    def _place(self, file: File, piece: Piece) -> Position:
         """The place where reading a piece again begins: in front of it or, where there is no other way, of the file."""
         if piece.start is None:
-            return Place(file.path, Start(), self._front)
-        return Place(file.path, piece.start, self._last)
+            return Position(file.path, Start(), self._front)
+        return Position(file.path, piece.start, self._last)
 
     def _rows(self, part: Stretch | Bad) -> int:
         """The number of lines that something is made of, if each is a row."""
@@ -359,11 +359,11 @@ class Reading:
         return (self._last[0] if self._last else 0), marks
 
 
-def check_over(plan: Plan, past: Past) -> None:
+def check_over(plan: ReadPlan, earlier: EarlierRun) -> None:
     """Refuse files that are others than those that an earlier run came to the end of; in a thread."""
     there: list[File] = []
-    for path in plan.paths if past.files else ():
+    for path in plan.paths if earlier.files else ():
         # A place that is gone is as one where there is nothing any more.
-        with suppress(NoFilesError), closing(Places([path], plan.filesystem, plan.storage_options)) as places:
-            there += places.look(follow=True)
-    past.check_over(there)
+        with suppress(NoFilesError), closing(Listing([path], plan.filesystem, plan.storage_options)) as listing:
+            there += listing.look(follow=True)
+    earlier.check_over(there)

@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the names are pyspark's
-"""The desk, its offers and logs, asked as Spark's processes ask: with their own code, and without Spark."""
+"""The server, its sources and logs, asked as Spark's processes ask: with their own code, and without Spark."""
 
 import itertools
 import logging
@@ -20,15 +20,15 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from adapters import spark
 from adapters.spark.writing import remote
-from adapters.spark.writing.desk import Desk
 from adapters.spark.writing.frame import RegisteredSource
-from adapters.spark.writing.offer import Offer
+from adapters.spark.writing.served import ServedSource
+from adapters.spark.writing.server import SourceServer
 
 NUMBERS = StructType([StructField("n", LongType())])
 
 
 class Context:
-    """What the desk wants of a Spark context."""
+    """What the server wants of a Spark context."""
 
     def __init__(self):
         self._jsc = object()
@@ -52,25 +52,25 @@ def context():
 
 
 @pytest.fixture
-def desk(context):
-    opened = Desk(context)
+def server(context):
+    opened = SourceServer(context)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def offer(desk):
+def served(server):
     def made(source, name="x", offsets="values"):
-        given = Offer(name, source, NUMBERS, offsets, shown=name)
-        desk.offers[name] = given
-        return RegisteredSource(desk, given)
+        given = ServedSource(name, source, NUMBERS, offsets, shown=name)
+        server.sources[name] = given
+        return RegisteredSource(server, given)
 
     return made
 
 
 @pytest.fixture
-def address(desk):
-    return ("127.0.0.1", desk._port, desk._secret)
+def address(server):
+    return ("127.0.0.1", server._port, server._secret)
 
 
 @pytest.fixture
@@ -119,25 +119,25 @@ async def then_waits(ctx, count, released):
 
 
 class TestReading:
-    def test_everything_arrives_in_order(self, offer, task):
+    def test_everything_arrives_in_order(self, served, task):
         """All values, in the source's order, in batches of at most 10,000."""
-        handle = offer(ps.values(range(25_000)))
+        handle = served(ps.values(range(25_000)))
         batches = list(task())
         assert rows(batches) == list(range(25_000))
         assert max(batch.num_rows for batch in batches) <= 10_000
         assert handle.wait(5)
 
-    def test_nothing_is_asked_before_a_task_asks(self, offer, desk):
+    def test_nothing_is_asked_before_a_task_asks(self, served, server):
         """Offering a source opens nothing."""
         seen = []
-        offer(ps.pipe(ps.count(), ps.tap(seen.append)))
+        served(ps.pipe(ps.count(), ps.tap(seen.append)))
         time.sleep(0.05)
         assert seen == []
 
-    def test_the_source_is_little_ahead(self, offer, task):
+    def test_the_source_is_little_ahead(self, served, task):
         """While a task does not ask, no more than what it asked for and one ask ahead is produced."""
         seen = []
-        handle = offer(ps.pipe(ps.count(), ps.tap(seen.append)))
+        handle = served(ps.pipe(ps.count(), ps.tap(seen.append)))
         batches = task()
         first = next(batches)
         time.sleep(0.3)
@@ -148,10 +148,10 @@ class TestReading:
         batches.close()
         assert handle.wait(5)
 
-    def test_a_slow_source_is_not_waited_for(self, offer, task):
+    def test_a_slow_source_is_not_waited_for(self, served, task):
         """What is there arrives, though the next value never comes."""
         released = []
-        handle = offer(then_waits(3, released))
+        handle = served(then_waits(3, released))
         batches = task()
         got = list(itertools.islice((n for batch in batches for n in rows([batch])), 3))
         assert got == [0, 1, 2]
@@ -159,25 +159,25 @@ class TestReading:
         assert handle.wait(5)
         assert released == [True]
 
-    def test_a_second_reading_is_refused(self, offer, task):
+    def test_a_second_reading_is_refused(self, served, task):
         """It is told what to do instead, and how the first one went."""
-        offer(ps.values(range(3)))
+        served(ps.values(range(3)))
         list(task())
         with pytest.raises(remote.PullSourceError, match=r"read once, and it has been read already.*\.persist\(\)"):
             list(task())
 
-    def test_a_second_reading_beside_the_first_is_refused(self, offer, task):
+    def test_a_second_reading_beside_the_first_is_refused(self, served, task):
         """Two tasks at once would share the values."""
-        offer(ps.count())
+        served(ps.count())
         batches = task()
         next(batches)
         with pytest.raises(remote.PullSourceError, match="it is being read"):
             list(task())
         batches.close()
 
-    def test_a_reader_that_went_away_is_told_to_the_next(self, offer, task):
+    def test_a_reader_that_went_away_is_told_to_the_next(self, served, task):
         """Spark tries a task again that had died, and the error must not look like the user's fault."""
-        handle = offer(ps.count())
+        handle = served(ps.count())
         batches = task()
         next(batches)
         batches.close()
@@ -186,11 +186,11 @@ class TestReading:
             list(task())
 
     @pytest.mark.parametrize("attempt", range(5))
-    def test_a_task_that_dies_while_it_is_sent_to_is_no_failure_of_the_source(self, offer, address, attempt):
+    def test_a_task_that_dies_while_it_is_sent_to_is_no_failure_of_the_source(self, served, address, attempt):
         """A connection that breaks is an end like any other, whoever finds it first, sending or listening."""
         seen = [0]
-        handle = offer(ps.pipe(ps.count(), ps.tap(lambda n: seen.__setitem__(0, n))))
-        line = remote.Line(address, op="read", name="x", stage=-1)
+        handle = served(ps.pipe(ps.count(), ps.tap(lambda n: seen.__setitem__(0, n))))
+        line = remote.DriverLine(address, op="read", name="x", stage=-1)
         for _ in range(1000):
             line.send(b"A")
         # Until the buffers of a connection that nobody reads from are full.
@@ -202,7 +202,7 @@ class TestReading:
         line.close()
         assert handle.wait(5)
 
-    def test_a_failure_arrives_after_what_came_before(self, offer, task):
+    def test_a_failure_arrives_after_what_came_before(self, served, task):
         """With its type, its message and the module it came from; and again, for a task that is tried again."""
 
         def check(n):
@@ -210,7 +210,7 @@ class TestReading:
                 raise ValueError("row 77 is bad")
             return n
 
-        handle = offer(ps.pipe(ps.count(), ps.map(check)))
+        handle = served(ps.pipe(ps.count(), ps.map(check)))
         got = []
         with pytest.raises(
             remote.PullSourceError, match=r"x failed: ValueError: row 77 is bad\nraised in map\(.*check"
@@ -222,16 +222,16 @@ class TestReading:
         with pytest.raises(ValueError, match="row 77"):
             handle.wait(5)
 
-    def test_a_value_that_does_not_fit_fails_by_name(self, offer, task):
+    def test_a_value_that_does_not_fit_fails_by_name(self, served, task):
         """The column and the value are in the message."""
-        offer(ps.values([1, "two"]))
+        served(ps.values([1, "two"]))
         with pytest.raises(remote.PullSourceError, match=r"column 'n'.*'two'"):
             list(task())
 
-    def test_a_stage_that_is_over_ends_a_wait(self, offer, task, context):
-        """A worker that waits for a slow source does not notice that a limit was reached; the desk does."""
+    def test_a_stage_that_is_over_ends_a_wait(self, served, task, context):
+        """A worker that waits for a slow source does not notice that a limit was reached; the server does."""
         released = []
-        handle = offer(then_waits(1, released))
+        handle = served(then_waits(1, released))
         got = task()
         next(got)
         context.stages = []
@@ -239,10 +239,10 @@ class TestReading:
         assert released == [True]
         got.close()
 
-    def test_closing_the_handle_aborts_the_reading(self, offer, task):
+    def test_closing_the_handle_aborts_the_reading(self, served, task):
         """A withdrawn source is released before `close` returns, and the task fails."""
         released = []
-        handle = offer(then_waits(1, released))
+        handle = served(then_waits(1, released))
         batches = task()
         next(batches)
         handle.close()
@@ -252,13 +252,13 @@ class TestReading:
         with pytest.raises(remote.PullSourceError, match="withdrawn"):
             list(task())
 
-    def test_an_unknown_name_is_told_the_known_ones(self, offer, address):
+    def test_an_unknown_name_is_told_the_known_ones(self, served, address):
         """A typing mistake is found by looking at the list."""
-        offer(ps.values([1]), "sales")
+        served(ps.values([1]), "sales")
         with pytest.raises(remote.PullSourceError, match="registered as 'sale', only: sales"):
             remote.PullReader(address, "sale").partitions()
 
-    def test_a_time_completes_when_the_task_has_it(self, offer, task):
+    def test_a_time_completes_when_the_task_has_it(self, served, task):
         """What waits for completion in the source waits for Spark's task, not for the driver's buffer."""
         done = []
 
@@ -267,7 +267,7 @@ class TestReading:
             for n in range(3):
                 yield ps.Batch(n, [n])
 
-        handle = offer(ps.pipe(watched(), ps.tap(done.append)))
+        handle = served(ps.pipe(watched(), ps.tap(done.append)))
         assert rows(task()) == [0, 1, 2]
         assert handle.wait(5)
         assert done == [0, 1, 2]
@@ -281,40 +281,40 @@ def _noting(batches, got):
 
 
 class TestAccess:
-    def test_a_wrong_token_is_refused_and_logged(self, desk, offer, caplog):
+    def test_a_wrong_token_is_refused_and_logged(self, server, served, caplog):
         """Who does not know the token hears nothing, and the log says who it was."""
-        offer(ps.values([1]))
+        served(ps.values([1]))
         with caplog.at_level(logging.WARNING, "pullstream.spark"), pytest.raises(remote.PullSourceError):
-            list(remote._batches(("127.0.0.1", desk._port, "guess"), op="read", name="x"))
+            list(remote._batches(("127.0.0.1", server._port, "guess"), op="read", name="x"))
         assert "refused a connection from ('127.0.0.1', " in caplog.text
         assert "a wrong token" in caplog.text
 
-    def test_nonsense_does_not_close_it(self, desk, offer, caplog):
+    def test_nonsense_does_not_close_it(self, server, served, caplog):
         """Whoever connects may say what he likes: the others are served as before."""
-        offer(ps.values(range(3)))
+        served(ps.values(range(3)))
         for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
-            with socket.create_connection(("127.0.0.1", desk._port)) as connection:
+            with socket.create_connection(("127.0.0.1", server._port)) as connection:
                 connection.sendall(struct.pack("!cQ", b"H", len(said)) + said)
                 assert connection.recv(1) == b""
         assert len(caplog.records) == 4
-        assert rows(remote._batches(("127.0.0.1", desk._port, desk._secret), op="read", name="x")) == [0, 1, 2]
+        assert rows(remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")) == [0, 1, 2]
 
-    def test_it_listens_on_the_loopback(self, desk):
+    def test_it_listens_on_the_loopback(self, server):
         """Unless the session's settings say otherwise."""
         from tests.adapters.spark.listening import listening
 
-        assert listening(desk._port) == {"127.0.0.1"}
+        assert listening(server._port) == {"127.0.0.1"}
 
     @pytest.mark.parametrize(
         ("port", "message"),
         [("http", "is the number of a port.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*a port that is")],
     )
-    def test_a_port_that_cannot_be_had_is_said(self, context, desk, port, message):
+    def test_a_port_that_cannot_be_had_is_said(self, context, server, port, message):
         """By the name of the setting, which is all that the user knows of it."""
-        port = str(desk._port) if port == "taken" else port
+        port = str(server._port) if port == "taken" else port
         context.getConf = lambda: {"spark.pullstream.port": port}
         with pytest.raises(spark.CannotListen, match=message) as caught:
-            Desk(context)
+            SourceServer(context)
         assert "spark.pullstream.port" in str(caught.value)
 
     def test_closing_leaves_nothing(self, context):
@@ -322,26 +322,26 @@ class TestAccess:
         from tests.adapters.spark.listening import listening
 
         before = set(threading.enumerate())
-        desk = Desk(context)
-        port = desk._port
+        server = SourceServer(context)
+        port = server._port
         context._jsc = None
-        within(5, lambda: not desk.open)
+        within(5, lambda: not server.open)
         assert listening(port) == set()
-        assert "pullstream desk" not in {thread.name for thread in set(threading.enumerate()) - before}
+        assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
 
     def test_nobody_there_is_told_clearly(self, context):
         """After the session was stopped, an executor says so."""
-        desk = Desk(context)
-        address = ("127.0.0.1", desk._port, desk._secret)
-        desk.close()
+        server = SourceServer(context)
+        address = ("127.0.0.1", server._port, server._secret)
+        server.close()
         with pytest.raises(remote.PullSourceError, match="the driver does not answer"):
             list(remote._batches(address, op="read", name="x"))
 
 
 class TestLog:
-    def test_micro_batches_hold_what_is_there(self, offer, query):
+    def test_micro_batches_hold_what_is_there(self, served, query):
         """Never more than was allowed, all of it in the end, each value once."""
-        offer(ps.values(range(25)))
+        served(ps.values(range(25)))
         reader = query(rows=10)
         reader.prepareForTriggerAvailableNow()
         at, got = reader.initialOffset(), []
@@ -354,10 +354,10 @@ class TestLog:
         assert got == list(range(25))
         assert reader.partitions(at, at) == []
 
-    def test_the_source_is_a_micro_batch_ahead(self, offer, query):
+    def test_the_source_is_a_micro_batch_ahead(self, served, query):
         """What Spark has not planned is at most one micro-batch, however long it takes."""
         seen = []
-        offer(ps.pipe(ps.count(), ps.tap(seen.append)))
+        served(ps.pipe(ps.count(), ps.tap(seen.append)))
         reader = query(rows=10)
         start = reader.initialOffset()
         within(5, lambda: reader.latest(start)["values"] == 10)
@@ -365,9 +365,9 @@ class TestLog:
         time.sleep(0.1)
         assert len(seen) == 20
 
-    def test_what_is_not_committed_is_read_again(self, offer, query):
+    def test_what_is_not_committed_is_read_again(self, served, query):
         """A query that is started anew gets the same values under the same numbers."""
-        offer(ps.values(range(30)))
+        served(ps.values(range(30)))
         first = query(rows=10)
         first.prepareForTriggerAvailableNow()
         end = first.latest(first.initialOffset())
@@ -378,9 +378,9 @@ class TestLog:
         within(5, lambda: second.latest(end) != end)
         assert rows(second.read(part)) == before
 
-    def test_what_was_committed_is_gone_and_said_so(self, offer, query):
+    def test_what_was_committed_is_gone_and_said_so(self, served, query):
         """Neither a new query nor an old checkpoint gets silence in place of values."""
-        offer(ps.values(range(30)))
+        served(ps.values(range(30)))
         reader = query(rows=10)
         reader.prepareForTriggerAvailableNow()
         end = reader.latest(reader.initialOffset())
@@ -388,16 +388,16 @@ class TestLog:
         with pytest.raises(remote.PullSourceError, match="first 10 values have been committed.*checkpointLocation"):
             reader.initialOffset()
 
-    def test_two_queries_at_once_are_refused(self, offer, query):
+    def test_two_queries_at_once_are_refused(self, served, query):
         """They would take values from each other."""
-        offer(ps.values(range(30)))
+        served(ps.values(range(30)))
         query().initialOffset()
         with pytest.raises(remote.PullSourceError, match="being read by another query"):
             query().initialOffset()
 
-    def test_a_query_that_goes_while_it_waits_makes_room_for_another(self, offer, query):
+    def test_a_query_that_goes_while_it_waits_makes_room_for_another(self, served, query):
         """One that is stopped while a slow source has nothing yet is not taken for one that goes on reading."""
-        offer(then_waits(5, []))
+        served(then_waits(5, []))
         reader = query()
         start = reader.initialOffset()
         within(5, lambda: reader.latest(start)["values"] == 5)
@@ -414,24 +414,24 @@ class TestLog:
 
         within(5, begins)
 
-    def test_a_number_that_is_not_there_is_refused(self, offer, query):
+    def test_a_number_that_is_not_there_is_refused(self, served, query):
         """A copy of a checkpoint knows nothing of what came after it."""
-        offer(ps.values(range(3)))
+        served(ps.values(range(3)))
         reader = query()
         with pytest.raises(remote.PullSourceError, match="checkpoint is an old copy"):
             reader.latest({**reader.initialOffset(), "values": 1000})
 
     @pytest.mark.parametrize("nameless", [False, True])
     @pytest.mark.parametrize("asked", ["latest", "commit", "partitions"])
-    def test_a_checkpoint_from_elsewhere_is_refused(self, offer, query, asked, nameless):
+    def test_a_checkpoint_from_elsewhere_is_refused(self, served, query, asked, nameless):
         """The numbers of an earlier registration say nothing about the values of this one, in range as they may be."""
-        offer(ps.values(range(30)))
+        served(ps.values(range(30)))
         earlier = query(rows=10)
         earlier.prepareForTriggerAvailableNow()
         old = earlier.latest(earlier.initialOffset())
         if nameless:
             old = {"values": old["values"]}
-        offer(ps.values(range(100, 130)))
+        served(ps.values(range(100, 130)))
         reader = query(rows=10)
         reader.prepareForTriggerAvailableNow()
         new = reader.latest(reader.initialOffset())
@@ -442,9 +442,9 @@ class TestLog:
             else:
                 getattr(reader, asked)(old)
 
-    def test_a_failure_comes_after_what_was_before(self, offer, query):
+    def test_a_failure_comes_after_what_was_before(self, served, query):
         """The micro-batches before the failure are read; then the query fails with the source's words."""
-        offer(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
+        served(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
         reader = query()
         reader.prepareForTriggerAvailableNow()
         end = reader.latest(reader.initialOffset())
@@ -453,9 +453,9 @@ class TestLog:
         with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
             reader.latest(end)
 
-    def test_whole_times(self, offer, query):
+    def test_whole_times(self, served, query):
         """With offsets by times no micro-batch ends inside one, also if a time is larger than a micro-batch."""
-        offer(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
+        served(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
         reader = query(rows=8)
         reader.prepareForTriggerAvailableNow()
         at, got = reader.initialOffset(), []
@@ -472,7 +472,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (([1], NUMBERS), r"to_dataframe\(\) at .*test_desk\.py:\d+ reads a source, and got \[1\]"),
+            (([1], NUMBERS), r"to_dataframe\(\) at .*test_server\.py:\d+ reads a source, and got \[1\]"),
             ((ps.values([1]), 3), r"needs its columns as a schema, .* and got 3"),
             ((ps.values([1]), StructType([])), "needs its columns as a schema"),
         ],
@@ -513,12 +513,12 @@ class TestRefusals:
         with pytest.raises(ps.CompositionError, match="needs a classic session.* write the rows to files"):
             spark.to_dataframe(ps.values([1]), NUMBERS, session=remote_session)
 
-    def test_a_name_in_use_is_not_replaced(self, desk, offer, task, monkeypatch, context):
+    def test_a_name_in_use_is_not_replaced(self, server, served, task, monkeypatch, context):
         """While Spark reads it; afterwards it is."""
         from adapters.spark.writing import frame
 
-        monkeypatch.setattr(frame, "desk_for", lambda session: desk)
-        handle = offer(ps.count())
+        monkeypatch.setattr(frame, "server_for", lambda session: server)
+        handle = served(ps.count())
         batches = task()
         next(batches)
         with pytest.raises(ps.CompositionError, match="x is being read by Spark; close"):
@@ -528,13 +528,13 @@ class TestRefusals:
         spark.register_source("x", ps.values([7]), NUMBERS, session=context)
         assert rows(task()) == [7]
 
-    def test_what_was_replaced_is_waited_for_no_more(self, desk, offer, monkeypatch, context):
-        """Nobody can read it any more: its handle is at its end, also when the desk is not there any more."""
+    def test_what_was_replaced_is_waited_for_no_more(self, server, served, monkeypatch, context):
+        """Nobody can read it any more: its handle is at its end, also when the server is not there any more."""
         from adapters.spark.writing import frame
 
-        monkeypatch.setattr(frame, "desk_for", lambda session: desk)
-        handle = offer(ps.count())
+        monkeypatch.setattr(frame, "server_for", lambda session: server)
+        handle = served(ps.count())
         spark.register_source("x", ps.values([7]), NUMBERS, session=context)
         assert handle.wait(5)
-        desk.close()
+        server.close()
         handle.close()

@@ -9,13 +9,13 @@ from typing import Any, Final
 import attrs
 
 from adapters.arrow import SchemaError
+from adapters.files.writing.disk import Disk, Out
 from adapters.files.writing.encoding import encoded
 from adapters.files.writing.errors import FileTargetError
-from adapters.files.writing.formats import Format
-from adapters.files.writing.part import Part
-from adapters.files.writing.place import Out, Place
+from adapters.files.writing.formats import WriteFormat
+from adapters.files.writing.pending import PendingFile
+from adapters.files.writing.staging import StagingFolder
 from adapters.files.writing.store import Local
-from adapters.files.writing.workshop import Workshop
 
 TAIL: Final = 1 << 12
 """The number of bytes of a file's end that are looked at."""
@@ -32,13 +32,13 @@ class Length:
     """A digest of its last bytes: another file may have come into its place before a run goes on with it."""
 
 
-class Grown:
+class GrowingFiles:
     """The files of a run that grow: each is made anew by its first time, and lengthened by every other."""
 
-    def __init__(self, place: Place, format: Format, workshop: Workshop, store: Local, *, durable: bool) -> None:
-        self._place = place
+    def __init__(self, disk: Disk, format: WriteFormat, staging: StagingFolder, store: Local, *, durable: bool) -> None:
+        self._disk = disk
         self._format = format
-        self._workshop = workshop
+        self._staging = staging
         self._store = store
         self._durable = durable
         self.lengths: dict[str, Length] = {}
@@ -59,13 +59,13 @@ class Grown:
                 if self._tail(path, length.size) != length.tail:
                     raise self._changed(target, "is not what the run that is resumed had written")
                 if size > length.size:
-                    self._place.cut(path, length.size)
-                    self._place.flush(path)
+                    self._disk.cut(path, length.size)
+                    self._disk.flush(path)
         self.lengths = dict(lengths)
 
     def _size(self, path: Path) -> int:
         try:
-            found = self._place.look(path)
+            found = self._disk.look(path)
         except FileNotFoundError:
             return 0
         if not stat.S_ISREG(found.st_mode):
@@ -74,7 +74,7 @@ class Grown:
 
     def _tail(self, path: Path, size: int) -> bytes:
         begin = max(0, size - TAIL)
-        return sha256(self._place.part_of(path, begin, size - begin)).digest()[:16]
+        return sha256(self._disk.part_of(path, begin, size - begin)).digest()[:16]
 
     def _changed(self, target: str, how: str) -> FileTargetError:
         return FileTargetError(
@@ -82,7 +82,7 @@ class Grown:
             f"journal"
         )
 
-    def append(self, part: Part) -> int:
+    def append(self, part: PendingFile) -> int:
         """Add what is complete; where it begins."""
         head = bytes(memoryview(self._format.head(part.raw)))
         known = self.lengths.get(part.target)
@@ -102,36 +102,36 @@ class Grown:
             self.lengths[part.target] = Length(size, head, part.key, self._tail(path, size))
         return start
 
-    def _begin(self, part: Part, head: bytes) -> int:
+    def _begin(self, part: PendingFile, head: bytes) -> int:
         path, size = part.path, 0
         if head:
-            path = self._workshop.part()
-            out = Out(self._place, path)
+            path = self._staging.part()
+            out = Out(self._disk, path)
             encoder = encoded(self._format.codec, out)
             encoder.write(head)
             encoder.finish()
             size = out.size
-            self._place.copy(part.path, path)
-            self._place.remove(part.path)
+            self._disk.copy(part.path, path)
+            self._disk.remove(part.path)
             if self._durable:
-                self._place.flush(path)
+                self._disk.flush(path)
         self._store.publish([(path, part.target)])
         return size
 
-    def _lengthen(self, part: Part, path: Path, size: int) -> None:
-        if (now := self._place.size(path)) != size:
+    def _lengthen(self, part: PendingFile, path: Path, size: int) -> None:
+        if (now := self._disk.size(path)) != size:
             raise FileTargetError(
                 f"{self._format.module}: {path} has {now} bytes, where {size} were written: somebody else writes to it"
             )
         try:
-            self._place.copy(part.path, path)
+            self._disk.copy(part.path, path)
             if self._durable:
-                self._place.flush(path)
+                self._disk.flush(path)
         except BaseException:
             # Whole times only, as far as the file system still lets us.
-            self._place.cut(path, size)
+            self._disk.cut(path, size)
             raise
-        self._place.remove(part.path)
+        self._disk.remove(part.path)
 
 
 def _shown(head: Any) -> str:

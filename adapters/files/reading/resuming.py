@@ -5,9 +5,9 @@ from typing import Any, NoReturn
 
 import attrs
 
-from adapters.files.reading.ends import ends_of
-from adapters.files.reading.pieces import Start
-from adapters.files.reading.places import File
+from adapters.files.reading.digests import ends_of
+from adapters.files.reading.formats import Start
+from adapters.files.reading.listing import File
 from adapters.files.reading.times import PathTime
 from pullstream.errors import JournalError
 
@@ -34,7 +34,7 @@ class Turn:
 
 
 @attrs.frozen
-class Place:
+class Position:
     """The place of the last value at some time."""
 
     path: str
@@ -44,7 +44,7 @@ class Place:
 
 
 @attrs.frozen
-class Past:
+class EarlierRun:
     """The record of what was read before; empty without a journal."""
 
     journal: bool = False
@@ -52,7 +52,7 @@ class Past:
     ended: bool = False
     """Whether a run came to the end of the last file."""
     schema: bytes | None = None
-    place: Place | None = None
+    place: Position | None = None
     done: Callable[[Hashable], bool] = lambda _: False
 
     @property
@@ -75,7 +75,7 @@ class Past:
         known = [file for file in there if file.path in self.files]
         return {file.path for file in known if not self.done(time_of(file.path)) and self._has_changed(file)}
 
-    def as_now(self, there: Sequence[File], paths: set[str]) -> "Past":
+    def as_now(self, there: Sequence[File], paths: set[str]) -> "EarlierRun":
         """The same, with some of the files as they are now."""
         now = {file.path: (self.files[file.path][0], file.identity, None) for file in there if file.path in paths}
         return attrs.evolve(self, files={**self.files, **now})

@@ -1,4 +1,4 @@
-"""The local file system: every operation that writing does on it goes through `Place`.
+"""The local file system: every operation that writing does on it goes through `Disk`.
 
 No file is kept open between two operations: what is written is collected in blocks, and a block is appended by opening
 the file, writing and closing it. So the number of targets under way is not bounded by the system's limit on open
@@ -30,7 +30,7 @@ _HOLDS: Final = {os.open, os.mkdir, os.rmdir, os.rename, os.stat, os.unlink} <= 
 """Whether the system reaches what is in a folder by its descriptor; Windows does not."""
 
 
-class Place:
+class Disk:
     """Operations on local files; all of them block, and raise OSError."""
 
     def __init__(self) -> None:
@@ -237,8 +237,8 @@ class Place:
 class Out:
     """A growing file as encoders want it: `write` collects, a block at a time goes to the file."""
 
-    def __init__(self, place: Place, path: Path) -> None:
-        self._place = place
+    def __init__(self, disk: Disk, path: Path) -> None:
+        self._disk = disk
         self._path = path
         self._block = bytearray()
         self._discarded = False
@@ -253,7 +253,7 @@ class Out:
         if len(self._block) + len(view) < BLOCK:
             self._block += view
         else:
-            self._place.append(self._path, self._block, view)
+            self._disk.append(self._path, self._block, view)
             self._block = bytearray()
         self.size += len(view)
         return len(view)
@@ -261,14 +261,14 @@ class Out:
     def hand_over(self) -> None:
         """Keep nothing back."""
         if self._block:
-            self._place.append(self._path, self._block)
+            self._disk.append(self._path, self._block)
             self._block = bytearray()
 
     def finish(self) -> None:
         """Hand over what is left; an empty file is a file, too."""
         self.hand_over()
         if not self.size:
-            self._place.append(self._path)
+            self._disk.append(self._path)
 
     def discard(self) -> None:
         """Take nothing any more: pyarrow's writers write what ends a file even when they are thrown away."""

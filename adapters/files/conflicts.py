@@ -23,7 +23,7 @@ NAME: Final = "adapters.files"
 
 
 @attrs.frozen(eq=False)
-class Read:
+class ReadPaths:
     """A path, a folder or a pattern that a source reads in some file system; None is this machine's own."""
 
     given: str
@@ -54,7 +54,7 @@ class Read:
 
 
 @attrs.frozen(eq=False)
-class Write:
+class WritePaths:
     """A target: paths as they may be, with something in the place of its fields, and which of them there are."""
 
     where: str
@@ -73,23 +73,23 @@ class Write:
         return below is not None and self.taken(os.path.join(self.root, below))  # noqa: PTH118 - as templates have it
 
 
-class Traffic:
+class RunFiles:
     """The files of a run; for all threads."""
 
     def __init__(self, journal: Path | None) -> None:
         self._journal = journal
-        self._reads: list[Read] = []
-        self._writes: list[Write] = []
-        self._written: list[Write] = []
+        self._reads: list[ReadPaths] = []
+        self._writes: list[WritePaths] = []
+        self._written: list[WritePaths] = []
         """The writes that have come to their end: what they wrote is not to be replaced."""
         self._lock = Lock()
 
     @classmethod
-    def of(cls, common: MutableMapping[str, Any], journal: Path | None) -> "Traffic":
+    def of(cls, common: MutableMapping[str, Any], journal: Path | None) -> "RunFiles":
         """The traffic of a run."""
         return common.setdefault(NAME, cls(journal))
 
-    def read(self, read: Read) -> None:
+    def read(self, read: ReadPaths) -> None:
         """A source begins to read.
 
         Raises:
@@ -105,7 +105,7 @@ class Traffic:
                 _keep_apart(read, write)
             self._reads.append(read)
 
-    def write(self, write: Write) -> None:
+    def write(self, write: WritePaths) -> None:
         """A sink begins to write.
 
         Raises:
@@ -120,15 +120,15 @@ class Traffic:
                 _keep_apart(read, write)
             self._writes.append(write)
 
-    def over(self, what: Read | Write) -> None:
+    def over(self, what: ReadPaths | WritePaths) -> None:
         """Forget it: it is not read, or written to, any more."""
         with self._lock:
-            several: list[Any] = self._reads if isinstance(what, Read) else self._writes
+            several: list[Any] = self._reads if isinstance(what, ReadPaths) else self._writes
             if what in several:
                 several.remove(what)
-                self._written += [what] if isinstance(what, Write) else []
+                self._written += [what] if isinstance(what, WritePaths) else []
 
-    def refusal(self, path: str, mine: Write) -> str | None:
+    def refusal(self, path: str, mine: WritePaths) -> str | None:
         """The reason why a target of a sink's may not be written; None if it may."""
         fs = mine.fs
         with self._lock:
@@ -142,7 +142,7 @@ class Traffic:
             read = next((read for read in self._reads if read.takes(path, fs)), None)
             return None if read is None else f"is among what is read ({read.given!r}): {_ADVICE}"
 
-    def _kept(self, path: Path, writes: list[Write]) -> str | None:
+    def _kept(self, path: Path, writes: list[WritePaths]) -> str | None:
         journal = self._journal
         if journal is not None and same_file(path, journal):
             return f"is the run's journal ({journal}), which it would replace: give one of them another path"
@@ -158,7 +158,7 @@ _ADVICE: Final = (
 )
 
 
-def _keep_apart(read: Read, write: Write) -> None:
+def _keep_apart(read: ReadPaths, write: WritePaths) -> None:
     taken = [f"its manifest, {write.manifest},"] if write.manifest is not None and read.takes(write.manifest) else []
     if all(read.takes(path, write.fs) for path in write.samples):
         taken = [write.template]

@@ -4,13 +4,13 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, wait
 from typing import Final, Self, cast
 
-from adapters.files.aside import aside
-from adapters.files.reading.pieces import Piece
+from adapters.files.reading.formats import Piece
+from adapters.files.threads import start_in_thread
 
 _END: Final = object()
 
 
-class Ahead:
+class ReadAhead:
     """The pieces of a file, of which the next is got ready meanwhile; for formats that are decoded outside Python.
 
     One thread at a time is in `pieces`.
@@ -31,7 +31,7 @@ class Ahead:
         piece = cast("Piece", found)
         if not piece.more:
             # Else there is nothing to wait for, and a thread takes more than the piece does.
-            self._next = aside(next, self._pieces, _END)
+            self._next = start_in_thread(next, self._pieces, _END)
         return piece
 
     def __enter__(self) -> Self:

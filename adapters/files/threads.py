@@ -9,7 +9,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+def start_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
     """Call it in a thread of its own, which is no obstacle to the program's exit, wherever it hangs."""
     future: Future[T] = Future()
     Thread(target=_call, args=(future, function, args, kwargs), name="pullstream files", daemon=True).start()

@@ -8,7 +8,7 @@ import pytest
 
 import pullstream as ps
 from adapters import files
-from adapters.files.traffic import Read, Traffic, Write
+from adapters.files.conflicts import ReadPaths, RunFiles, WritePaths
 
 from .writing.kit import content, written
 
@@ -67,7 +67,7 @@ def test_an_output_that_is_a_manifest(target, other, tmp_path):
     assert content(tmp_path).get("m", b"") == b""
 
 
-TWO = r"1.txt is written by write_\w+\(\) at .*test_traffic.py.*, too: give each of the two"
+TWO = r"1.txt is written by write_\w+\(\) at .*test_conflicts.py.*, too: give each of the two"
 
 
 @pytest.mark.parametrize("other", ["o/{key}.txt", "{key}/1.txt", "link/{key}.txt", "o/./{key}.txt", "o/1.txt"])
@@ -186,7 +186,7 @@ def test_in_a_store(read):
 
 def test_in_a_store_that_another_thread_has_opened():
     """It is the same, though fsspec says that it is not."""
-    traffic, found = Traffic(None), []
+    traffic, found = RunFiles(None), []
 
     def read():
         found.append(fsspec.filesystem("memory"))
@@ -195,8 +195,8 @@ def test_in_a_store_that_another_thread_has_opened():
         thread = threading.Thread(target=read)
         thread.start()
         thread.join()
-    traffic.read(Read("memory://in", "/in", found[0]))
-    write = Write("write_text()", "memory://in/{time}", "memory://in", ["/in/x"], lambda _: False, found[1])
+    traffic.read(ReadPaths("memory://in", "/in", found[0]))
+    write = WritePaths("write_text()", "memory://in/{time}", "memory://in", ["/in/x"], lambda _: False, found[1])
     with pytest.raises(ps.CompositionError, match="is among what is read"):
         traffic.write(write)
 

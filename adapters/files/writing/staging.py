@@ -17,8 +17,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, Literal
 
+from adapters.files.writing.disk import PART, Disk
 from adapters.files.writing.errors import FileBusyError
-from adapters.files.writing.place import PART, Place
 from adapters.files.writing.target import Target
 
 LOCK: Final = "pullstream.lock"
@@ -30,21 +30,21 @@ PATIENCE: Final = 5.0
 """Seconds that a run which has just begun may look around before it is taken for one at work."""
 
 
-class Workshop:
+class StagingFolder:
     """`.pullstream-…` in the target's folder (of a URL, in the system's folder for temporaries).
 
     The lock is the system's (flock), and is let go when the process dies, however it does.
     """
 
-    def __init__(self, place: Place, target: Target, *, durable: bool) -> None:
-        self._place = place
+    def __init__(self, disk: Disk, target: Target, *, durable: bool) -> None:
+        self._disk = disk
         self._target = target
         self._durable = durable
         self._root = Path(tempfile.gettempdir()) if target.is_url else Path(target.root)
         rest = target.template if target.is_url else target.template.removeprefix(target.root)
         digest = hashlib.sha256(rest.encode(errors="surrogatepass")).hexdigest()[:12]
         self.name = f".pullstream-{digest}"
-        """The beginning of the names of all workshops for this target."""
+        """The beginning of the names of all such folders for this target."""
         self._holding = ExitStack()
         self._begins = 0
         self.folds = False
@@ -58,31 +58,31 @@ class Workshop:
         Raises:
             FileBusyError: somebody works here.
         """
-        self._place.folders(self._root, durable=self._durable)
+        self._disk.folders(self._root, durable=self._durable)
         try:
             while (lock := self._begun()) is None:
                 self._holding.close()
-            for other in sorted(self._place.listing(self._root)):
+            for other in sorted(self._disk.listing(self._root)):
                 if other.name.startswith(f"{self.name}-") and other != self.folder:
                     self._give_way(other)
             self.folds = self._is_there(self.folder / LOCK.upper())
             # Whoever comes now will see that this one has looked around.
-            self._place.put(lock, self.folder / LOCK, b"\n")
+            self._disk.put(lock, self.folder / LOCK, b"\n")
         except BaseException:
             self.close()
             raise
 
     def _begun(self) -> int | None:
         """The lock in a new folder; None if another run has taken it for what a dead one left."""
-        place = self._place
+        disk = self._disk
         self.folder = self._root / f"{self.name}-{secrets.token_hex(8)}"
         try:
-            place.make_private(self.folder)
-            self._made = self._holding.enter_context(place.held(self.folder))
-            lock = place.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            self._holding.callback(place.close, lock)
-            place.lock(lock)
-            return lock if place.look(self.folder / LOCK).st_ino == os.fstat(lock).st_ino else None
+            disk.make_private(self.folder)
+            self._made = self._holding.enter_context(disk.held(self.folder))
+            lock = disk.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            self._holding.callback(disk.close, lock)
+            disk.lock(lock)
+            return lock if disk.look(self.folder / LOCK).st_ino == os.fstat(lock).st_ino else None
         except (FileNotFoundError, FileExistsError, BlockingIOError):
             return None
 
@@ -100,13 +100,13 @@ class Workshop:
     def _state(self, other: Path) -> Literal["begins", "at work"] | None:
         """The state of a run there; None if it is dead, and all it left removed, or if no run of this user made it."""
         try:
-            with self._place.held(other) as made:
+            with self._disk.held(other) as made:
                 if not self._alike(made):
                     return None
                 try:
-                    with self._place.opened(other / LOCK, os.O_RDWR) as lock:
+                    with self._disk.opened(other / LOCK, os.O_RDWR) as lock:
                         try:
-                            self._place.lock(lock)
+                            self._disk.lock(lock)
                         except BlockingIOError:
                             return "at work" if os.fstat(lock).st_size else "begins"
                         self._empty(other)
@@ -127,22 +127,22 @@ class Workshop:
 
     def _empty(self, folder: Path) -> None:
         """Remove what a run has made, which is locked, and the lock in the end."""
-        for path in self._place.listing(folder):
-            if PART.fullmatch(path.name) and stat.S_ISREG(self._place.look(path).st_mode):
-                self._place.remove(path)
+        for path in self._disk.listing(folder):
+            if PART.fullmatch(path.name) and stat.S_ISREG(self._disk.look(path).st_mode):
+                self._disk.remove(path)
         # While it is locked: whoever has it open already will find that it is gone, and make another.
-        self._place.remove(folder / LOCK)
+        self._disk.remove(folder / LOCK)
 
     def _is_there(self, path: Path) -> bool:
         try:
-            self._place.look(path)
+            self._disk.look(path)
         except FileNotFoundError:
             return False
         return True
 
     def _leave(self, folder: Path) -> None:
         try:
-            self._place.remove_folder(folder)
+            self._disk.remove_folder(folder)
         except OSError as exc:
             # Then there is something in it that is not ours, or it is gone.
             if exc.errno not in {ENOTEMPTY, EEXIST, ENOENT, ENOTDIR}:

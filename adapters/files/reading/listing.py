@@ -9,10 +9,10 @@ from zipfile import is_zipfile
 
 import attrs
 
+from adapters.files.conflicts import ReadPaths
 from adapters.files.names import is_aside
 from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
 from adapters.files.reading.tree import Tree, no_file
-from adapters.files.traffic import Read
 from adapters.files.urls import fsspec, url_argument
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError
@@ -42,7 +42,7 @@ class File:
 
 
 @attrs.frozen
-class Place:
+class GivenPath:
     """A path that a source was given, with the file system it is in."""
 
     given: str
@@ -112,7 +112,7 @@ class Place:
         return key if is_local(self.fs) else f"{self.fs.unstrip_protocol(key)}{self.tail}"
 
 
-class Places:
+class Listing:
     """Finds and opens files; made by a run, in its thread, and closed with it."""
 
     def __init__(self, paths: Sequence[str], filesystem: Any, options: Mapping[str, Any]) -> None:
@@ -125,10 +125,10 @@ class Places:
             self.close()
             raise
 
-    def _place(self, path: str, filesystem: Any, options: Mapping[str, Any]) -> Place:
+    def _place(self, path: str, filesystem: Any, options: Mapping[str, Any]) -> GivenPath:
         _, chained, rest = path.partition("::")
         if filesystem is not None:
-            return Place(path, filesystem._strip_protocol(path), filesystem, "")  # noqa: SLF001 - fsspec's own way
+            return GivenPath(path, filesystem._strip_protocol(path), filesystem, "")  # noqa: SLF001 - fsspec's own way
         # An archive is a file system that holds a file open: one for this run, which can be closed with it.
         own = {"skip_instance_cache": True} if chained else {}
         try:
@@ -139,7 +139,7 @@ class Places:
             raise NoFilesError(path, "does not exist") from None
         if chained:
             self._ours.append(fs)
-        return Place(path, key, fs, f"::{rest}" if chained else "")
+        return GivenPath(path, key, fs, f"::{rest}" if chained else "")
 
     def look(self, *, follow: bool) -> list[File]:
         """The files there are now, each once; no place, or one without any, is an error, unless they are waited for."""
@@ -165,9 +165,9 @@ class Places:
         self.absent = absent
         return list(found.values())
 
-    def reads(self) -> list[Read]:
+    def reads(self) -> list[ReadPaths]:
         """The places, for those who write meanwhile."""
-        return [Read(each.given, each.key, None if is_local(each.fs) else each.fs) for each in self._places]
+        return [ReadPaths(each.given, each.key, None if is_local(each.fs) else each.fs) for each in self._places]
 
     def close(self) -> None:
         """Let go of archives."""
