@@ -141,7 +141,7 @@ class Consumer:
             try:
                 result = await self._body(self._reader, Context(self._account))
             finally:
-                self._account.ended = True
+                self._account.end()
             # Until upstream has let go, and without trouble, nothing that was left out looks complete.
             self.location.freeze()
             exhausted = self._reader.over

@@ -132,22 +132,3 @@ class Beside(Kernel[T]):
         beyond that is held, with `self.location.hold(time)`, before.
         """
         raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
-
-
-class Slotted(Beside[T]):
-    """Takes what upstream answers into a slot of one; a batch stays in flight there, until it is taken out."""
-
-    slot: Batch[Any] | Done | BaseException | None = None
-
-    async def ask_here(self, limit: int, *, stepping: bool = False) -> None:
-        """Ask upstream in this task, or go one step towards its answer; what it fails with waits in the slot, too."""
-        try:
-            self.slot = await self.upstream.ask(limit, stepping=stepping)
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - raised when what comes first has been answered
-            self.slot = exc
-
-    @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        self.slot = answer

@@ -7,18 +7,18 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Self
 
-import attrs
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.kernel import BREATH
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.run import Run
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.waiting import Requests, Waiter, least
+from pullstream.engine.sidecar.waiting import Requests
 from pullstream.errors import CapabilityError
 from pullstream.logger import LOG
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Reader
 from timely import less_equal
 
 if TYPE_CHECKING:
@@ -31,13 +31,6 @@ FIRST_LIMIT = 16
 """How many values a sink asks for at first."""
 
 
-@attrs.frozen
-class Completed:
-    """A time that was asked for with `notify_at` is complete: no batch at it, or earlier, will come any more."""
-
-    time: Hashable
-
-
 class Account:
     """What a function module holds and has asked for, shared by its `Context`, its `Events` and its kernel."""
 
@@ -45,12 +38,12 @@ class Account:
         self.run = run
         self.location = location
         self.inputs = inputs
-        self.requests = Requests[Waiter]()
+        self.requests = Requests[bool]()
+        self._events: dict[Reader[Any], Eventful] = {}
+        self._ended = False
         self.delivered: Hashable | None = None
         self.owed: list[Hashable] = []
         self.limit = run.limit
-        self.ended = False
-        """Whether the module's stream is over: what it still does asks for nothing."""
         self.listened = False
         """Whether a batch was taken from `events`, and not from `batches`."""
         self.notified = False
@@ -77,20 +70,19 @@ class Account:
             )
         self.location.hold(time)
 
-    def next_completed(self, *, ended: bool) -> Completed | None:
-        """The least time that was asked for and is complete; the right to it lasts until `give_back`.
+    def events(self, upstream: Reader[Any]) -> Eventful:
+        """What comes of an input; the same for whoever asks again, so that what has come is not lost."""
+        if upstream not in self._events:
+            self._events[upstream] = events = Eventful(self.run, self.location, upstream, requests=self.requests)
+            if self._ended:
+                events.end()
+        return self._events[upstream]
 
-        When the stream has `ended` all are, though in a branch of a tee what is above may go on without it.
-        """
-        progress = self.run.progress
-        progress.look()
-        done = [time for time in self.requests.first if ended or self.requests[time].settled(progress.tracker)]
-        if not done:
-            return None
-        time = least(done)
-        del self.requests[time]
-        self.delivered = time
-        return Completed(time)
+    def end(self) -> None:
+        """The module's stream is over: what it still does asks for nothing."""
+        self._ended = True
+        for events in self._events.values():
+            events.end()
 
     def look_back(self, name: str) -> None:
         """At the end of a transformer: say so where it has waited for completions that it never asked for."""
@@ -102,10 +94,6 @@ class Account:
                 self.location,
                 name,
             )
-
-    def waiter(self, time: Hashable) -> Waiter:
-        """Somebody who waits until `time` is complete at the module's input."""
-        return Waiter.at_input(self.location, time, self.run.signal())
 
     def give_back(self) -> None:
         """The completion that was delivered has been handled."""
@@ -230,7 +218,7 @@ class Context:
         if time not in account.requests:
             account.take(time)
             account.notified = True
-            account.requests[time] = account.waiter(time)
+            account.requests[time] = False
 
     def advance(self, time: Hashable) -> None:
         """In a source: say, without answering, that nothing before `time` will come."""
@@ -327,20 +315,11 @@ class Batches(Generic[T]):
 
 
 class Events(Generic[T]):
-    """The iterator behind `Context.events`.
-
-    An ask is never cancelled because a completion came first: it stays outstanding, and its answer waits in a slot
-    of one, in flight, for the next event.
-    """
+    """The iterator behind `Context.events`; see `Eventful`."""
 
     def __init__(self, account: Account, upstream: Reader[T]) -> None:
         self._account = account
-        self._upstream = upstream
-        self._slot: Batch[T] | Done | None = None
-        self._failure: BaseException | None = None
-        self._asking = False
-        self._wake = account.run.signal()
-        self._last: Hashable | None = None
+        self._events = account.events(upstream)
 
     def __aiter__(self) -> Self:
         return self
@@ -349,55 +328,14 @@ class Events(Generic[T]):
         account = self._account
         account.give_back()
         await account.breathe()
-        if self._slot is None and self._failure is None and not self._asking:
-            await self._ask()
-        while True:
-            if self._failure is not None:
-                raise self._failure
-            if account.requests and not self._more_of_the_same():
-                completed = account.next_completed(ended=self._slot is DONE)
-                if completed is not None:
-                    return completed
-            if self._slot is DONE:
-                raise StopAsyncIteration
-            if self._slot is not None:
-                batch, self._slot = self._slot, None
-                self._last = batch.time
-                account.listened = True
-                return batch
-            await self._wait()
-
-    def _more_of_the_same(self) -> bool:
-        """Whether the next batch is at the time of the last, and no other was asked for: then none is complete."""
-        if not isinstance(self._slot, Batch) or self._slot.time != self._last:
-            return False
-        requests = self._account.requests
-        return len(requests) == 1 and self._last in requests
-
-    async def _ask(self) -> None:
-        if not self._account.requests:
-            self._slot = await self._upstream.ask(self._account.limit)
-            return
-        self._asking = True
-        self._account.run.spawn(self._ask_beside)
-        await self._wait()
-
-    async def _ask_beside(self) -> None:
-        if self._account.ended:
-            # Started in the very step in which the stream ended: nothing is asked after a termination (R9).
-            return
-        try:
-            self._slot = await self._upstream.ask(self._account.limit)
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - handed to the module's own task, and raised there
-            self._failure = exc
-        finally:
-            self._asking = False
-            self._wake.set()
-
-    async def _wait(self) -> None:
-        """Until the answer is there, or something asked for is complete."""
-        run, requests = self._account.run, self._account.requests
-        self._wake = run.signal()
-        await run.progress.until([requests[time] for time in requests.first], self._wake)
+        while (event := await self._events.next(account.limit)) is None:
+            pass
+        if isinstance(event, Batch):
+            account.listened = True
+            return event
+        if isinstance(event, Completed):
+            account.delivered = event.time
+            return event
+        if isinstance(event, BaseException):
+            raise event
+        raise StopAsyncIteration

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 import trio
 from typing_extensions import override
 
-from pullstream.engine.parts.beside import Slotted
-from pullstream.engine.parts.outbox import Outbox
-from pullstream.engine.sidecar.waiting import Waiter, least
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.engine.parts.notified import Notified
+from pullstream.engine.sidecar.waiting import least
+from pullstream.protocol import Batch, Done
 
 
 class Part(ABC):
@@ -45,144 +44,80 @@ class Part(ABC):
         """How much is kept; a part that keeps nothing is forgotten."""
 
 
-class Gather(Slotted[Any]):
-    """Feeds parts, a new one for each time, and answers what they make."""
+class Gather(Notified):
+    """Feeds parts, a new one for each time, and answers what they make.
 
-    def __init__(self, part: Callable[[], Part], *, timed: bool = False, capacity: float = inf) -> None:
+    `clocked` parts have deadlines; with a `capacity`, upstream waits while the parts keep so much.
+    """
+
+    def __init__(self, part: Callable[[], Part], *, clocked: bool = False, capacity: float = inf) -> None:
+        super().__init__()
         self._new_part = part
-        self._timed = timed
+        self._clocked = clocked
         self._capacity = capacity
-        self._parts: dict[Hashable, tuple[Part, Waiter]] = {}
-        self._ready = Outbox(self)
-        self._end: Done | BaseException | None = None
+        self._parts: dict[Hashable, Part] = {}
 
     @override
-    async def acquire(self) -> None:
-        await super().acquire()
-        self._prompt = self.upstream.kernel.answers_promptly()
+    def waits_here(self) -> bool:
+        return self._clocked or super().waits_here()
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._ready:
-            if self._end is not None:
-                if isinstance(self._end, BaseException):
-                    raise self._end
-                return DONE
-            await self._next(limit)
-        return self._ready.take(limit)
-
-    async def _next(self, limit: int) -> None:
-        """One step towards the next answer: what is overdue, or the next batch, or waiting for either."""
-        if self._elapse():
-            return
-        if self.state is not State.OPEN:
-            # The end came in the step in which this was to go on: nothing is asked any more (R9).
-            self._end = DONE
-        elif self.slot is None:
-            await self._fetch(limit)
-        if not self._more_of_the_same() and self._complete():
-            return
-        if self.slot is not None and not self._elapse():
-            slot, self.slot = self.slot, None
-            if isinstance(slot, Batch):
-                self._feed(slot.time, slot.values)
-                if self._end is None:
-                    # What is kept is held, and so is what is answered.
-                    self.upstream.settle()
-            else:
-                self._finish(slot)
-            await self.breathe()
-
-    async def _fetch(self, limit: int) -> None:
-        room = limit
-        if self._capacity < inf:
-            room = min(limit, int(self._capacity) - sum(len(part) for part, _ in self._parts.values()))
-        if room > 0 and (self._prompt or not self._parts) and not self.asking(self.upstream):
-            await self.ask_here(room)
-            return
-        if room > 0:
-            self.ask_beside(self.upstream, room)
-        await self._wait()
-
-    def _feed(self, time: Hashable, values: Sequence[Any]) -> None:
-        part, _ = self._parts[time] if time in self._parts else (self._new_part(), None)
+    def receive(self, time: Hashable, values: Sequence[Any]) -> None:
+        part = self._parts[time] if time in self._parts else self._new_part()
         out: list[Any] = []
         try:
             part.feed(values, out)
-        except BaseException as exc:
-            if not out:
-                raise
-            self._end = exc
-        self._give(time, part, out)
+        finally:
+            self._give(time, part, out)
 
-    def _give(self, time: Hashable, part: Part, out: list[Any]) -> None:
-        """Results of a part; it may keep something, or keep it no longer. Both are held."""
-        if out:
-            self._ready.put(time, out)
-        if len(part) and time not in self._parts:
-            self.location.hold(time)
-            self._parts[time] = (part, Waiter.at_input(self.location, time, self.run.signal()))
-        elif not len(part) and time in self._parts:
-            del self._parts[time]
-            self.location.drop(time)
+    @override
+    def complete(self, time: Hashable) -> None:
+        out: list[Any] = []
+        try:
+            self._parts[time].finish(out)
+        finally:
+            self.give(time, out)
+        del self._parts[time]
 
-    def _elapse(self) -> bool:
-        """Let the parts go on whose deadline has come; whether there were any."""
-        if not self._timed or not self._parts:
-            return False
+    @override
+    def failed(self) -> None:
+        while self._parts:
+            time = least(list(self._parts))
+            if not self._parts[time].delivers:
+                # Still held: it must look complete to nobody.
+                return
+            self.complete(time)
+            self.forget(time)
+
+    @override
+    async def once(self, limit: int, *, stepping: bool = False) -> Batch[Any] | Done | None:
+        ready = self.ready
+        if not self._clocked or ready or ready.known:
+            return await super().once(limit, stepping=stepping)
+        deadline = min((part.deadline for part in self._parts.values()), default=inf)
+        if deadline <= trio.current_time():
+            self._elapse()
+        else:
+            room = min(limit, self._capacity - sum(map(len, self._parts.values())))
+            event = await self.events.next(max(0, int(room)), deadline=deadline)
+            if event is not None and self.take(event):
+                await self.breathe()
+        return ready.answer(limit)
+
+    def _elapse(self) -> None:
+        """Let the parts go on whose deadline has come."""
         now = trio.current_time()
-        due = [(time, part) for time, (part, _) in self._parts.items() if part.deadline <= now]
-        for time, part in due:
+        for time, part in [(time, part) for time, part in self._parts.items() if part.deadline <= now]:
             out: list[Any] = []
             part.elapse(out)
             self._give(time, part, out)
-        return bool(due)
 
-    def _complete(self) -> bool:
-        """Finish the part of the least time that is complete, if any is."""
-        if not self._parts:
-            return False
-        progress = self.run.progress
-        progress.look()
-        done = [time for time, (_, waiter) in self._parts.items() if waiter.settled(progress.tracker)]
-        if not done:
-            return False
-        self._finish_part(least(done))
-        return True
-
-    def _finish(self, end: Done | BaseException) -> None:
-        """The stream has ended above: what is left comes first; of one that failed only what is a result already."""
-        self._end = end
-        failed = isinstance(end, BaseException)
-        while self._parts and self._end is end:
-            time = least(list(self._parts))
-            if failed and not self._parts[time][0].delivers:
-                # Still held: it must look complete to nobody.
-                return
-            self._finish_part(time)
-
-    def _finish_part(self, time: Hashable) -> None:
-        part, _ = self._parts[time]
-        out: list[Any] = []
-        try:
-            part.finish(out)
-        except BaseException as exc:
-            if not out:
-                raise
-            self._end = exc
-        if out:
-            self._ready.put(time, out)
-        if not isinstance(self._end, BaseException) or part.delivers:
+    def _give(self, time: Hashable, part: Part, out: list[Any]) -> None:
+        """Results of a part; it may keep something, or keep it no longer. Both are held."""
+        self.give(time, out)
+        if len(part) and time not in self._parts:
+            self._parts[time] = part
+            self.notify(time, time)
+        elif not len(part) and time in self._parts:
             del self._parts[time]
-            self.location.drop(time)
-
-    def _more_of_the_same(self) -> bool:
-        """Whether the next batch is at the one time of which anything is kept: then that is not complete."""
-        return isinstance(self.slot, Batch) and len(self._parts) == 1 and self.slot.time in self._parts
-
-    async def _wait(self) -> None:
-        """Until the answer is there, a time of which something is kept is complete, or a deadline has come."""
-        self._changed = self.run.signal()
-        waiters = [waiter for _, waiter in self._parts.values()]
-        deadline = min((part.deadline for part, _ in self._parts.values()), default=inf)
-        await self.run.progress.until(waiters, self._changed, deadline=deadline)
+            self.forget(time)

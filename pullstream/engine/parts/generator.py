@@ -69,7 +69,7 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     def halt(self) -> None:
-        self._account.ended = True
+        self._account.end()
         self._stopping = True
         if self._running:
             self._scope_of_task.cancel()

@@ -4,15 +4,23 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from pullstream.engine.parts.beside import Slotted
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.beside import Beside
 from pullstream.protocol import Batch, Done
 
 
-class Passing(Slotted[Any]):
+class Passing(Beside[Any]):
     """Hands every ask up, and every answer down, and can do something else meanwhile."""
 
     outside: ClassVar[bool] = False
     """Whether something else than an answer may come while upstream is asked."""
+
+    slot: Batch[Any] | Done | BaseException | None = None
+    """The next answer, until it is taken; a batch stays in flight there."""
+
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        self.slot = answer
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:

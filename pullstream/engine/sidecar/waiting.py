@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pullstream.engine.sidecar.progress import Progress
 
 
-W = TypeVar("W", bound="Waiter")
+W = TypeVar("W")
 
 
 @attrs.define(eq=False)

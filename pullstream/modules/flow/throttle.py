@@ -12,9 +12,9 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Transformer
 from pullstream.blueprint.checks import Seconds
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.beside import Beside
-from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.eventful import Eventful
+from pullstream.engine.parts.outbox import Ending
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
@@ -27,11 +27,10 @@ class Latest:
 
     value: Any
     came: float
-    waiter: Waiter
     final: bool = False
 
 
-class KeepLatest(Beside[Any]):
+class KeepLatest(Kernel[Any]):
     """Reads on and on, and keeps the latest value of each logical time; a subclass says when it is due.
 
     When its time is complete at the input, so that nothing can replace it any more, it is due whatever the clock says;
@@ -45,7 +44,7 @@ class KeepLatest(Beside[Any]):
         self._kept: dict[Hashable, Latest] = {}
         self._given: tuple[Hashable, Any] | None = None
         self._waited_for = False
-        self._end: Done | BaseException | None = None
+        self._end = Ending()
 
     # ---- for subclasses
 
@@ -69,9 +68,16 @@ class KeepLatest(Beside[Any]):
     # ----
 
     @override
+    def placed(self) -> None:
+        self.events = Eventful(self.run, self.location, self.upstream, arrived=self._arrived)
+
+    @override
     async def acquire(self) -> None:
-        await super().acquire()
         self.began(trio.current_time())
+
+    @override
+    def halt(self) -> None:
+        self.events.end()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -84,49 +90,47 @@ class KeepLatest(Beside[Any]):
                 (time, value), self._given = self._given, None
                 self.location.drop(time)
                 return Batch(time, [value])
-            if isinstance(self._end, BaseException):
-                raise self._end
-            if self._end is not None:
-                return DONE
+            if self._end.known:
+                return self._end.reached() or DONE
             self._waited_for = True
-            await self._wait()
+            deadline = self.deadline() if self._kept else inf
+            await self.events.wait(deadline=deadline, outside=bool(self._kept))
             self._waited_for = False
 
     def _pick(self) -> tuple[Hashable, Any] | None:
         now = trio.current_time()
         for time, kept in self._kept.items():
-            if kept.final or self._end is not None or self.due(kept, now):
+            if kept.final or self._end.known or self.due(kept, now):
                 del self._kept[time]
+                self.events.requests.pop(time, None)
                 self.passed(now)
                 return time, kept.value
         return None
 
     def _read_on(self) -> None:
-        if self._end is None and not any(kept.final for kept in self._kept.values()):
-            self.ask_beside(self.upstream, self.run.limit)
+        if not self._end.known and not any(kept.final for kept in self._kept.values()):
+            self.events.ask(self.run.limit)
 
-    @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        if not isinstance(answer, Batch):
-            self._end = answer
-            return
-        now = trio.current_time()
-        # What is due in this very moment goes out, whichever came first: the tick, or what would replace it.
-        self._give()
-        for value in answer.values:
-            self._take(answer.time, value, now)
-        lane.ack()
-        self._settle()
-        self._read_on()
+    def _arrived(self, answer: Batch[Any] | Done | BaseException) -> None:
+        if isinstance(answer, Batch):
+            now = trio.current_time()
+            # What is due in this very moment goes out, whichever came first: the tick, or what would replace it.
+            self._give()
+            for value in answer.values:
+                self._take(answer.time, value, now)
+            self.upstream.settle()
+            self._settle()
+            self._read_on()
+        else:
+            self._end.end(answer)
+        self.events.wake()
 
     def _take(self, time: Hashable, value: Any, now: float) -> None:
         kept = self._kept.get(time)
         if kept is None:
             self.location.hold(time)
-            waiter = Waiter.at_input(self.location, time, self.run.signal())
-            for place in waiter.places:
-                self.run.progress.tracker.observe(place)
-            self._kept[time] = Latest(value, now, waiter)
+            self.events.request(time)
+            self._kept[time] = Latest(value, now)
         else:
             kept.value, kept.came = value, now
         self.came(now)
@@ -139,18 +143,10 @@ class KeepLatest(Beside[Any]):
 
     def _settle(self) -> None:
         """Find the times that are complete."""
-        if self._kept:
-            progress = self.run.progress
-            progress.look()
-            for kept in self._kept.values():
-                kept.final = kept.final or kept.waiter.settled(progress.tracker)
-
-    async def _wait(self) -> None:
-        """Until something arrives, or a time of which a value is kept is complete."""
-        self._changed = self.run.signal()
-        waiters = [kept.waiter for kept in self._kept.values()]
-        deadline = self.deadline() if waiters else inf
-        await self.run.progress.until(waiters, self._changed, outside=bool(waiters), deadline=deadline)
+        while self.events.requests and (complete := self.events.complete()):
+            for time in complete:
+                del self.events.requests[time]
+                self._kept[time].final = True
 
 
 class _Throttle(KeepLatest):

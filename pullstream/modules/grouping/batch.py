@@ -68,4 +68,4 @@ def batch(count: int | None = None, *, seconds: float | None = None) -> Transfor
 
 
 def _batch(count: int = MOST, seconds: float | None = None) -> Gather:
-    return Gather(lambda: _Row(count, seconds), timed=seconds is not None)
+    return Gather(lambda: _Row(count, seconds), clocked=seconds is not None)

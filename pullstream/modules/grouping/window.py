@@ -170,4 +170,4 @@ def _by_count(count: int, step: int | None = None) -> Gather:
 
 def _by_clock(seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Gather:
     clock = _Ticks(every or seconds)
-    return Gather(lambda: _LatestByClock(clock, seconds), timed=True, capacity=capacity)
+    return Gather(lambda: _LatestByClock(clock, seconds), clocked=True, capacity=capacity)

@@ -89,7 +89,8 @@ class Windowed(Notified):
         """Whether everything before it is complete."""
         progress = self.run.progress
         progress.look()
-        return not any(less_than(front, moment) for place in self._places for front in progress.tracker.frontier(place))
+        frontiers = [progress.tracker.frontier(port.place) for port in self.location.ports]
+        return not any(less_than(front, moment) for frontier in frontiers for front in frontier)
 
     @abstractmethod
     def reach(self, moment: Any) -> None:

@@ -1,0 +1,270 @@
+"""Batches, completions and deadlines, whichever comes first: the events of a module that computes per time.
+
+Where no module above waits for anything (see `Kernel.step`), upstream is asked in the module's own task, one step after
+another, and what is complete is found between the steps. Elsewhere one task asks for as long as the stream lasts: an
+ask is never cancelled because something else came first, its answer waits in a slot of one, in flight, for its turn.
+"""
+
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from math import inf
+from typing import Any
+
+import attrs
+import trio
+from typing_extensions import override
+
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.above import Above
+from pullstream.engine.run import Run
+from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.waiting import Requests, Waiter, least
+from pullstream.protocol import DONE, Batch, Done, Reader
+from timely import Tracker, less_equal, less_than
+
+
+@attrs.frozen
+class Completed:
+    """A time that was asked for with `notify_at` is complete: no batch at it, or earlier, will come any more."""
+
+    time: Hashable
+
+
+Answer = Batch[Any] | Done | BaseException
+
+
+class Asker:
+    """A task that asks upstream, one ask after another, for as long as the stream lasts; the first one begins it."""
+
+    def __init__(self, run: Run, upstream: Reader[Any], arrived: Callable[[Answer], object]) -> None:
+        self._run = run
+        self._upstream = upstream
+        self._arrived = arrived
+        self._begun = False
+        self.limit = 0
+        """How many values the outstanding ask is for; 0 where none is outstanding."""
+        self.ended = False
+        """Whether the stream is over: nothing is asked any more (R9), and what still comes is nobody's."""
+
+    def ask(self, limit: int) -> None:
+        """Have upstream asked, unless it is being asked."""
+        if self.limit or self.ended:
+            return
+        self.limit = limit
+        if self._begun:
+            self._wanted.set()
+        else:
+            self._begun = True
+            self._run.spawn(self._ask)
+
+    def end(self) -> None:
+        """Ask nothing any more; to be called before what is upstream is terminated."""
+        self.ended = True
+        if self._begun:
+            self._wanted.set()
+
+    async def _ask(self) -> None:
+        self._wanted = self._run.signal()
+        # The stream may end in the very step in which this was started, or woken.
+        while not self.ended:
+            if not self.limit:
+                self._wanted = self._run.signal()
+                await self._wanted.wait()
+                continue
+            answer: Answer = DONE
+            try:
+                # Ended by the termination that follows `end`: cancelled, it would abort what is upstream of the input
+                # before the reason of an error has reached it (R6).
+                with own_scope(shield=True):
+                    answer = await self._upstream.ask(self.limit)
+            except trio.Cancelled:
+                raise
+            except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
+                answer = exc
+            self.limit = 0
+            if not self.ended:
+                self._arrived(answer)
+            if not isinstance(answer, Batch):
+                return
+
+
+class Awaited(Waiter):
+    """The waiter of a module that is told of times, one after another: of that which comes first."""
+
+    before: bool = False
+    """Whether it waits only for everything before the time."""
+
+    @override
+    def settled(self, tracker: Tracker) -> bool:
+        time = self.time
+        if not self.before:
+            return not any(tracker.frontier(place).less_equal(time) for place in self.places)
+        return not any(
+            front is not time and front != time and less_equal(front, time)
+            for place in self.places
+            for front in tracker.frontier(place)
+        )
+
+
+class Eventful:
+    """The events of a module: its batches, and the completions it asked for, whichever comes first.
+
+    Completions come before the batch that caused them, the least time first; at the end all of them.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        location: Location,
+        upstream: Reader[Any],
+        *,
+        requests: Requests[bool] | None = None,
+        arrived: Callable[[Answer], object] | None = None,
+    ) -> None:
+        self._run = run
+        self._location = location
+        self._upstream = upstream
+        self.requests = Requests[bool]() if requests is None else requests
+        """The times that are asked for; of each, whether it is enough that everything before it is complete."""
+        self._asker = Asker(run, upstream, self._into_slot if arrived is None else arrived)
+        self._slot: Answer | None = None
+        self._prompt = isinstance(upstream, Lane) and upstream.kernel.answers_promptly()
+        self.steps = isinstance(upstream, Lane) and upstream.kernel.stepwise()
+        """Whether upstream is asked in the module's own task, which never waits then."""
+        self._wake = run.signal()
+        self._above: Above | None = None
+        self._places = [port.place for port in location.ports]
+        self._waiters: list[Awaited] = []
+
+    # ---- for a module
+
+    def begin(self) -> Above:
+        """Have the sidecar keep the frontier of the input up to date."""
+        self._above = Above(self._run.progress, self._location)
+        for place in self._places:
+            self._run.progress.tracker.observe(place)
+        return self._above
+
+    def request(self, time: Hashable, *, before: bool = False) -> None:
+        """Ask to be told, once, that `time` is complete; with `before`, that everything before it is."""
+        self.requests[time] = before
+
+    def end(self) -> None:
+        """The stream is over here: nothing is asked any more, and nothing told."""
+        self._asker.end()
+        self.requests.clear()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream is over here."""
+        return self._asker.ended
+
+    async def next(self, limit: int, *, stepping: bool = False, deadline: float = inf) -> Answer | Completed | None:
+        """The next event, which may be an ask's answer: a batch of at most `limit` values, the end, a failure.
+
+        None, if nothing has come before the deadline or, with `stepping`, in one step. For a limit of 0 nothing is
+        asked.
+        """
+        requests, slot = self.requests, self._slot
+        if self.ended:
+            # The end came in the step in which this was to go on: nothing is asked any more (R9).
+            return DONE
+        if slot is None:
+            if self.steps and not self._prompt and requests and (told := self._completed(None)) is not None:
+                # What is above has gone on: it need not be asked to know so.
+                return told
+            await self._fetch(limit, stepping=stepping, deadline=deadline)
+            slot = self._slot
+        if deadline < inf and deadline <= trio.current_time():
+            return None
+        if requests and not (slot is None and self.steps and limit) and (told := self._completed(slot)) is not None:
+            return told
+        if isinstance(slot, Batch):
+            self._slot = None
+        return slot
+
+    def complete(self) -> list[Hashable]:
+        """Those times that are complete; of such as are in one order, the least."""
+        requests, times, progress = self.requests, self.requests.first, self._run.progress
+        above = self._above or self.begin()
+        if above.tells and not any(requests[time] for time in times):
+            with suppress(TypeError):
+                # Else times of two domains have met: the sidecar is to be told.
+                return [time for time in times if not above.may_lead_to(time)]
+        progress.look()
+        return [waiter.time for waiter in self._awaited(times) if waiter.settled(progress.tracker)]
+
+    def ask(self, limit: int) -> None:
+        """Have upstream asked beside, unless it is being asked."""
+        self._asker.ask(limit)
+
+    async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
+        """Wait until the answer is there, a time that was asked for is complete, or the deadline has come."""
+        self._wake = self._run.signal()
+        waiters = self._awaited(self.requests.first)
+        await self._run.progress.until(waiters, self._wake, outside=outside, deadline=deadline)
+
+    def wake(self) -> None:
+        """End the wait."""
+        self._wake.set()
+
+    # ----
+
+    def _into_slot(self, answer: Answer) -> None:
+        self._slot = answer
+        self._wake.set()
+
+    async def _fetch(self, limit: int, *, stepping: bool, deadline: float) -> None:
+        """Ask here, or beside, and wait for something to come."""
+        asker = self._asker
+        if limit and (self.steps or not (self.requests or asker.limit or deadline < inf)):
+            try:
+                if self.steps and (stepping or self.requests):
+                    self._slot = await self._upstream.ask(limit, stepping=True)  # type: ignore[call-arg]
+                else:
+                    self._slot = await self._upstream.ask(limit)
+            except trio.Cancelled:
+                raise
+            except BaseException as exc:  # noqa: BLE001 - the module's, to be raised when what comes first is answered
+                self._slot = exc
+            return
+        if limit:
+            asker.ask(limit)
+            for _ in range(2):
+                # Time for the task to run once: most answers are there then, and to wait for completions costs more.
+                await trio.lowlevel.checkpoint()
+                if self._slot is not None:
+                    return
+        await self.wait(deadline=deadline)
+
+    def _completed(self, slot: Answer | None) -> Completed | None:
+        """The least time that is complete, if any is; at the end of the stream all are."""
+        requests = self.requests
+        if slot is DONE:
+            # Though above a tee, say, it may go on for others.
+            done = requests.first
+        else:
+            if isinstance(slot, Batch) and len(requests) == 1:
+                ((time, before),) = requests.items()
+                if slot.time is time:
+                    if not before:
+                        return None
+                elif (less_than if before else less_equal)(slot.time, time):
+                    # It is in flight, and shows without a look that nothing has been completed.
+                    return None
+            done = self.complete()
+            if not done:
+                return None
+        time = done[0] if len(done) == 1 else least(done)
+        del requests[time]
+        return Completed(time)
+
+    def _awaited(self, times: list[Hashable]) -> list[Awaited]:
+        """A waiter for each of some times; where times are in one order there is one, the same for the whole run."""
+        while len(self._waiters) < len(times):
+            self._waiters.append(Awaited(self._places, None, None, self._location, self._wake))
+        waiters = self._waiters[: len(times)]
+        for waiter, time in zip(waiters, times, strict=True):
+            waiter.time, waiter.before = time, self.requests[time]
+        return waiters
