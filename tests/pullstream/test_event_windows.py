@@ -313,7 +313,7 @@ def test_nothing_is_left_of_ten_thousand_times(monkeypatch):
         sizes.append(max(len(state) for state in held(self)))
 
     def held(kernel):
-        states = [kernel.moments, kernel._requests, kernel.location.held]
+        states = [kernel.moments, kernel.events.requests, kernel.location.held]
         return states + [
             getattr(kernel, name) for name in ("_open", "_sessions", "_closing", "_early") if hasattr(kernel, name)
         ]

@@ -51,24 +51,25 @@ def test_keys_and_states_are_given_up(limit):
     from pullstream.engine.parts.notified import Notified
 
     sizes, kernels = [], set()
-    given = Notified._tell_complete
+    given = Notified.take
 
-    def tell_complete(self):
-        told = given(self)
+    def take(self, event):
+        told = given(self, event)
         kept = getattr(self, "_seen", None) or getattr(self, "states", ())
         kernels.add(self)
-        sizes.append(max(len(kept), len(self._requests), len(self.location.held)))
+        sizes.append(max(len(kept), len(self.events.requests), len(self.location.held)))
         return told
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Notified, "_tell_complete", tell_complete)
+        patch.setattr(Notified, "take", take)
         source = ps.values(range(20_000), time=lambda n: n // 2)
         modules = ps.distinct(lambda _: 0), ps.sort_by_time(), ps.accumulate(ps.agg.count())
         assert ps.run(ps.pipe(source, *modules, ps.last()), limit=limit) == 10_000
     assert max(sizes) <= 2
     assert len(kernels) == 3
     for kernel in kernels:
-        assert not any((getattr(kernel, "_seen", ()), getattr(kernel, "states", ()), kernel._requests, kernel._owed))
+        kept = getattr(kernel, "_seen", ()), getattr(kernel, "states", ())
+        assert not any((*kept, kernel.events.requests, kernel._owed))
 
 
 @LIMITS
@@ -150,3 +151,10 @@ def test_bad_arguments_are_refused_when_composing():
     ):
         with pytest.raises(ps.CompositionError, match=told):
             make()
+
+
+def test_counts_by_key_go_on():
+    """The ready-made count of each key goes on from time to time, as every fold does."""
+    source = ps.values([(1, "a"), (1, "a"), (2, "a"), (2, "b")], time=lambda pair: pair[0])
+    counts = ps.accumulate(ps.agg.count(), key=lambda pair: pair[1])
+    assert ps.run(ps.pipe(source, counts, ps.collect(timed=True))) == [(1, ("a", 2)), (2, ("a", 3)), (2, ("b", 1))]

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from pullstream.engine.parts.fold import LISTING, Fold, itself, one_more
 from pullstream.failures import caught
@@ -92,9 +92,9 @@ class Accumulator:
         key, step = self._key, self._step
         if key is None:
             table[None] = self._all(table[None], values)
-        elif self._counts:
+        elif isinstance(table, Counter):
             names: Iterable[Hashable] = values if key is itself else map(key, values)
-            cast("Counter[Hashable]", table).update(names)
+            table.update(names)
         else:
             for value in values:
                 name = key(value)

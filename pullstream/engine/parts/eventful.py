@@ -42,6 +42,7 @@ class Asker:
         self._upstream = upstream
         self._arrived = arrived
         self._begun = False
+        self._wanted = run.signal()
         self.limit = 0
         """How many values the outstanding ask is for; 0 where none is outstanding."""
         self.ended = False
@@ -65,7 +66,6 @@ class Asker:
             self._wanted.set()
 
     async def _ask(self) -> None:
-        self._wanted = self._run.signal()
         # The stream may end in the very step in which this was started, or woken.
         while not self.ended:
             if not self.limit:
