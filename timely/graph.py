@@ -42,7 +42,7 @@ def _collector_paused() -> Generator[None]:
 
 
 @attrs.frozen
-class Node:
+class NodeSpec:
     """A node as declared: its name, its number of ports, and its internal connections."""
 
     name: str
@@ -55,7 +55,7 @@ class Node:
 class Graph:
     """A checked graph; made by `GraphBuilder.build`."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeSpec, ...]
     edges: tuple[tuple[Source, Target], ...]
     locations: tuple[Location, ...] = attrs.field(repr=False)
     successors: tuple[tuple[Transition, ...], ...] = attrs.field(repr=False)
@@ -107,7 +107,7 @@ class GraphBuilder:
     """
 
     def __init__(self) -> None:
-        self._nodes: list[Node] = []
+        self._nodes: list[NodeSpec] = []
         self._edges: dict[tuple[Source, Target], None] = {}
         self._demanded: list[int] = []
 
@@ -137,7 +137,7 @@ class GraphBuilder:
             if not (0 <= i < inputs and 0 <= o < outputs):
                 raise GraphError(f"node {name!r} has no path from input {i} to output {o}: {inputs} in, {outputs} out")
             checked[i, o] = (given,) if isinstance(given, Summary) else Antichain(given).elements
-        self._nodes.append(Node(name, inputs, outputs, checked))
+        self._nodes.append(NodeSpec(name, inputs, outputs, checked))
         if connected:
             self._demanded.append(len(self._nodes) - 1)
         return len(self._nodes) - 1
@@ -208,14 +208,14 @@ class GraphBuilder:
         )
 
 
-def port_name(nodes: Sequence[Node], location: Location) -> str:
+def port_name(nodes: Sequence[NodeSpec], location: Location) -> str:
     """A readable name of a port: its node, and which port where there are several."""
     node = nodes[location.node]
     kind, ports = ("output", node.outputs) if isinstance(location, Source) else ("input", node.inputs)
     return f"{node.name}, {kind}" + (f" {location.port}" if ports > 1 else "")
 
 
-def _ports_of(nodes: Iterable[Node], location: Location) -> str:
+def _ports_of(nodes: Iterable[NodeSpec], location: Location) -> str:
     for index, node in enumerate(nodes):
         if index == location.node:
             return f"node {location.node} is {node.name!r} with {node.inputs} inputs and {node.outputs} outputs"

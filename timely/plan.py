@@ -76,7 +76,7 @@ class Spot:
 
 
 @attrs.frozen(eq=False)
-class Plan:
+class ContractedGraph:
     """The spots in order of work, and for every place from which one is reached where its pointstamps count.
 
     That is a spot, and the way there.
@@ -87,7 +87,7 @@ class Plan:
     groups: list[list[Spot]]
 
 
-def make_plan(graph: Graph, observed: Collection[int]) -> Plan:
+def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
     """Contract the graph to the observed places and the junctions before them."""
     relevant = _upstream(graph, observed)
     onward: dict[int, list[tuple[int, Summary]]] = {
@@ -102,7 +102,7 @@ def make_plan(graph: Graph, observed: Collection[int]) -> Plan:
     for spot in spots:
         _connect(spot, onward[spot.place], jumps, by_place)
     jump = {place: (by_place[end], _or_none(summary)) for place, (end, summary) in jumps.items()}
-    return Plan(spots, jump, _groups(spots, graph))
+    return ContractedGraph(spots, jump, _groups(spots, graph))
 
 
 def _upstream(graph: Graph, places: Collection[int]) -> dict[int, None]:

@@ -21,7 +21,7 @@ from timely.errors import NegativeCountError, RetreatError
 from timely.explain import Blocker, blockers
 from timely.graph import Graph
 from timely.order import less_equal
-from timely.plan import Plan, Spot, make_plan
+from timely.plan import ContractedGraph, Spot, make_plan
 
 COMPACT_AT = 4096
 """The number of noted updates that are added up even if nobody asks for a frontier."""
@@ -59,7 +59,7 @@ class Tracker:
         self._buffer: list[tuple[int, Any, int]] = []
         self._counts = [dict[Any, int]() for _ in range(len(graph))] if counts is None else counts
         self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
-        self._plan: Plan | None = None
+        self._plan: ContractedGraph | None = None
         self._spots: dict[int, Spot] = {}  # the observed ones
         self._dirty: list[int] = []  # a heap of the spots to visit, in order of work
         self._moved: dict[int, None] = {}  # observed places whose frontier changed since the last report

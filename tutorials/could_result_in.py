@@ -53,7 +53,7 @@ def chapter(title: str) -> None:
 
 TIMES = (0, 1, 2)
 
-LOOP = model.Graph(
+LOOP = model.ModelGraph(
     nodes=("body", "again"),
     edges=(
         model.Edge("in", destination="body"),

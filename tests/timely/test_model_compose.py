@@ -11,10 +11,10 @@ from timely.theory.model import (
     CouldResultIn,
     Edge,
     Explorer,
-    Graph,
     Machine,
     Message,
     ModelError,
+    ModelGraph,
     Notify,
     Pointstamp,
     Program,
@@ -38,7 +38,7 @@ def leads_of(program):
 
 
 def two_programs(rng, times, left_edges, right_edges, wild=FORWARD):
-    left, right = Graph(("p", "q"), left_edges), Graph(("r", "s"), right_edges)
+    left, right = ModelGraph(("p", "q"), left_edges), ModelGraph(("r", "s"), right_edges)
     return tuple(
         Program(graph, {n: random_node(rng, graph, n, times, wild) for n in graph.nodes}, times)
         for graph in (left, right)
@@ -125,16 +125,16 @@ def test_buffers_preserve_could_result_in_for_the_edge_behind_them_too():
 
 def test_graphs_are_composed_over_shared_edges_only():
     """Shared edges become internal; sharing a node, or an edge in the same role, is refused."""
-    left = Graph(("p",), (Edge("x", "p"), Edge("z", destination="p")))
-    right = Graph(("q",), (Edge("x", destination="q"), Edge("z", "q"), Edge("o", "q")))
+    left = ModelGraph(("p",), (Edge("x", "p"), Edge("z", destination="p")))
+    right = ModelGraph(("q",), (Edge("x", destination="q"), Edge("z", "q"), Edge("o", "q")))
     whole = compose_graphs(left, right)
     assert {edge.name for edge in whole.edges if edge.is_internal} == {"x", "z"}
     assert {edge.name for edge in whole.edges if edge.is_output} == {"o"}
     assert not any(edge.is_input for edge in whole.edges)
     with pytest.raises(ModelError, match="node"):
-        compose_graphs(left, Graph(("p",), ()))
+        compose_graphs(left, ModelGraph(("p",), ()))
     with pytest.raises(ModelError, match="output edge of one"):
-        compose_graphs(left, Graph(("q",), (Edge("x", "q"),)))
+        compose_graphs(left, ModelGraph(("q",), (Edge("x", "q"),)))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -215,8 +215,8 @@ def relay(edge, times=(0, 1), **requests):
 
 def echo_programs():
     """A node that answers at once what it is sent from the other side, and a node there that starts it off."""
-    left = Graph(("p",), (Edge("z", destination="p"), Edge("x", "p")))
-    right = Graph(("r",), (Edge("x", destination="r"), Edge("z", "r"), Edge("o", "r")))
+    left = ModelGraph(("p",), (Edge("z", destination="p"), Edge("x", "p")))
+    right = ModelGraph(("r",), (Edge("x", destination="r"), Edge("z", "r"), Edge("o", "r")))
     times = (0, 1)
     asker = relation_node({0: [("z", 1)], 1: [("o", 1)]}, initial_requests={0})
     return Program(left, {"p": relay("x")}, times), Program(right, {"r": asker}, times)
@@ -251,8 +251,8 @@ def test_a_buffer_node_on_a_shared_edge_gives_the_flat_behaviour_back():
 
 def test_each_side_under_its_own_clock_is_told_too_early():
     """The Clock must be that of the whole: a side that sees only itself is told of times still on their way."""
-    left = Graph(("p",), (Edge("i", destination="p"), Edge("x", "p")))
-    right = Graph(("r",), (Edge("x", destination="r"),))
+    left = ModelGraph(("p",), (Edge("i", destination="p"), Edge("x", "p")))
+    right = ModelGraph(("r",), (Edge("x", destination="r"),))
     first = Program(left, {"p": relay("x")}, (0, 1))
     second = Program(right, {"r": relation_node(initial_requests={0})}, (0, 1))
     told = {}

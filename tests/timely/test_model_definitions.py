@@ -9,10 +9,10 @@ from timely.theory.model import (
     SHAPES,
     CouldResultIn,
     Edge,
-    Graph,
     History,
     Message,
     ModelError,
+    ModelGraph,
     Node,
     Notified,
     Pointstamp,
@@ -78,9 +78,9 @@ def test_graphs_exclude_what_the_text_excludes():
     with pytest.raises(ModelError, match="buffer"):
         Edge("e", "p", "p")
     with pytest.raises(ModelError, match="no node"):
-        Graph(("p",), (Edge("e", "p", "q"),))
+        ModelGraph(("p",), (Edge("e", "p", "q"),))
     with pytest.raises(ModelError, match="twice"):
-        Graph(("p", "q"), (Edge("p", "p", "q"),))
+        ModelGraph(("p", "q"), (Edge("p", "p", "q"),))
 
 
 def test_input_internal_and_output_edges_partition_the_edges():
@@ -132,7 +132,7 @@ def test_definition_1_one_step_quantifies_over_reachable_local_states_only():
             return Reaction("dead", sends={"o": (Message(0),)})
         return Reaction("armed" if isinstance(event, Received) else "new")
 
-    graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
     program = Program(graph, {"p": Node(frozenset({("new", frozenset())}), react)}, (0, 1))
     assert {s for s, _ in local_states(program, "p")} == {"new", "armed"}
     assert one_steps(program) == {Step("p", 0, "o", 1), Step("p", 1, "o", 1)}
@@ -163,7 +163,7 @@ def test_definition_1_refuses_an_unbounded_node():
     """A node with more local states than the limit is refused rather than searched for ever."""
     counter = Node(frozenset({(0, frozenset())}), lambda state, _event: Reaction(state + 1))
     with pytest.raises(ModelError, match="local states"):
-        local_states(Program(Graph(("p",), ()), {"p": counter}, (0,)), "p", limit=50)
+        local_states(Program(ModelGraph(("p",), ()), {"p": counter}, (0,)), "p", limit=50)
 
 
 def test_definition_2_equals_the_text_read_word_for_word():
@@ -191,7 +191,7 @@ def test_definition_2_is_reflexive_and_moves_an_edge_to_its_node_at_the_same_tim
 def test_definition_2_sees_only_the_closure_of_the_steps():
     """Replacing the steps by their closure under the order changes nothing: enumerating closures is exhaustive."""
     times, compared = (0, 1), 0
-    graph = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
+    graph = ModelGraph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
     pairs = list(product(times, repeat=2))
     for left, right in product(range(16), repeat=2):
         steps = [Step("p", t, "a", u) for i, (t, u) in enumerate(pairs) if left >> i & 1]
@@ -206,7 +206,7 @@ def test_definition_2_sees_only_the_closure_of_the_steps():
 
 def test_definition_2_refuses_steps_outside_the_graph():
     """A declared step must use an edge that leaves its node, and times of the world."""
-    graph = Graph(("p", "q"), (Edge("a", "p", "q"),))
+    graph = ModelGraph(("p", "q"), (Edge("a", "p", "q"),))
     with pytest.raises(ModelError, match="does not leave"):
         CouldResultIn(graph, (0,), [Step("q", 0, "a", 0)])
     with pytest.raises(ModelError, match="times"):
@@ -215,7 +215,7 @@ def test_definition_2_refuses_steps_outside_the_graph():
 
 def test_definition_3_counts_only_requests_that_were_not_pending():
     """A request pending before the event is not new, even for the time a notification just took away."""
-    graph = Graph(("p",), (Edge("i", destination="p"),))
+    graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     again = relation_node(requests={1: {0}}, initial_requests={0})
     program = Program(graph, {"p": again}, (0, 1))
     assert new_requests(program) == {Request("p", 1, 0)}, "being told of 0 takes it away, then 1 asks for it anew"
@@ -247,7 +247,7 @@ def test_condition_1_holds_exactly_if_every_new_request_is_at_or_after_its_event
 
 def test_condition_2_looks_at_internal_edges_into_the_node_itself():
     """A node that reaches its own incoming edge in the past fails it; input edges, having no source, cannot."""
-    graph = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p"), Edge("i", destination="p")))
+    graph = ModelGraph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p"), Edge("i", destination="p")))
     forward = CouldResultIn(graph, (0, 1), [Step("p", 0, "a", 0), Step("q", 0, "b", 0)])
     assert condition_2(forward) is None
     back = CouldResultIn(graph, (0, 1), [Step("p", 1, "a", 1), Step("q", 1, "b", 0)])
@@ -259,7 +259,7 @@ def test_condition_2_looks_at_internal_edges_into_the_node_itself():
 
 def test_a_single_node_may_send_into_the_past_and_stay_transitive():
     """The converse of "times never decrease" fails: in a graph of one node every relation is transitive."""
-    graph, seen = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p"))), 0
+    graph, seen = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p"))), 0
     for leads in relations(graph, (0, 1)):
         assert condition_2(leads) is None
         seen += 1

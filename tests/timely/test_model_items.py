@@ -43,8 +43,8 @@ ITEMS = {
     "InitProp": "machine.Machine.initial",
     "Mess": "machine.Receive",
     "Not": "machine.Notify",
-    "Inp": "machine.Input",
-    "Outp": "machine.Output",
+    "Inp": "machine.Inp",
+    "Outp": "machine.Outp",
     "ISpec": "machine.Machine",
     "reordering": "machine.Machine",
     "section 4.3": "composition.compose_graphs",
@@ -100,7 +100,7 @@ def test_stutter_is_left_out_of_visible_traces():
 def test_upward_closed_is_what_the_closure_is_and_contains():
     """The closure is upward closed and contains the set; a set that is upward closed is its own closure."""
     graph = importlib.import_module("timely.theory.model.graph")
-    line = graph.Graph(("p", "q"), (graph.Edge("i", destination="p"), graph.Edge("e", "p", "q")))
+    line = graph.ModelGraph(("p", "q"), (graph.Edge("i", destination="p"), graph.Edge("e", "p", "q")))
     leads = CouldResultIn(line, (0, 1), [])
     for mask in range(1 << len(leads.stamps)):
         closed = leads.close_up(mask)
@@ -114,7 +114,7 @@ def test_an_action_at_the_border_takes_from_an_input_or_puts_on_an_output():
     """Acts sees what the graph does there, not what its surroundings do, nor what happens inside."""
     graph = importlib.import_module("timely.theory.model.graph")
     nodes = importlib.import_module("timely.theory.model.nodes")
-    whole = graph.Graph(("p",), (graph.Edge("i", destination="p"), graph.Edge("o", "p")))
+    whole = graph.ModelGraph(("p",), (graph.Edge("i", destination="p"), graph.Edge("o", "p")))
     program = nodes.Program(whole, {"p": nodes.buffer("o")}, (0,))
 
     def state(inputs, outputs):

@@ -10,12 +10,12 @@ from timely.theory.model import (
     CouldResultIn,
     Edge,
     Explorer,
-    Graph,
-    Input,
+    Inp,
     Machine,
     Message,
+    ModelGraph,
     Notify,
-    Output,
+    Outp,
     Program,
     Reaction,
     Receive,
@@ -75,7 +75,7 @@ def sound_machines(seed, count, **options):
 
 def test_init_prop_offers_every_choice_of_initial_states_and_fills_only_input_edges():
     """One starting state for each combination of the nodes' initial states; internal and output edges are empty."""
-    graph = Graph(("p", "q"), (Edge("i", destination="p"), Edge("a", "p", "q")))
+    graph = ModelGraph(("p", "q"), (Edge("i", destination="p"), Edge("a", "p", "q")))
     starts = frozenset({("new", frozenset()), ("old", frozenset({0}))})
     node = Node(starts, lambda state, _event: Reaction(state))
     machine = machine_of(Program(graph, {"p": node, "q": node}, (0,)))
@@ -88,7 +88,7 @@ def test_init_prop_offers_every_choice_of_initial_states_and_fills_only_input_ed
 
 def test_mess_dequeues_the_head_and_reacts_atomically():
     """A node takes only the first message of a queue, and its state, requests and messages change in one step."""
-    graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
     node = relation_node(emits={0: [("o", 0), ("o", 1)]}, requests={0: {1}}, initial_requests={0})
     machine = machine_of(Program(graph, {"p": node}, (0, 1)))
     (state,) = machine.initial({"i": [Message(0), Message(1)]})
@@ -116,7 +116,7 @@ def test_not_waits_until_no_incoming_edge_can_bring_the_time():
 
 def test_not_tells_a_node_without_inputs_at_once():
     """A source is told of any time it asks about: that is how computations start without input edges."""
-    graph = Graph(("p",), (Edge("o", "p"),))
+    graph = ModelGraph(("p",), (Edge("o", "p"),))
     machine = machine_of(Program(graph, {"p": relation_node({0: [("o", 0)]}, initial_requests={0, 1})}, (0, 1)))
     (state,) = machine.initial()
     assert {a.event.time for a, _ in machine.steps(state)} == {0, 1}, "and in either order"
@@ -124,7 +124,7 @@ def test_not_tells_a_node_without_inputs_at_once():
 
 def test_not_may_answer_a_later_request_first():
     """Off cycles nothing orders the notifications of one node: time 1 may be told before time 0."""
-    graph = Graph(("p",), (Edge("i", destination="p"),))
+    graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     machine = machine_of(Program(graph, {"p": relation_node(initial_requests={0, 1})}, (0, 1)))
     (state,) = machine.initial()
     late = next(after for a, after in machine.steps(state) if a.event.time == 1)
@@ -136,11 +136,11 @@ def test_inp_and_outp_are_what_their_formulas_say():
     inputs = outputs = 0
     for rng, machine in sound_machines(12, 30, inputs="any"):
         for step in Explorer([begin(rng, machine)], machine.steps, depth=3, max_states=60):
-            if isinstance(step.action, Input):
+            if isinstance(step.action, Inp):
                 assert machine.is_inp(step.before, step.after)
                 assert not machine.is_outp(step.before, step.after)
                 inputs += 1
-            elif isinstance(step.action, Output):
+            elif isinstance(step.action, Outp):
                 assert machine.is_outp(step.before, step.after)
                 assert not machine.is_inp(step.before, step.after)
                 outputs += 1
@@ -163,7 +163,7 @@ def test_a_subsequence_keeps_order_and_may_skip():
 
 def test_messages_left_on_output_edges_are_in_clock_but_block_nobody():
     """Nothing follows an output edge, so a message lying there holds up no notification."""
-    graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
     machine = machine_of(Program(graph, {"p": relation_node({0: [("o", 0)]}, initial_requests={0})}, (0,)))
     (state,) = machine.initial({"i": [Message(0)]})
     ((_, after),) = machine.receipts(state)
@@ -173,7 +173,7 @@ def test_messages_left_on_output_edges_are_in_clock_but_block_nobody():
 
 def test_a_node_may_ask_again_for_ever():
     """Condition 1 allows asking for the time just told, so a behaviour need not end: it is one state, revisited."""
-    graph = Graph(("p",), ())
+    graph = ModelGraph(("p",), ())
     machine = machine_of(Program(graph, {"p": relation_node(requests={0: {0}}, initial_requests={0})}, (0,)))
     assert meets_conditions(machine)
     explorer = Explorer(machine.initial(), machine.steps, depth=20)
@@ -194,7 +194,7 @@ def test_proposition_7_every_state_is_explained_by_local_histories():
 
 def test_proposition_7_notices_a_wrong_state():
     """The check can fail: a walk whose events are not those that were consumed is not explained."""
-    graph = Graph(("p",), (Edge("i", destination="p"),))
+    graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     counting = Node(frozenset({(0, frozenset())}), lambda state, _event: Reaction(min(state + 1, 3)))
     machine = machine_of(Program(graph, {"p": counting}, (0,)))
     (start,) = machine.initial({"i": [Message(0)]})
@@ -271,7 +271,7 @@ def test_proposition_8_with_the_one_shot_image_needs_condition_2():
 
 def test_proposition_8_separates_the_closures_on_the_minimal_counterexample():
     """A message at 1 for p yields one at 0 for q, and that one at 0 for p: new to the image, not to the fixpoint."""
-    graph = Graph(("p", "q"), (Edge("i", destination="p"), Edge("a", "p", "q"), Edge("b", "q", "p")))
+    graph = ModelGraph(("p", "q"), (Edge("i", destination="p"), Edge("a", "p", "q"), Edge("b", "q", "p")))
     nodes = {"p": relation_node({1: [("a", 0)]}), "q": relation_node({0: [("b", 0)]})}
     program = Program(graph, nodes, (0, 1))
     grew = {}
@@ -314,7 +314,7 @@ def test_theorem_2_after_a_completion_no_message_at_or_before_it(inputs, reorder
 
 def test_theorem_2_needs_inputs_that_stay_within_clock():
     """An environment that adds what it likes brings messages at times already announced complete."""
-    graph = Graph(("p",), (Edge("i", destination="p"),))
+    graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     machine = machine_of(Program(graph, {"p": relation_node(initial_requests={0})}, (0, 1)), inputs="any")
     (start,) = machine.initial()
     assert any(theorem_2(machine, step.after) for step in explore_watched(machine, start))
@@ -322,7 +322,7 @@ def test_theorem_2_needs_inputs_that_stay_within_clock():
 
 def test_theorem_2_needs_condition_1():
     """A node that requests a notification in the past sends, when told, at a time already complete downstream."""
-    graph = Graph(("p",), (Edge("o", "p"),))
+    graph = ModelGraph(("p",), (Edge("o", "p"),))
     node = relation_node(emits={0: [("o", 0)]}, requests={1: {0}}, initial_requests={1})
     machine = machine_of(Program(graph, {"p": node}, (0, 1)))
     assert not meets_conditions(machine)
@@ -332,7 +332,7 @@ def test_theorem_2_needs_condition_1():
 def test_theorem_2_on_a_loop_of_ints_to_the_end():
     """A loop that counts to its bound: explored completely, every time at most once round, nothing after completion."""
     times = tuple(range(4))
-    graph = Graph(
+    graph = ModelGraph(
         ("head", "back"), (Edge("in", destination="head"), Edge("body", "head", "back"), Edge("next", "back", "head"))
     )
     head = relation_node({t: [("body", t)] for t in times}, initial_requests=times)
@@ -364,7 +364,7 @@ def test_reordering_lets_only_times_not_at_or_after_be_overtaken():
     """The messages that may be taken are the minimal ones of the queue seen as a partially ordered multiset."""
     taken = 0
     for times in SHAPES.values():
-        graph = Graph(("p",), (Edge("i", destination="p"),))
+        graph = ModelGraph(("p",), (Edge("i", destination="p"),))
         machine = machine_of(Program(graph, {"p": relation_node()}, times), reordering=True)
         for queue in product(times, repeat=3):
             bodies = [Message(t, k) for k, t in enumerate(queue)]
@@ -395,7 +395,7 @@ def test_a_declared_relation_that_includes_the_actual_one_is_sound():
 @pytest.mark.slow
 def test_proposition_8_and_theorem_2_for_every_behaviour_on_the_two_node_loop():
     """All behaviours without memory on the loop p, q over two times that meet the conditions, all interleavings."""
-    graph = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
+    graph = ModelGraph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
     times = (0, 1)
     emissions = [{t: [u for k, u in enumerate(times) if mask >> (2 * t + k) & 1] for t in times} for mask in range(16)]
     requests = [{0: set(r), 1: set(s)} for r in ((), (0,), (1,), (0, 1)) for s in ((), (1,))]
@@ -423,7 +423,7 @@ def test_proposition_8_and_theorem_2_for_every_behaviour_on_the_two_node_loop():
 
 def test_a_buffer_node_in_a_program_is_a_relay_between_queues():
     """Two edges joined by a buffer carry the same messages in the same order."""
-    graph = Graph(("b",), (Edge("i", destination="b"), Edge("o", "b")))
+    graph = ModelGraph(("b",), (Edge("i", destination="b"), Edge("o", "b")))
     machine = machine_of(Program(graph, {"b": buffer("o")}, (0, 1)))
     (state,) = machine.initial({"i": [Message(1), Message(0)]})
     for _ in range(2):

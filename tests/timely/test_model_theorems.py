@@ -9,7 +9,7 @@ from timely.theory.model import (
     SHAPES,
     CouldResultIn,
     Edge,
-    Graph,
+    ModelGraph,
     Pointstamp,
     Step,
     condition_2,
@@ -27,7 +27,7 @@ from timely.theory.model.properties import (
 )
 from timely.theory.model.small import Wild, graphs, random_program, relations
 
-LOOP = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
+LOOP = ModelGraph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
 SMALL_SHAPES = ("one", "chain 2", "antichain 2")
 
 

@@ -26,8 +26,8 @@ from timely.theory.model.conditions import (
 )
 from timely.theory.model.could_result_in import CouldResultIn, Pointstamp, Step, local_states, one_steps, proof_lengths
 from timely.theory.model.explore import Explorer, Transition, random_walk, stutter_free, visible_traces
-from timely.theory.model.graph import Edge, Graph, ModelError
-from timely.theory.model.machine import Input, Machine, Notify, Output, Receive, State, acts, is_subsequence
+from timely.theory.model.graph import Edge, ModelError, ModelGraph
+from timely.theory.model.machine import Inp, Machine, Notify, Outp, Receive, State, acts, is_subsequence
 from timely.theory.model.nodes import (
     Event,
     History,
@@ -70,17 +70,17 @@ __all__ = [
     "Edge",
     "Event",
     "Explorer",
-    "Graph",
     "Held",
     "History",
-    "Input",
+    "Inp",
     "Machine",
     "Message",
     "ModelError",
+    "ModelGraph",
     "Node",
     "Notified",
     "Notify",
-    "Output",
+    "Outp",
     "Plan",
     "Point",
     "Pointstamp",

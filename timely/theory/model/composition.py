@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator
 from attrs import evolve, field, frozen
 
 from timely.theory.model.could_result_in import CouldResultIn, Pointstamp
-from timely.theory.model.graph import Edge, Graph, ModelError
+from timely.theory.model.graph import Edge, ModelError, ModelGraph
 from timely.theory.model.machine import Action, Machine, State
 from timely.theory.model.nodes import Event, Node, Program, Reaction, Received, buffer
 
@@ -16,14 +16,14 @@ def insert_buffer(program: Program, edge: str) -> Program:
     The node behind goes on hearing of its messages under the edge's old name.
 
     >>> from timely.theory.model import relation_node
-    >>> program = Program(Graph(("p",), (Edge("o", "p"),)), {"p": relation_node()}, (0,))
+    >>> program = Program(ModelGraph(("p",), (Edge("o", "p"),)), {"p": relation_node()}, (0,))
     >>> insert_buffer(program, "o").graph.locations
     ('p', 'o:buffer', 'o', 'o:after')
     """
     whole = program.graph.edge(edge)
     relay, after = f"{edge}:buffer", f"{edge}:after"
     edges = [evolve(e, destination=relay) if e.name == edge else e for e in program.graph.edges]
-    graph = Graph((*program.graph.nodes, relay), (*edges, Edge(after, relay, whole.destination)))
+    graph = ModelGraph((*program.graph.nodes, relay), (*edges, Edge(after, relay, whole.destination)))
     nodes = {**program.nodes, relay: buffer(after)}
     if whole.destination is not None:
         nodes[whole.destination] = _hearing(program.nodes[whole.destination], after, edge)
@@ -41,7 +41,7 @@ def _hearing(node: Node, edge: str, name: str) -> Node:
     return evolve(node, react=react)
 
 
-def shared_edges(first: Graph, second: Graph) -> frozenset[str]:
+def shared_edges(first: ModelGraph, second: ModelGraph) -> frozenset[str]:
     """Find the edges that connect two graphs: output of the one and input of the other, by the same name.
 
     Raises:
@@ -57,10 +57,10 @@ def shared_edges(first: Graph, second: Graph) -> frozenset[str]:
     return frozenset(shared)
 
 
-def compose_graphs(first: Graph, second: Graph) -> Graph:
+def compose_graphs(first: ModelGraph, second: ModelGraph) -> ModelGraph:
     """Join two graphs: each edge they share becomes an internal edge of the whole (000, section 4.3).
 
-    >>> left, right = Graph(("p",), (Edge("x", "p"),)), Graph(("q",), (Edge("x", destination="q"),))
+    >>> left, right = ModelGraph(("p",), (Edge("x", "p"),)), ModelGraph(("q",), (Edge("x", destination="q"),))
     >>> compose_graphs(left, right).edge("x")
     Edge(name='x', source='p', destination='q')
     """
@@ -71,7 +71,7 @@ def compose_graphs(first: Graph, second: Graph) -> Graph:
         else e
         for e in first.edges
     ]
-    return Graph((*first.nodes, *second.nodes), (*joined, *(e for e in second.edges if e.name not in shared)))
+    return ModelGraph((*first.nodes, *second.nodes), (*joined, *(e for e in second.edges if e.name not in shared)))
 
 
 def compose(first: Program, second: Program) -> Program:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from attrs import field, frozen
 
-from timely.theory.model.graph import Graph, ModelError
+from timely.theory.model.graph import ModelError, ModelGraph
 from timely.theory.model.nodes import Event, Node, Notified, Program, Received, Start, after_event
 from timely.theory.model.times import Time, up_masks
 
@@ -70,8 +70,8 @@ def local_states(program: Program, node: str, limit: int = 10_000) -> frozenset[
 def one_steps(program: Program) -> frozenset[Step]:
     """Find every one step of a program from what its nodes actually do (000, Def. 1).
 
-    >>> from timely.theory.model import Edge, Graph, relation_node
-    >>> program = Program(Graph(("p",), (Edge("a", "p"),)), {"p": relation_node({0: [("a", 1)]})}, (0, 1))
+    >>> from timely.theory.model import Edge, ModelGraph, relation_node
+    >>> program = Program(ModelGraph(("p",), (Edge("a", "p"),)), {"p": relation_node({0: [("a", 1)]})}, (0, 1))
     >>> one_steps(program)
     frozenset({Step(node='p', time=0, edge='a', later=1)})
     """
@@ -96,13 +96,13 @@ class CouldResultIn:
     Built from the one steps; a step whose edge does not leave its node, or with a time outside the world, is refused.
 
     >>> from timely.theory.model import Edge
-    >>> graph = Graph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
+    >>> graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
     >>> leads = CouldResultIn(graph, (0, 1), [Step("p", 1, "o", 1)])
     >>> leads(Pointstamp("i", 0), Pointstamp("o", 1)), leads(Pointstamp("i", 0), Pointstamp("o", 0))
     (True, False)
     """
 
-    graph: Graph
+    graph: ModelGraph
     times: tuple[Time, ...]
     steps: frozenset[Step] = field(converter=_frozen)
     stamps: tuple[Pointstamp, ...] = field(init=False, repr=False)
@@ -141,7 +141,7 @@ class CouldResultIn:
     def is_upward_closed(self, mask: int) -> bool:
         """Say whether a set is upward closed: whether it contains all that its members could result in (section 3.3).
 
-        >>> leads = CouldResultIn(Graph(("p",), ()), (0, 1), ())
+        >>> leads = CouldResultIn(ModelGraph(("p",), ()), (0, 1), ())
         >>> [leads.is_upward_closed(leads.mask([Pointstamp("p", t)])) for t in (0, 1)]
         [False, True]
         """
@@ -229,7 +229,7 @@ def proof_lengths(leads: CouldResultIn, earlier: Pointstamp, later: Pointstamp) 
 
     A proof has as many locations as its length; the first case of the definition, one location and t <= t', has 1.
 
-    >>> graph = Graph(("p",), ())
+    >>> graph = ModelGraph(("p",), ())
     >>> proof_lengths(CouldResultIn(graph, (0, 1), ()), Pointstamp("p", 0), Pointstamp("p", 1))
     frozenset({1})
     """

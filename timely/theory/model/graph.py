@@ -45,7 +45,7 @@ class Edge:
         return self.destination is None
 
 
-def _by_end(graph: "Graph", *, incoming: bool) -> dict[str, tuple[Edge, ...]]:
+def _by_end(graph: "ModelGraph", *, incoming: bool) -> dict[str, tuple[Edge, ...]]:
     def end(edge: Edge) -> str | None:
         return edge.destination if incoming else edge.source
 
@@ -53,13 +53,13 @@ def _by_end(graph: "Graph", *, incoming: bool) -> dict[str, tuple[Edge, ...]]:
 
 
 @frozen
-class Graph:
+class ModelGraph:
     """Nodes and edges by name; names are unique over both, because both are locations of pointstamps.
 
     Raises:
         ModelError: if a name occurs twice, or an edge ends at an unknown node.
 
-    >>> loop = Graph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
+    >>> loop = ModelGraph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p")))
     >>> [edge.name for edge in loop.incoming["p"]], loop.locations
     (['b'], ('p', 'q', 'a', 'b'))
     """

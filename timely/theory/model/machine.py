@@ -37,21 +37,21 @@ class Notify(NamedTuple):
     event: Notified
 
 
-class Input(NamedTuple):
+class Inp(NamedTuple):
     """The action Inp: the environment puts a message on an input edge, at any place in its queue."""
 
     edge: str
     message: Message
 
 
-class Output(NamedTuple):
+class Outp(NamedTuple):
     """The action Outp: the environment takes a message from an output edge, from any place in its queue."""
 
     edge: str
     message: Message
 
 
-Action: TypeAlias = Receive | Notify | Input | Output
+Action: TypeAlias = Receive | Notify | Inp | Outp
 
 
 @frozen(eq=False)
@@ -64,8 +64,8 @@ class Machine:
     messages that leave Clock within itself (the text's suggested constraint), or add any. An input queue never
     grows beyond `room` messages, and Inp adds and Outp removes one message at a time: several at once are a sequence.
 
-    >>> from timely.theory.model import Edge, Graph, one_steps, relation_node
-    >>> graph = Graph(("p",), (Edge("i", destination="p"),))
+    >>> from timely.theory.model import Edge, ModelGraph, one_steps, relation_node
+    >>> graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     >>> program = Program(graph, {"p": relation_node(initial_requests={0})}, (0,))
     >>> machine = Machine(program, CouldResultIn(graph, program.times, one_steps(program)))
     >>> (start,) = machine.initial({"i": [Message(0)]})
@@ -132,7 +132,7 @@ class Machine:
         yield from self.notifications(state, self.clock(state))
         yield from self.environment(state)
 
-    def environment(self, state: State) -> Iterator[tuple[Input | Output, State]]:
+    def environment(self, state: State) -> Iterator[tuple[Inp | Outp, State]]:
         """List what the surroundings may do: the actions Inp, as far as `inputs` says, and Outp."""
         if self.inputs != "fixed":
             yield from self._inputs(state)
@@ -177,7 +177,7 @@ class Machine:
         requests = (*state.requests[:i], after_event(state.requests[i], event, step), *state.requests[i + 1 :])
         return State(queues, local, requests)
 
-    def _inputs(self, state: State) -> Iterator[tuple[Input, State]]:
+    def _inputs(self, state: State) -> Iterator[tuple[Inp, State]]:
         for i, edge in enumerate(self.program.graph.edges):
             queue = state.queues[i]
             if not edge.is_input or len(queue) >= self.room:
@@ -187,15 +187,15 @@ class Machine:
                     grown = (*state.queues[:i], (*queue[:k], message, *queue[k:]), *state.queues[i + 1 :])
                     after = State(grown, state.local, state.requests)
                     if self.inputs == "any" or not self.clock(after) & ~self.clock(state):
-                        yield Input(edge.name, message), after
+                        yield Inp(edge.name, message), after
 
-    def _outputs(self, state: State) -> Iterator[tuple[Output, State]]:
+    def _outputs(self, state: State) -> Iterator[tuple[Outp, State]]:
         for i, edge in enumerate(self.program.graph.edges):
             if edge.is_output:
                 for k, message in enumerate(state.queues[i]):
                     queue = state.queues[i][:k] + state.queues[i][k + 1 :]
                     queues = (*state.queues[:i], queue, *state.queues[i + 1 :])
-                    yield Output(edge.name, message), State(queues, state.local, state.requests)
+                    yield Outp(edge.name, message), State(queues, state.local, state.requests)
 
     def is_inp(self, before: State, after: State) -> bool:
         """Say whether a change is one that Inp allows: only input queues change, each contained in what it becomes.

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from attrs import Factory, field, frozen
 
-from timely.theory.model.graph import Graph, ModelError
+from timely.theory.model.graph import ModelError, ModelGraph
 from timely.theory.model.times import Time
 
 
@@ -164,7 +164,7 @@ class Program:
         ModelError: if a node lacks a behaviour, or a message bears a time outside the world.
     """
 
-    graph: Graph
+    graph: ModelGraph
     nodes: Mapping[str, Node]
     times: tuple[Time, ...]
     messages: tuple[Message, ...] = field(default=Factory(_one_message_per_time, takes_self=True))

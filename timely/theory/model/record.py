@@ -32,7 +32,7 @@ from typing import TypeAlias
 from attrs import Factory, field, frozen
 
 from timely.theory.model.could_result_in import Pointstamp
-from timely.theory.model.graph import Edge, Graph, ModelError
+from timely.theory.model.graph import Edge, ModelError, ModelGraph
 from timely.theory.model.times import Time, minimal
 
 Sends: TypeAlias = Callable[[Time], Iterable[Time]]
@@ -64,7 +64,7 @@ class Plan:
     edges: tuple[Edge, ...] = field(converter=tuple[Edge, ...])
     sends: Mapping[str, Sends] = field(factory=dict[str, Sends])
     initial: tuple[tuple[str, Time], ...] = field(default=(), converter=tuple[tuple[str, Time], ...])
-    graph: Graph = field(
+    graph: ModelGraph = field(
         init=False,
         repr=False,
         default=Factory(lambda self: _graph_of(self), takes_self=True),  # noqa: PLW0108 (defined below the class)
@@ -82,9 +82,9 @@ class Plan:
         return cls([Edge(name, a, b) for name, a, b, _ in named], {name: sends for name, _, _, sends in named}, initial)
 
 
-def _graph_of(plan: Plan) -> Graph:
+def _graph_of(plan: Plan) -> ModelGraph:
     ends = (end for edge in plan.edges for end in (edge.source, edge.destination) if end is not None)
-    return Graph(tuple(dict.fromkeys(ends)), plan.edges)
+    return ModelGraph(tuple(dict.fromkeys(ends)), plan.edges)
 
 
 @frozen

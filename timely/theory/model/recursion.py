@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from timely.theory.model.conditions import intransitive
 from timely.theory.model.could_result_in import CouldResultIn, Pointstamp, Step
-from timely.theory.model.graph import Edge, Graph, ModelError
+from timely.theory.model.graph import Edge, ModelError, ModelGraph
 from timely.theory.model.times import Tagged
 
 Stack: TypeAlias = tuple[str, ...]
@@ -207,11 +207,11 @@ class Recursion:
         object.__setattr__(self, "relation", relation)
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> ModelGraph:
         """The split graph with its back edges, as a graph of the model; it has no input and no output edges."""
         pairs = [(a, b) for a in self.body.places for b in self.body.after[a]]
         pairs += [pair for c in self.body.calls for pair in ((call(c), "in"), ("out", ret(c)))]
-        return Graph(self.body.places, tuple(Edge(f"{a}>{b}", a, b) for a, b in pairs))
+        return ModelGraph(self.body.places, tuple(Edge(f"{a}>{b}", a, b) for a, b in pairs))
 
     def steps(self) -> tuple[Step, ...]:
         """List every one step that conforms: from [f] at a node to [f'] on an edge, if (p, f) leads to (p', f')."""

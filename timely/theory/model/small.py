@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement, product
 from attrs import frozen
 
 from timely.theory.model.could_result_in import CouldResultIn, Step
-from timely.theory.model.graph import Edge, Graph
+from timely.theory.model.graph import Edge, ModelGraph
 from timely.theory.model.nodes import Event, Message, Node, Notified, Program, Reaction, Start
 from timely.theory.model.times import Time
 
@@ -33,7 +33,7 @@ def closed_relations(times: Sequence[Time]) -> tuple[Pairs, ...]:
     return tuple(found)
 
 
-def graphs(nodes: int, edges: int) -> Iterator[Graph]:
+def graphs(nodes: int, edges: int) -> Iterator[ModelGraph]:
     """List every graph with that many nodes and edges: input, internal and output edges, parallel ones, cycles.
 
     >>> sum(1 for _ in graphs(2, 2))
@@ -45,10 +45,10 @@ def graphs(nodes: int, edges: int) -> Iterator[Graph]:
         ends += [(None, p), (p, None)]
     ends += [(p, q) for p in names for q in names if p != q]
     for chosen in combinations_with_replacement(ends, edges):
-        yield Graph(names, tuple(Edge(f"e{i}", a, b) for i, (a, b) in enumerate(chosen)))
+        yield ModelGraph(names, tuple(Edge(f"e{i}", a, b) for i, (a, b) in enumerate(chosen)))
 
 
-def relations(graph: Graph, times: Sequence[Time]) -> Iterator[CouldResultIn]:
+def relations(graph: ModelGraph, times: Sequence[Time]) -> Iterator[CouldResultIn]:
     """List could-result-in for every one-step behaviour of a graph that Def. 2 can tell apart."""
     choices = closed_relations(times)
     sending = [edge for edge in graph.edges if edge.source is not None]
@@ -71,14 +71,14 @@ class Wild:
     memory: float = 0.3
 
 
-def random_graph(rng: random.Random, nodes: int = 2, edges: int = 3) -> Graph:
+def random_graph(rng: random.Random, nodes: int = 2, edges: int = 3) -> ModelGraph:
     """Draw a graph; edges may be of any kind, but no node is wired to itself."""
     names = tuple(NAMES[:nodes])
     ends: list[tuple[str | None, str | None]] = [(p, q) for p in (None, *names) for q in (None, *names) if p != q]
-    return Graph(names, tuple(Edge(f"e{i}", *rng.choice(ends)) for i in range(edges)))
+    return ModelGraph(names, tuple(Edge(f"e{i}", *rng.choice(ends)) for i in range(edges)))
 
 
-def random_node(rng: random.Random, graph: Graph, name: str, times: Sequence[Time], wild: Wild) -> Node:
+def random_node(rng: random.Random, graph: ModelGraph, name: str, times: Sequence[Time], wild: Wild) -> Node:
     """Draw a node's whole table: for each of its one or two states and each event, what it does."""
     states = (0, 1) if rng.random() < wild.memory else (0,)
     outgoing = [edge.name for edge in graph.outgoing[name]]
