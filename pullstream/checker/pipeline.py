@@ -15,7 +15,7 @@ from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.sidecar.counters import Count
+from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import module_diagram
@@ -43,7 +43,7 @@ class WatchedLane(Lane[T_co]):
 
     __slots__ = ("_closed", "_front", "_index", "_time", "edge")
 
-    def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge, count: Count | None = None) -> None:
+    def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge, count: LaneCount | None = None) -> None:
         super().__init__(kernel, port, count)
         self.edge = edge
         self._index = edge.lane()

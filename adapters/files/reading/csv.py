@@ -40,7 +40,7 @@ class CsvFormat(ReadFormat):
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         quote = self._quote()
-        parts = _Options(self)
+        parts = _ParserOptions(self)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
             cut = blocks(file.path, stream, self.block_size, Start(), quote)
             rest = self._skipped(file, cut, self.read.skip_rows)
@@ -63,7 +63,7 @@ class CsvFormat(ReadFormat):
             yield from sieve.pieces(self._settled(file, agreed, body, names, parts), stream)
 
     def _settled(
-        self, file: File, agreed: Agreed, body: Iterator[Block | Overlong], names: list[str], parts: "_Options"
+        self, file: File, agreed: Agreed, body: Iterator[Block | Overlong], names: list[str], parts: "_ParserOptions"
     ) -> Iterator[Block | Overlong]:
         """The blocks that are not empty; the first of the first file says of which types columns are."""
         for block in body:
@@ -99,7 +99,7 @@ class CsvFormat(ReadFormat):
             if data:
                 yield Block(data, block.line + passed, block.offset + len(block.data) - len(data))
 
-    def _head(self, file: File, block: Block, parts: "_Options", quote: bytes | None) -> tuple[list[str], Block]:
+    def _head(self, file: File, block: Block, parts: "_ParserOptions", quote: bytes | None) -> tuple[list[str], Block]:
         """The names of the columns, and what is left of the first block behind them."""
         rows = records(block, quote)
         at = next((number for number, row in enumerate(rows) if row.strip()), 0)
@@ -115,7 +115,7 @@ class CsvFormat(ReadFormat):
         data = block.data[len(taken) :]
         return names, Block(data, block.line + taken.count(b"\n"), block.offset + len(taken))
 
-    def _inferred(self, file: File, data: bytes, names: list[str], parts: "_Options") -> Any:
+    def _inferred(self, file: File, data: bytes, names: list[str], parts: "_ParserOptions") -> Any:
         """The columns that are read, and their types: as was said or else as the first block has them."""
         pa = pyarrow()
         given = {**dict(self.convert.column_types), **arrow_types(self.schema)}
@@ -131,12 +131,12 @@ class CsvFormat(ReadFormat):
                 types.setdefault(field.name, pa.string() if field.type in unclear else field.type)
         return pa.schema([(name, types[name]) for name in wanted])
 
-    def _parse(self, names: list[str], parts: "_Options", agreed: Agreed, data: bytes) -> Any:
+    def _parse(self, names: list[str], parts: "_ParserOptions", agreed: Agreed, data: bytes) -> Any:
         schema = agreed.schema
         return parts.read(data, names, schema.names, {field.name: field.type for field in schema})
 
 
-class _Options:
+class _ParserOptions:
     """pyarrow's reader, with the options of a format."""
 
     def __init__(self, format: CsvFormat) -> None:

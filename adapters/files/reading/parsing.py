@@ -99,7 +99,7 @@ class Sieve:
         lines = [block.line]
         for row in rows:
             lines.append(lines[-1] + row.count(b"\n"))
-        yield from self._sieved(_Rows(rows, lines, start), 0, len(rows))
+        yield from self._sieved(_NumberedRows(rows, lines, start), 0, len(rows))
 
     def _whole(self, block: Block | Overlong) -> Any:
         if isinstance(block, Overlong):
@@ -123,7 +123,7 @@ class Sieve:
                 raise ValueError("a quote is left open")
         return table
 
-    def _sieved(self, given: "_Rows", begin: int, end: int) -> Iterator[Piece]:
+    def _sieved(self, given: "_NumberedRows", begin: int, end: int) -> Iterator[Piece]:
         rows, lines = given.rows, given.lines
         data = b"".join(rows[begin:end])
         if not data.strip():
@@ -147,7 +147,7 @@ class Sieve:
             return
         yield from self._picked(given, [at for at in range(begin, end) if rows[at].strip()], problem)
 
-    def _picked(self, given: "_Rows", left: Sequence[int], problem: Exception) -> Iterator[Piece]:
+    def _picked(self, given: "_NumberedRows", left: Sequence[int], problem: Exception) -> Iterator[Piece]:
         """The good among a few rows, and the bad, each in its place."""
         rows = given.rows
         bad: dict[int, Exception] = {}
@@ -179,7 +179,7 @@ class Sieve:
         return found
 
     def _in_order(
-        self, given: "_Rows", good: Sequence[int], bad: Mapping[int, Exception], batch: RecordBatch | None
+        self, given: "_NumberedRows", good: Sequence[int], bad: Mapping[int, Exception], batch: RecordBatch | None
     ) -> Iterator[Piece]:
         order = sorted([*good, *bad])
         at = 0
@@ -217,7 +217,7 @@ class Sieve:
 
 
 @attrs.frozen
-class _Rows:
+class _NumberedRows:
     """Rows of a block, and the lines at which they begin."""
 
     rows: Sequence[bytes]

@@ -54,7 +54,7 @@ def _session_stopped(details: str = "") -> SparkStreamError:
     return SparkStreamError(f"the streaming query failed: {STOPPED}", details)
 
 
-class _Stopped(Exception):
+class _QueryStopped(Exception):
     """The query has been stopped: the body leaves."""
 
 
@@ -161,10 +161,10 @@ class Query:
             if self._told(Began(batch, self._name())) is not Reply.COMMIT:
                 self._read(df)
                 self._told(Over())
-        except _Stopped:
+        except _QueryStopped:
             pass
         except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
-            with suppress(_Stopped):
+            with suppress(_QueryStopped):
                 self._told(Broken(exc))
         else:
             return
@@ -185,7 +185,7 @@ class Query:
                 if values := shape.of(batch):
                     self._told(Read(values))
         except JobCancelled:
-            raise _Stopped from None
+            raise _QueryStopped from None
         except SparkJobError as exc:
             raise SparkStreamError(str(exc), exc.details) from None
         finally:
@@ -194,17 +194,17 @@ class Query:
 
     def _told(self, message: Message) -> Reply:
         if self._stopping:
-            raise _Stopped
+            raise _QueryStopped
         self._send(message)
         while True:
             try:
                 reply = self._replies.get(timeout=LOOK_SECONDS)
             except queue.Empty:
                 if self._inactive():
-                    raise _Stopped from None
+                    raise _QueryStopped from None
                 continue
             if reply is Reply.STOP:
-                raise _Stopped
+                raise _QueryStopped
             return reply
 
     def _wait_until_stopped(self) -> None:

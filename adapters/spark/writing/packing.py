@@ -17,7 +17,7 @@ ROWS = 10_000
 """The most rows of an Arrow batch: more are no faster."""
 
 
-class Packing:
+class RowPacking:
     """Makes Arrow batches of values: dicts, tuples, named tuples, Arrow batches, or what fills the only column."""
 
     def __init__(self, shown: str, schema: Any) -> None:

@@ -14,7 +14,7 @@ import trio
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.spark.schemas import arrow_schema
 from adapters.spark.writing import frames
-from adapters.spark.writing.packing import ROWS, Packing, packed
+from adapters.spark.writing.packing import ROWS, RowPacking, packed
 from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
 from pullstream.blueprint import Module, Sink, Site, Source
 from pullstream.engine.parts.context import Context
@@ -47,7 +47,7 @@ class ServedSource:
         self._site = Site.here()
         self._source: Source[Any] | None = source
         self._schema = schema
-        self._packing = Packing(shown, arrow_schema(schema))
+        self._packing = RowPacking(shown, arrow_schema(schema))
         self._offsets: Offsets = offsets
         self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
@@ -226,7 +226,7 @@ class _Task:
         self,
         stream: trio.SocketStream,
         alive: Callable[[], Awaitable[bool]],
-        packing: Packing,
+        packing: RowPacking,
         nursery: trio.Nursery,
         finished: Callable[[], None],
     ) -> None:

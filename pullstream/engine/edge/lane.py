@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.sidecar.counters import Count
+from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port, Stamp
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import Antichain
@@ -22,11 +22,11 @@ class Lane(Stamp, Reader[T_co]):
 
     __slots__ = ("asker", "count", "drops", "handed", "kernel", "over", "trouble")
 
-    def __init__(self, kernel: "Kernel[T_co]", port: Port, count: Count | None = None) -> None:
+    def __init__(self, kernel: "Kernel[T_co]", port: Port, count: LaneCount | None = None) -> None:
         super().__init__(kernel.run.progress, port)
         self.kernel = kernel
         if count is None:
-            count = Count()
+            count = LaneCount()
             kernel.location.meter.outs.append(count)
             port.location.meter.ins.append(count)
         self.count = count

@@ -12,7 +12,7 @@ from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.kernel import Kernel, dismiss_all
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.sidecar.counters import Count
+from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
 from pullstream.errors import blame
@@ -32,7 +32,7 @@ class Branch(Kernel[Any]):
         """How many values are waited for."""
         self._backlog = Outbox(self)
         self._changed = hub.signal()
-        self.count = Count()
+        self.count = LaneCount()
         """What passes between the hub and here."""
 
     @property
@@ -101,7 +101,7 @@ class Hub(ABC):
         self._module = module
         self.location: Location = self._run.progress.locate([name], module.site, [upstream.location])
         self._reader = upstream.reader(self.location.ports[0])
-        self._asked = self.location.meter.asked = Count()
+        self._asked = self.location.meter.asked = LaneCount()
         self._changed = self.signal()
         self._pumping = False
         self._closed: trio.Event | None = None

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner import forget_inner
 from pullstream.engine.parts.beside import Beside
-from pullstream.engine.parts.outbox import Ending, Remainder
+from pullstream.engine.parts.outbox import Remainder, StreamEnd
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
@@ -38,7 +38,7 @@ class SideBySide(Beside[Any], Generic[S]):
     def __init__(self) -> None:
         self.inner: dict[Lane[Any], S] = {}
         """The streams that have not ended."""
-        self.outer = Ending()
+        self.outer = StreamEnd()
         """The end of what is upstream."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []

@@ -101,7 +101,7 @@ def _loop(kinds: tuple[tuple[Kind, bool], ...]) -> tuple[Loop, tuple[int, ...]]:
     return namespace["loop"], tuple(owners)
 
 
-class Part(MutableMapping[Any, Any]):
+class StageDict(MutableMapping[Any, Any]):
     """The part of a dict that belongs to one stage."""
 
     def __init__(self, whole: MutableMapping[Any, Any], number: int) -> None:
@@ -170,11 +170,11 @@ class Segment(PerBatch):
     def restore(self) -> None:
         self._saves = self.memory.saves
         for number, memory in self._memories.items():
-            memory.load(Part(self.memory, number))
+            memory.load(StageDict(self.memory, number))
 
     def _save(self) -> None:
         for number, memory in self._memories.items():
-            memory.save(Part(self.memory, number))
+            memory.save(StageDict(self.memory, number))
 
     @override
     def answers_promptly(self) -> bool:

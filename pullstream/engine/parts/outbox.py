@@ -61,10 +61,10 @@ class Remainder:
         return values[used:] if used else values
 
 
-class Ending:
+class StreamEnd:
     """The end that a stream is to come to, once it is known: that it is done, or a failure; the first counts.
 
-    >>> end = Ending()
+    >>> end = StreamEnd()
     >>> end.known, end.reached(), end.end(), end.known, end.reached()
     (False, None, None, True, DONE)
     """
@@ -93,7 +93,7 @@ class Ending:
         return self.ending
 
 
-class Outbox(Ending):
+class Outbox(StreamEnd):
     """A queue of the values that are owed, in order, each at its time, and then of an ending.
 
     With an `owner` each answer is held there, at its time, until the last of its values is taken. Any number of takes

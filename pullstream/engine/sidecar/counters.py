@@ -33,7 +33,7 @@ class Counters:
         return attrs.asdict(self)
 
 
-class Count:
+class LaneCount:
     """What passed the lanes of an edge, and how long their asks took."""
 
     __slots__ = ("asks", "since", "values", "waited")
@@ -68,9 +68,9 @@ class Meter:
     """What a module's counters are made of."""
 
     def __init__(self) -> None:
-        self.ins: list[Count] = []
-        self.outs: list[Count] = []
-        self.asked: Count | None = None
+        self.ins: list[LaneCount] = []
+        self.outs: list[LaneCount] = []
+        self.asked: LaneCount | None = None
         """Where several ask, how long it was getting what all of them want."""
         self.skipped = 0
         self.begun = 0.0

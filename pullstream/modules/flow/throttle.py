@@ -14,7 +14,7 @@ from pullstream.blueprint.checks import Seconds
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Eventful
-from pullstream.engine.parts.outbox import Ending
+from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
@@ -44,7 +44,7 @@ class KeepLatest(Kernel[Any]):
         self._kept: dict[Hashable, Latest] = {}
         self._given: tuple[Hashable, Any] | None = None
         self._waited_for = False
-        self._end = Ending()
+        self._end = StreamEnd()
 
     # ---- for subclasses
 

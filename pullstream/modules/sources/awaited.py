@@ -21,7 +21,7 @@ from pullstream.protocol import DONE, Batch, Done
 T = TypeVar("T")
 
 
-class _Awaited(Kernel[Any]):
+class _FromAwaitable(Kernel[Any]):
     traits = Traits(trusted=True)
 
     def __init__(
@@ -73,7 +73,7 @@ def from_awaitable(
     `ReuseError`. The value is at time 0, or at the time that `time` gives it. An abort cancels what is awaited.
     asyncio's coroutines go into `from_asyncio`.
     """
-    return opens(_Awaited(awaitable, time))
+    return opens(_FromAwaitable(awaitable, time))
 
 
 def _is_future(value: object) -> bool:
