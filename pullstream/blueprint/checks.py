@@ -32,6 +32,17 @@ class Count:
         return value
 
 
+@attrs.frozen
+class OrNone:
+    """What another check wants, or None, where that is not the default."""
+
+    check: Callable[[Call, Any], Any]
+
+    def __call__(self, call: Call, value: Any) -> Any:
+        """Give None, or what the other check gives."""
+        return None if value is None else self.check(call, value)
+
+
 def seconds(call: Call, value: Any) -> Any:
     """A positive number of seconds."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, count_argument, seconds_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.gather import Gather, Part
 
 A = TypeVar("A")
@@ -48,7 +49,10 @@ class _Row(Part):
         return len(self._kept)
 
 
-def batch(count: int | None = None, *, seconds: float | None = None) -> Transformer[A, list[A]]:
+@transformer
+def batch(
+    count: Annotated[int | None, checks.Count(1)] = None, *, seconds: Annotated[float | None, checks.seconds] = None
+) -> Transformer[A, list[A]]:
     """Put values together in lists of `count`.
 
     >>> import pullstream as ps
@@ -59,13 +63,5 @@ def batch(count: int | None = None, *, seconds: float | None = None) -> Transfor
     fails; it is never empty. With `seconds`, it comes at the latest so many seconds after its first value arrived, on
     trio's clock, also when nothing else arrives. Without `count`, it holds at most 10,000.
     """
-    if count is not None:
-        count_argument("batch", "count", count, least=1)
-    if seconds is not None:
-        seconds_argument("batch", "seconds", seconds)
-    args: tuple[object, ...] = () if count is None else (count,)
-    return Transformer((Module("batch", _batch, args, () if seconds is None else (("seconds", seconds),)),))
-
-
-def _batch(count: int = MOST, seconds: float | None = None) -> Gather:
-    return Gather(lambda: _Row(count, seconds), clocked=seconds is not None)
+    most = MOST if count is None else count
+    return opens(Gather(lambda: _Row(most, seconds), clocked=seconds is not None))

@@ -2,18 +2,20 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, cast, overload
+from typing import Annotated, Any, cast, overload
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument, sync_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Portion
 from pullstream.engine.nested.inner import follow_inner, inner_frontier, open_below
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.pace import Pace
-from pullstream.errors import CompositionError, blame
+from pullstream.errors import blame
 from pullstream.protocol import Batch, Done, State
 from timely import Antichain
 
@@ -140,6 +142,14 @@ class GroupBy(SideBySide[_Group]):
             del self._groups[stream.key]
 
 
+def _transformer(call: Call, made: Any) -> Any:
+    if not (isinstance(made, Transformer) or callable(made)):
+        raise call.refuse(f"needs a transformer, or a function from a key to one, and got {made!r}")
+    if isinstance(made, Transformer):
+        return cast("Transformer[Any, Any]", made)
+    return checks.Sync("it makes a transformer, which may wait for what it likes")(call, made)
+
+
 @overload
 def group_by(
     key: Callable[[A], K], transformer: Transformer[A, B], *, capacity: int | None = None
@@ -148,8 +158,12 @@ def group_by(
 def group_by(
     key: Callable[[A], K], transformer: Callable[[K], Transformer[A, B]], *, capacity: int | None = None
 ) -> Transformer[A, tuple[K, B]]: ...
+@transformer
 def group_by(
-    key: Callable[[Any], Any], transformer: Any, *, capacity: int | None = None
+    key: Annotated[Callable[[Any], Any], checks.Sync("await the key first, and group the pairs")],
+    transformer: Annotated[Any, _transformer],
+    *,
+    capacity: Annotated[int | None, checks.Count(1)] = None,
 ) -> Transformer[Any, tuple[Any, Any]]:
     """Send every key's values through a transformer of their own; results come as they are ready, as (key, result).
 
@@ -170,21 +184,4 @@ def group_by(
     Raises:
         BaseException: the failure of any group, or of a function (R8).
     """
-    sync_argument("group_by", "key", key, "await the key first, and group the pairs")
-    if not isinstance(transformer, Transformer):
-        if not callable(transformer):
-            raise CompositionError(
-                f"group_by() at {Site.here()} needs a transformer, or a function from a key to one, and got "
-                f"{transformer!r}",
-            )
-        sync_argument(
-            "group_by", "transformer", transformer, "it makes a transformer, which may wait for what it likes"
-        )
-    if capacity is not None:
-        count_argument("group_by", "capacity", capacity, least=1)
-    options = () if capacity is None else (("capacity", capacity),)
-    return Transformer((Module("group_by", _group_by, (key, cast("object", transformer)), options),))
-
-
-def _group_by(key: Callable[[Any], Hashable], transformer: Any, capacity: int | None = None) -> GroupBy:
-    return GroupBy(key, transformer, capacity)
+    return opens(GroupBy(key, transformer, capacity))

@@ -2,13 +2,14 @@
 
 import codecs
 from collections.abc import Sequence
-from typing import Any, Final, Literal, overload
+from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.gather import Gather, Part
-from pullstream.errors import CompositionError
 
 A = TypeVar("A")
 
@@ -129,6 +130,14 @@ class _Blocks(_Pieces):
         self.keep(whole[full:])
 
 
+def _separator(call: Call, separator: Any) -> Any:
+    if call["size"] is not None:
+        raise call.refuse("got both a separator and a size: it goes by one of them")
+    if not (isinstance(separator, (str, bytes)) and separator):
+        raise call.refuse(f"needs text or bytes as its separator, and got {separator!r}; without one it gives lines")
+    return separator
+
+
 @overload
 def split(*, capacity: int = CAPACITY) -> Transformer[A, A]: ...
 @overload
@@ -137,7 +146,13 @@ def split(separator: str, *, capacity: int = CAPACITY) -> Transformer[str, str]:
 def split(separator: bytes, *, capacity: int = CAPACITY) -> Transformer[bytes, bytes]: ...
 @overload
 def split(*, size: int) -> Transformer[A, A]: ...
-def split(separator: Any = None, *, size: int | None = None, capacity: int = CAPACITY) -> Transformer[Any, Any]:
+@transformer
+def split(
+    separator: Annotated[Any, _separator] = None,
+    *,
+    size: Annotated[int | None, checks.Count(1)] = None,
+    capacity: checks.Positive = CAPACITY,
+) -> Transformer[Any, Any]:
     r"""Cut text, or bytes, that come in pieces of any length: into lines, at a separator, or into blocks.
 
     >>> import pullstream as ps
@@ -153,33 +168,11 @@ def split(separator: Any = None, *, size: int | None = None, capacity: int = CAP
     a stream that failed. Of one that has no end yet, `capacity` characters or bytes are kept, 16 Mi if nothing is
     said; more are a ValueError.
     """
-    if separator is not None and size is not None:
-        raise CompositionError(f"split() at {Site.here()} got both a separator and a size: it goes by one of them")
     if size is not None:
-        count_argument("split", "size", size, least=1)
-        return Transformer((Module("split", _blocks, (), (("size", size),)),))
-    if separator is not None and not (isinstance(separator, (str, bytes)) and separator):
-        raise CompositionError(
-            f"split() at {Site.here()} needs text or bytes as its separator, and got {separator!r}; "
-            f"without one it gives lines"
-        )
-    count_argument("split", "capacity", capacity, least=1)
-    options = () if capacity == CAPACITY else (("capacity", capacity),)
+        return opens(Gather(lambda: _Blocks(size)))
     if separator is None:
-        return Transformer((Module("split", _lines, (), options),))
-    return Transformer((Module("split", _separated, (separator,), options),))
-
-
-def _lines(capacity: int = CAPACITY) -> Gather:
-    return Gather(lambda: _Lines(capacity))
-
-
-def _separated(separator: Any, capacity: int = CAPACITY) -> Gather:
-    return Gather(lambda: _Separated(capacity, separator))
-
-
-def _blocks(size: int) -> Gather:
-    return Gather(lambda: _Blocks(size))
+        return opens(Gather(lambda: _Lines(capacity)))
+    return opens(Gather(lambda: _Separated(capacity, separator)))
 
 
 class _Decoded(Part):
@@ -208,8 +201,26 @@ class _Decoded(Part):
         return int(self._decoder.getstate() != self._clean)
 
 
+def _encoding(call: Call, encoding: Any) -> Any:
+    try:
+        codecs.getincrementaldecoder(encoding)
+    except (LookupError, TypeError) as exc:
+        raise call.refuse(f"knows no encoding {encoding!r}: {exc}") from None
+    return encoding
+
+
+def _errors(call: Call, errors: Any) -> Any:
+    try:
+        codecs.lookup_error(errors)
+    except (LookupError, TypeError) as exc:
+        raise call.refuse(f"got errors={errors!r}: {exc}") from None
+    return errors
+
+
+@transformer
 def decode(
-    encoding: str = "utf-8", errors: Literal["strict", "replace", "ignore"] = "strict"
+    encoding: Annotated[str, _encoding] = "utf-8",
+    errors: Annotated[Literal["strict", "replace", "ignore"], _errors] = "strict",
 ) -> Transformer[bytes, str]:
     r"""Decode bytes that come in pieces, which may end in the middle of a character.
 
@@ -220,18 +231,5 @@ def decode(
     Each time is a text of its own. A character that is not whole when its time is complete, or a byte that means
     nothing, is a UnicodeDecodeError, after what came before it; `errors` is that of `bytes.decode`.
     """
-    try:
-        codecs.getincrementaldecoder(encoding)
-    except (LookupError, TypeError) as exc:
-        raise CompositionError(f"decode() at {Site.here()} knows no encoding {encoding!r}: {exc}") from None
-    try:
-        codecs.lookup_error(errors)
-    except (LookupError, TypeError) as exc:
-        raise CompositionError(f"decode() at {Site.here()} got errors={errors!r}: {exc}") from None
-    options = () if errors == "strict" else (("errors", errors),)
-    return Transformer((Module("decode", _decode, (encoding,), options),))
-
-
-def _decode(encoding: str, errors: str = "strict") -> Gather:
     made = codecs.getincrementaldecoder(encoding)
-    return Gather(lambda: _Decoded(made(errors)))
+    return opens(Gather(lambda: _Decoded(made(errors))))

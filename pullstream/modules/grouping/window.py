@@ -2,14 +2,15 @@
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final, overload
+from typing import Annotated, Any, Final, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument, seconds_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint.factory import Call, together
+from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.gather import Gather, Part
-from pullstream.errors import CompositionError
 
 A = TypeVar("A")
 
@@ -114,17 +115,27 @@ class _LatestByClock(Part):
         return len(self._kept)
 
 
+def _count_or_clock(call: Call) -> None:
+    if call["count"] is None:
+        if call["seconds"] is None or call["step"] is not None:
+            raise call.refuse("needs a count, and maybe a step, or seconds=, and maybe every=")
+    elif not (call["seconds"] is None and call["every"] is None and call["capacity"] == CAPACITY):
+        raise call.refuse("got both a count and seconds: it goes by one of them")
+
+
 @overload
 def window(count: int, step: int | None = None) -> Transformer[A, list[A]]: ...
 @overload
 def window(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Transformer[A, list[A]]: ...
+@transformer
+@together(_count_or_clock)
 def window(
-    count: int | None = None,
-    step: int | None = None,
+    count: Annotated[int | None, checks.Count(1)] = None,
+    step: Annotated[int | None, checks.Count(1)] = None,
     *,
-    seconds: float | None = None,
-    every: float | None = None,
-    capacity: int = CAPACITY,
+    seconds: Annotated[float | None, checks.seconds] = None,
+    every: Annotated[float | None, checks.seconds] = None,
+    capacity: checks.Positive = CAPACITY,
 ) -> Transformer[A, list[A]]:
     """Give lists of the latest values: the last `count`, after every `step` values, or by the clock.
 
@@ -143,31 +154,7 @@ def window(
     values does not come. Windows keep `capacity` values at most: when there are more, upstream waits for the next tick.
     """
     if count is not None:
-        if not (seconds is None and every is None and capacity == CAPACITY):
-            raise CompositionError(f"window() at {Site.here()} got both a count and seconds: it goes by one of them")
-        count_argument("window", "count", count, least=1)
-        if step is not None:
-            count_argument("window", "step", step, least=1)
-        return Transformer((Module("window", _by_count, (count,) if step is None else (count, step)),))
-    if seconds is None or step is not None:
-        raise CompositionError(
-            f"window() at {Site.here()} needs a count, and maybe a step, or seconds=, and maybe every="
-        )
-    seconds_argument("window", "seconds", seconds)
-    options: tuple[tuple[str, object], ...] = (("seconds", seconds),)
-    if every is not None:
-        seconds_argument("window", "every", every)
-        options += (("every", every),)
-    if capacity != CAPACITY:
-        count_argument("window", "capacity", capacity, least=1)
-        options += (("capacity", capacity),)
-    return Transformer((Module("window", _by_clock, (), options),))
-
-
-def _by_count(count: int, step: int | None = None) -> Gather:
-    return Gather(lambda: _LatestByCount(count, step or count))
-
-
-def _by_clock(seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Gather:
+        return opens(Gather(lambda: _LatestByCount(count, step or count)))
+    assert seconds is not None, "one of both is given"
     clock = _Ticks(every or seconds)
-    return Gather(lambda: _LatestByClock(clock, seconds), clocked=True, capacity=capacity)
+    return opens(Gather(lambda: _LatestByClock(clock, seconds), clocked=True, capacity=capacity))

@@ -1,16 +1,17 @@
 """`broadcast`: one sender, any number of listeners that come and go."""
 
 from collections.abc import Hashable
-from typing import Any, Generic, Literal, NoReturn
+from typing import Annotated, Any, Generic, Literal, NoReturn
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, count_argument
+from pullstream.blueprint import Module, Site, Source, checks
+from pullstream.blueprint.factory import checked
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.traits import Traits
-from pullstream.errors import CapabilityError, CompositionError, Ended
+from pullstream.errors import CapabilityError, Ended
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
 
@@ -207,7 +208,12 @@ class _Listener(Kernel[Any]):
         self._handle.forget(self)
 
 
-def broadcast(capacity: int, *, overflow: Literal["wait", "drop_oldest"] = "wait") -> Broadcast[Any]:
+@checked
+def broadcast(
+    capacity: checks.Positive,
+    *,
+    overflow: Annotated[Literal["wait", "drop_oldest"], checks.OneOf("wait", "drop_oldest")] = "wait",
+) -> Broadcast[Any]:
     """A handle that sends values to any number of listeners, each of which is a source.
 
     >>> import trio, trio.testing, pullstream as ps
@@ -226,9 +232,4 @@ def broadcast(capacity: int, *, overflow: Literal["wait", "drop_oldest"] = "wait
     wait for each. When one is full, `send` waits or, with `overflow="drop_oldest"`, that listener loses its oldest
     value (which its counter `skipped` counts). Sent while nobody listens, a value is gone. Times must not go back.
     """
-    count_argument("broadcast", "capacity", capacity, least=1)
-    if overflow not in ("wait", "drop_oldest"):
-        raise CompositionError(
-            f'broadcast() at {Site.here()} has overflow="wait" or "drop_oldest", and got overflow={overflow!r}'
-        )
     return Broadcast(capacity, drops=overflow == "drop_oldest")

@@ -2,16 +2,17 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, NoReturn, cast
+from typing import Annotated, Any, NoReturn, cast
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Sink, Site, Source, callable_argument, seconds_argument
+from pullstream.blueprint import Module, Sink, Site, Source, checks
+from pullstream.blueprint.factory import checked
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.traits import Traits
-from pullstream.errors import Abandoned, AskTimeout, CompositionError, Ended, ReuseError, without_cancelled
+from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING
@@ -251,11 +252,12 @@ class Speaking(Kernel[Any]):
         self._talk.end(Ended("the handshake was broken off: the other side does not listen any more"))
 
 
+@checked
 def handshake(
-    peer: Duplex[A, B, R],
-    talk: Callable[[Talk], Awaitable[object]],
+    peer: Annotated[Duplex[A, B, R], checks.Instance(Duplex, "talks over a duplex")],
+    talk: Annotated[Callable[[Talk], Awaitable[object]], checks.function],
     *,
-    timeout: float = 5.0,
+    timeout: checks.Seconds = 5.0,
     time: Hashable = 0,
 ) -> Duplex[A, B, R]:
     r"""Talk with the other side first, then hand over what follows: a duplex of what it says after that.
@@ -289,10 +291,6 @@ def handshake(
     Raises:
         AskTimeout: the talk took too long (as the streams' failure).
     """
-    if not isinstance(peer, Duplex):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        raise CompositionError(f"handshake() at {Site.here()} talks over a duplex, and got {peer!r}")
-    callable_argument("handshake", "talk", talk)
-    seconds_argument("handshake", "timeout", timeout)
     shared = Talk(Site.here(), talk, timeout)
     listening = Module("handshake", Listening, (shared,))
     speaking = Module("handshake", Speaking, (shared, time))

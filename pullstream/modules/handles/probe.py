@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Transformer, sync_argument
+from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import without_cancelled
@@ -52,7 +54,12 @@ _WHAT: Final = {
 }
 
 
-def probe(show: str | Callable[[Probed], object]) -> Transformer[A, A]:
+def _label_or_function(call: Call, show: Any) -> Any:
+    return show if isinstance(show, str) else checks.Sync("it is called in passing, and cannot wait")(call, show)
+
+
+@transformer
+def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Transformer[A, A]:
     """Show every request and every answer that passes; change nothing.
 
     >>> import pullstream as ps
@@ -67,13 +74,7 @@ def probe(show: str | Callable[[Probed], object]) -> Transformer[A, A]:
     and answers are then logged with it, for debugging, by the logger `pullstream.probe`. What `show` raises is
     treated as what any function raises (R8).
     """
-    if not isinstance(show, str):
-        sync_argument("probe", "show", show, "it is called in passing, and cannot wait")
-    return Transformer((Module("probe", _probe, (show,)),))
-
-
-def _probe(show: str | Callable[[Probed], object]) -> "_Probe":
-    return _Probe(partial(_LOG.debug, "%s  %s", show) if isinstance(show, str) else show)
+    return opens(_Probe(partial(_LOG.debug, "%s  %s", show) if isinstance(show, str) else show))
 
 
 class _Probe(Kernel[Any]):

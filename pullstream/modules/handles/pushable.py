@@ -8,7 +8,8 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, count_argument
+from pullstream.blueprint import Module, Site, Source, checks
+from pullstream.blueprint.factory import checked
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import Outbox
@@ -83,7 +84,8 @@ class Pushable(Source[T]):
         return cast("Entries", self.modules[-1].args[0])
 
 
-def pushable(capacity: int) -> Pushable[Any]:
+@checked
+def pushable(capacity: checks.Positive) -> Pushable[Any]:
     """A source that gives what is pushed into it; at most `capacity` values wait in it to be asked for.
 
     >>> import trio, pullstream as ps
@@ -103,7 +105,6 @@ def pushable(capacity: int) -> Pushable[Any]:
 
     It belongs to one run: a second is refused with `ReuseError`, and so is pickling.
     """
-    count_argument("pushable", "capacity", capacity, least=1)
     return Pushable((Module("pushable", _Pushing, (Entries(capacity, Site.here()),)),))
 
 

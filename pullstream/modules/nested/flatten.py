@@ -2,12 +2,12 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from math import inf
-from typing import Any, Final, cast, overload
+from typing import Annotated, Any, Final, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Source, Transformer, count_argument
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.blueprint import Blueprint, Module, Source, Transformer, checks
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
 from pullstream.engine.nested.inner import open_inner
@@ -65,6 +65,7 @@ class FlattenBeside(SideBySide[_Merged]):
     def __init__(self, concurrency: int, depth: int | None) -> None:
         super().__init__()
         self._concurrency = concurrency
+        self._passes = depth is None
         self._further = () if depth == 1 else flatten(depth=None if depth is None else depth - 1).modules
 
     @override
@@ -96,25 +97,20 @@ class FlattenBeside(SideBySide[_Merged]):
         if isinstance(value, Source):
             return Source((*cast("Source[Any]", value).modules, *self._further))
         if _flattens(value):
-            return Source((Module("values", _reading, (value,)), *self._further))
-        if self._further and self._further[0].args == (None,):
-            return Source((Module("values", _reading, ((value,),)),))
+            return Source((Module("values", Values, (value,)), *self._further))
+        if self._passes:
+            return Source((Module("values", Values, ((value,),)),))
         raise _refusal(value)
-
-
-def _reading(iterable: Iterable[Any]) -> Values:
-    return Values(iterable, None)
-
-
-def _flatten(depth: int | None, concurrency: int = 1) -> Kernel[Any]:
-    return Flatten(inf if depth is None else depth) if concurrency == 1 else FlattenBeside(concurrency, depth)
 
 
 @overload
 def flatten(*, concurrency: int = 1) -> Transformer[Source[A] | Iterable[A], A]: ...
 @overload
 def flatten(*, depth: int | None, concurrency: int = 1) -> Transformer[Any, Any]: ...
-def flatten(*, depth: int | None = 1, concurrency: int = 1) -> Transformer[Any, Any]:
+@transformer
+def flatten(
+    *, depth: Annotated[int | None, checks.OrNone(checks.Count(1))] = 1, concurrency: checks.Positive = 1
+) -> Transformer[Any, Any]:
     """Give the values of values that are streams themselves: sources, or iterables.
 
     >>> import pullstream as ps
@@ -149,9 +145,6 @@ def flatten(*, depth: int | None = 1, concurrency: int = 1) -> Transformer[Any, 
         TypeError: a value is no stream, or a text (as the stream's failure).
         BaseException: the failure of an inner stream; the outer one is told (R8).
     """
-    if depth is not None:
-        count_argument("flatten", "depth", depth, least=1)
-    count_argument("flatten", "concurrency", concurrency, least=1)
-    return Transformer(
-        (Module("flatten", _flatten, (depth,), (("concurrency", concurrency),) if concurrency > 1 else ()),)
-    )
+    if concurrency > 1:
+        return opens(FlattenBeside(concurrency, depth))
+    return opens(Flatten(inf if depth is None else depth))

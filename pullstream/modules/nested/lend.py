@@ -2,19 +2,21 @@
 
 from collections import deque
 from collections.abc import Hashable
-from typing import Any, Generic, cast
+from typing import Annotated, Any, Final, Generic, cast
 
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, count_argument
+from pullstream.blueprint import Module, Site, Transformer, checks
+from pullstream.blueprint.factory import Call, checked
+from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Queue
 from pullstream.engine.nested.inner import forget_inner, open_below
 from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError, ProtocolError, PullstreamError
+from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.protocol import DONE, Batch, Done
 
 A = TypeVar("A")
@@ -174,6 +176,9 @@ class Lend(Beside[Any]):
             forget_inner(self, [borrower.lane])
 
 
+_WORKER: Final = checks.Instance(Transformer, "lends to transformers")
+
+
 class Pool(Grip):
     """What a `lending` handle and its kernel share."""
 
@@ -183,7 +188,7 @@ class Pool(Grip):
 
     def add(self, worker: object) -> None:
         """Another borrower, in this run and in later ones."""
-        _borrowers("lending", (worker,))
+        _WORKER(Call("lending"), worker)
         self.workers.append(worker)
         kernel = self.alive()
         if isinstance(kernel, Lend):
@@ -203,7 +208,10 @@ class Lending(Transformer[A, B], Generic[A, B]):
         cast("Pool", self.modules[-1].args[0]).add(worker)
 
 
-def lend(*workers: Transformer[A, B], concurrency: int = 1, ordered: bool = True) -> Transformer[A, B]:
+@transformer
+def lend(
+    *workers: Annotated[Transformer[A, B], checks.Each(_WORKER)], concurrency: checks.Positive = 1, ordered: bool = True
+) -> Transformer[A, B]:
     """Lend values to several transformers, each to the one that asks; when one fails, its values are lent again.
 
     >>> import pullstream as ps
@@ -226,18 +234,11 @@ def lend(*workers: Transformer[A, B], concurrency: int = 1, ordered: bool = True
         BaseException: the failure of the last borrower, or of what is upstream, after the results before it.
         ProtocolError: a borrower gave more results than it was lent values.
     """
-    if not workers:
-        raise CompositionError(f"lend() at {Site.here()} needs at least one transformer to lend to")
-    _borrowers("lend", workers)
-    count_argument("lend", "concurrency", concurrency, least=1)
-    return Transformer((Module("lend", _lend, workers, (("concurrency", concurrency), ("ordered", ordered))),))
+    return opens(Lend(workers, concurrency, ordered=ordered))
 
 
-def _lend(*workers: Any, concurrency: int, ordered: bool) -> Lend:
-    return Lend(workers, concurrency, ordered=ordered)
-
-
-def lending(*workers: Transformer[A, B], concurrency: int = 1, ordered: bool = True) -> Lending[A, B]:
+@checked
+def lending(*workers: Transformer[A, B], concurrency: checks.Positive = 1, ordered: bool = True) -> Lending[A, B]:
     """Lend as `lend` does, to a pool that others may join while it runs: a handle, with `add(transformer)`.
 
     >>> import pullstream as ps
@@ -250,17 +251,11 @@ def lending(*workers: Transformer[A, B], concurrency: int = 1, ordered: bool = T
 
     It belongs to one run at a time: another is refused with `ReuseError`, and so is pickling.
     """
-    _borrowers("lending", workers)
-    count_argument("lending", "concurrency", concurrency, least=1)
+    for worker in workers:
+        _WORKER(Call("lending"), worker)
     pool = Pool(workers, Site.here())
     return Lending[A, B]((Module("lending", _lending, (pool,), (("concurrency", concurrency), ("ordered", ordered))),))
 
 
 def _lending(pool: Pool, concurrency: int, *, ordered: bool) -> Lend:
     return Lend((), concurrency, ordered=ordered, pool=pool)
-
-
-def _borrowers(module: str, workers: tuple[object, ...]) -> None:
-    for worker in workers:
-        if not isinstance(worker, Transformer):
-            raise CompositionError(f"{module}() at {Site.here()} lends to transformers, and got {worker!r}")

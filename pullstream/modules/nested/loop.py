@@ -9,13 +9,14 @@ come in, while later ones go round: so what is outside is acknowledged when it e
 
 from collections.abc import Hashable, Sequence
 from math import inf
-from typing import Any, Generic, cast
+from typing import Annotated, Any, Generic, cast
 
 import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice, count_argument
+from pullstream.blueprint import Blueprint, Module, Transformer, checks
+from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
@@ -25,7 +26,7 @@ from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError, Overflow
+from pullstream.errors import Overflow
 from pullstream.protocol import DONE, Batch, Done
 from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, Tracker, less_equal
 
@@ -233,7 +234,12 @@ def _last_round(number: int, time: Any) -> Sequence[Hashable]:
     return [LoopTime(time.outer, (*time.counters[:-1], endless))]
 
 
-def loop(body: Transformer[A, B | Again[A]], *, capacity: int = 1_000_000) -> Transformer[A, B]:
+@transformer
+def loop(
+    body: Annotated[Transformer[A, B | Again[A]], checks.Instance(Transformer, "needs a transformer as its body")],
+    *,
+    capacity: checks.Positive = 1_000_000,
+) -> Transformer[A, B]:
     """Let values go round in `body`: an `Again(value)` that it answers comes in again, everything else leaves.
 
     >>> import pullstream as ps
@@ -255,8 +261,4 @@ def loop(body: Transformer[A, B | Again[A]], *, capacity: int = 1_000_000) -> Tr
     Raises:
         Overflow: more than `capacity` values are on their way round.
     """
-    if not isinstance(body, Transformer):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        hint = advice("loop", body)
-        raise CompositionError(f"loop() at {Site.here()} needs a transformer as its body, and got {body!r}{hint}")
-    count_argument("loop", "capacity", capacity, least=1)
-    return Transformer((Module("loop", _Loop, (body, capacity)),))
+    return opens(_Loop(body, capacity))

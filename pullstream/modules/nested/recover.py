@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable
 from math import inf
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import trio
 from typing_extensions import TypeVar, override
@@ -10,18 +10,17 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import (
     Blueprint,
     Module,
-    Site,
     Source,
     Transformer,
-    count_argument,
-    seconds_argument,
-    sync_argument,
+    checks,
 )
+from pullstream.blueprint.factory import Call
+from pullstream.decorators import opens, source, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.traits import Traits
-from pullstream.errors import CapabilityError, CompositionError
+from pullstream.errors import CapabilityError
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done, State
 from timely import BEGINNING, Antichain, TimeDomainError, less_equal
@@ -127,7 +126,7 @@ class Catch(Recovering):
                     f"raises; it gave {instead!r}",
                 )
             self._at = self._time_of_failure()
-            self.begin(Source((Module("instead", _reading, (cast("Iterable[Any]", instead),)),)))
+            self.begin(Source((Module("instead", Values, (cast("Iterable[Any]", instead),)),)))
 
     def _time_of_failure(self) -> Hashable:
         frozen = self.frozen
@@ -146,12 +145,27 @@ class Catch(Recovering):
         return super().mirrored() if self._at is None else (self._at,)
 
 
-def _reading(iterable: Iterable[Any]) -> Values:
-    return Values(iterable, None)
+def _failures(call: Call, on: Any) -> Any:
+    kinds: tuple[Any, ...] = cast("Any", on) if isinstance(on, tuple) else (on,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise call.refuse(f"needs exception types as its on, and got {kind!r}")
+        if issubclass(trio.Cancelled, kind):
+            raise call.refuse(
+                f"cannot take {kind.__name__}, which covers trio's cancellations: name the failures that are meant, or "
+                f"Exception"
+            )
+    return cast("object", on)
 
 
+@transformer
 def catch(
-    handler: Callable[[Any], Source[B] | Iterable[B] | None] | None = None, *, on: Failures = Exception
+    handler: Annotated[
+        Callable[[Any], Source[B] | Iterable[B] | None] | None,
+        checks.Sync("give a source, which may wait for whatever it likes"),
+    ] = None,
+    *,
+    on: Annotated[Failures, _failures] = Exception,
 ) -> Transformer[A, A | B]:
     """Deal with a failure of what is upstream: end there, go on with something else, or pass it on.
 
@@ -172,15 +186,7 @@ def catch(
     Raises:
         CapabilityError: the source that was given answered at a time that was complete (as the stream's failure).
     """
-    if handler is not None:
-        sync_argument("catch", "handler", handler, "give a source, which may wait for whatever it likes")
-    _failures_argument("catch", on)
-    options = () if on is Exception else (("on", on),)
-    return Transformer((Module("catch", _catch, () if handler is None else (handler,), options),))
-
-
-def _catch(handler: Callable[[Any], Any] | None = None, on: Failures = Exception) -> Catch:
-    return Catch(handler, on)
+    return opens(Catch(handler, on))
 
 
 class Retry(Recovering):
@@ -188,14 +194,24 @@ class Retry(Recovering):
 
     traits = Traits(trusted=True)
 
-    def __init__(self, source: Source[Any], times: int | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        source: Source[Any],
+        times: int | None,
+        *,
+        delay: float,
+        backoff: float,
+        on: Failures,
+        resume: Callable[[Any], Source[Any]] | None,
+        skips: bool,
+    ) -> None:
         self._source = source
         self._left = times
-        self._on: Failures = options["on"]
-        self._delay: float = options["delay"]
-        self._backoff: float = options["backoff"]
-        self._resume: Callable[[Any], Source[Any]] | None = options["resume"]
-        self._skips: bool = options["skip_delivered"]
+        self._on = on
+        self._delay = delay
+        self._backoff = backoff
+        self._resume = resume
+        self._skips = skips
         self._skip = 0
         self._given = 0
         self._last: Any = None
@@ -258,14 +274,40 @@ class Retry(Recovering):
         return list(batch.values[skipped:])
 
 
+def _source(call: Call, given: Any) -> Any:
+    if not isinstance(given, Source):
+        raise call.refuse(
+            f"opens a source, and got {given!r}: retry(pipe(source, transformer, ...)) opens all of it anew; a single "
+            f"call is tried again by its own function"
+        )
+    return cast("Source[Any]", given)
+
+
+def _delay(call: Call, delay: Any) -> Any:
+    return delay if delay == 0 else checks.seconds(call, delay)
+
+
+def _backoff(call: Call, backoff: Any) -> Any:
+    if not (isinstance(backoff, (int, float)) and backoff > 0):
+        raise call.refuse(f"needs a positive number as its backoff, and got {backoff!r}")
+    return backoff
+
+
+def _resume(call: Call, resume: Any) -> Any:
+    if call["skip_delivered"]:
+        raise call.refuse("skips what was delivered, or resumes after it: not both")
+    return checks.Sync("it makes a source, which may wait for whatever it likes")(call, resume)
+
+
+@source
 def retry(
-    source: Source[A],
-    times: int | None = 3,
+    source: Annotated[Source[A], _source],
+    times: Annotated[int | None, checks.OrNone(checks.Count())] = 3,
     *,
-    delay: float = 0.0,
-    backoff: float = 2.0,
-    on: Failures = Exception,
-    resume: Callable[[A], Source[A]] | None = None,
+    delay: Annotated[float, _delay] = 0.0,
+    backoff: Annotated[float, _backoff] = 2.0,
+    on: Annotated[Failures, _failures] = Exception,
+    resume: Annotated[Callable[[A], Source[A]] | None, _resume] = None,
     skip_delivered: bool = False,
 ) -> Source[A]:
     """Read a source, and open it anew when it fails: at most `times` times (None: for ever), then its failure passes.
@@ -295,42 +337,4 @@ def retry(
 
     A time that was open at the failure stays open until the new attempt has passed it or ended.
     """
-    if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - scripts are not all typed
-        raise CompositionError(
-            f"retry() at {Site.here()} opens a source, and got {source!r}: retry(pipe(source, transformer, ...)) opens "
-            "all of it anew; a single call is tried again by its own function"
-        )
-    if times is not None:
-        count_argument("retry", "times", times)
-    if delay != 0:
-        seconds_argument("retry", "delay", delay)
-    if not (isinstance(backoff, (int, float)) and backoff > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"retry() at {Site.here()} needs a positive number as its backoff, and got {backoff!r}")
-    _failures_argument("retry", on)
-    if resume is not None:
-        sync_argument("retry", "resume", resume, "it makes a source, which may wait for whatever it likes")
-        if skip_delivered:
-            raise CompositionError(f"retry() at {Site.here()} skips what was delivered, or resumes after it: not both")
-    options = {
-        "delay": delay,
-        "backoff": backoff,
-        "on": on,
-        "resume": resume,
-        "skip_delivered": skip_delivered,
-    }
-    return Source((Module("retry", _retry, (source, times), tuple(options.items())),))
-
-
-def _retry(source: Source[Any], times: int | None, **options: Any) -> Retry:
-    return Retry(source, times, options)
-
-
-def _failures_argument(module: str, on: object) -> None:
-    for kind in cast("tuple[object, ...]", on) if isinstance(on, tuple) else (on,):
-        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise CompositionError(f"{module}() at {Site.here()} needs exception types as its on, and got {kind!r}")
-        if issubclass(trio.Cancelled, kind):
-            raise CompositionError(
-                f"{module}() at {Site.here()} cannot take {kind.__name__}, which covers trio's cancellations: name the "
-                f"failures that are meant, or Exception",
-            )
+    return opens(Retry(source, times, delay=delay, backoff=backoff, on=on, resume=resume, skips=skip_delivered))
