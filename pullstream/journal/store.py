@@ -87,7 +87,7 @@ Notes = Sequence[bytes]
 
 @attrs.frozen
 class Record:
-    """Everything that is written at once."""
+    """A record of all that is written at once."""
 
     sinks: Mapping[int, Entry]
     memory: Mapping[int, Changes]

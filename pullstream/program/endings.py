@@ -1,4 +1,4 @@
-"""What is raised at the end of a run, when more than one thing has gone wrong."""
+"""Exceptions at the end of a run, when more than one thing has gone wrong."""
 
 from typing import cast
 
@@ -26,7 +26,7 @@ def contains(exc: BaseException | None, failure: BaseException) -> bool:
 
 
 def together(text: str, outcome: BaseException | None, other: BaseException) -> BaseException:
-    """What the block raised, and what was raised beside it; an interrupt needs no company."""
+    """The exception of the block, with what was raised beside it; an interrupt needs no company."""
     if outcome is None:
         return other
     return outcome if isinstance(outcome, KeyboardInterrupt) else BaseExceptionGroup(text, [outcome, other])

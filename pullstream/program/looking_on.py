@@ -1,4 +1,4 @@
-"""What looks on while a pipeline runs: an async function of the `Running`, checked when opening and when called."""
+"""Onlookers of a run: async functions of the `Running`, checked when opening and when called."""
 
 import inspect
 from collections.abc import Awaitable, Callable

@@ -211,7 +211,7 @@ class Keys(Kernel[Any]):
 
 
 class Told(Kernel[Any]):
-    """Each answer as one value, a `Answer`, that says its time and key."""
+    """Each answer as one value, an `Answer`, that says its time and key."""
 
     traits = PROMPT
 

@@ -1,4 +1,4 @@
-"""What is above a module, for one that looks at every time: cheaper than the tracker, where no path changes a time."""
+"""The modules above one that looks at every time: cheaper than the tracker, where no path changes a time."""
 
 from collections.abc import Hashable
 from typing import Final

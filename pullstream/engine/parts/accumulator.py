@@ -12,7 +12,7 @@ Table: TypeAlias = dict[Hashable, Any]
 """The state of each key; without keys there is one, of None."""
 
 Told: TypeAlias = list[tuple[int, Any]]
-"""What is answered at once, of the tables given: the number of one, and a result so far, or the mark of a failure."""
+"""Answers at once, of the tables given: the number of one, and a result so far, or the mark of a failure."""
 
 
 class Accumulator:
@@ -107,7 +107,7 @@ class Accumulator:
         return reduce(self._step, values, state)
 
     def results(self, table: Table) -> list[Any]:
-        """What the values of a table come to: `(key, result)` for each key, in the order in which they were first seen.
+        """The results of a table: `(key, result)` for each key, in the order in which they were first seen.
 
         Without a key, the result; none where every value was left out.
         """

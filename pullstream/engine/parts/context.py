@@ -1,4 +1,4 @@
-"""What a module written as a function works with: events, holds and notifications (000's g1)."""
+"""The context of a module written as a function: events, holds and notifications (000's g1)."""
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 
 FIRST_LIMIT = 16
-"""How many values a sink asks for at first."""
+"""The number of values that a sink asks for at first."""
 
 
 class Account:
-    """What a function module holds and has asked for, shared by its `Context`, its `Events` and its kernel."""
+    """The holds and requests of a function module, shared by its `Context`, its `Events` and its kernel."""
 
     def __init__(self, run: Run, location: Location, inputs: Sequence[Lane[Any]]) -> None:
         self.run = run
@@ -55,7 +55,7 @@ class Account:
 
     @property
     def memory(self) -> "Memory":
-        """What the module keeps from time to time."""
+        """The dict that the module keeps from time to time."""
         if self._memory is None:
             self._memory = self.run.memory(self.location)
         return self._memory
@@ -71,7 +71,7 @@ class Account:
         self.location.hold(time)
 
     def events(self, upstream: Reader[Any]) -> Eventful:
-        """What comes of an input; the same for whoever asks again, so that what has come is not lost."""
+        """The events of an input; the same for whoever asks again, so that what has come is not lost."""
         if upstream not in self._events:
             self._events[upstream] = events = Eventful(self.run, self.location, upstream, requests=self.requests)
             if self._ended:
@@ -127,7 +127,7 @@ class SinkAccount(Account):
         super().__init__(run, location, inputs)
         self.limit = min(run.limit, FIRST_LIMIT)
         self._begun = run.clock.now()
-        """When it began with what it deals with, by asking for it."""
+        """The moment at which it asked for what it deals with."""
 
     @override
     async def breathe(self) -> None:
@@ -178,7 +178,7 @@ class Context:
 
     @property
     def limit(self) -> int:
-        """How many values to ask for: what the ask being served wants or, in a sink, what keeps it responsive."""
+        """The number of values to ask for: as the ask being served wants or, in a sink, as keeps it responsive."""
         return self._account.limit
 
     # ---- times
@@ -229,7 +229,7 @@ class Context:
 
     @property
     def memory(self) -> "Memory":
-        """What the module keeps from time to time: a dict, saved with the run's journal.
+        """A dict that the module keeps from time to time, saved with the run's journal.
 
         `ctx.memory.at(time)` gives it, to be changed because of what came at that time. A value that is changed in
         place, such as a deque that is appended to, is saved only if it is assigned again; see `Memory`.
@@ -245,12 +245,12 @@ class Context:
 
     @property
     def journal(self) -> Path | None:
-        """Where the run's journal is; None without one."""
+        """The path of the run's journal; None without one."""
         return self._account.run.journal
 
     @property
     def common(self) -> dict[str, Any]:
-        """What the modules of the run tell each other: each looks for what it knows, by a name that nobody else has."""
+        """A dict in which the modules of the run tell each other things, each under a name that nobody else has."""
         return self._account.run.common
 
     # ---- what comes from upstream

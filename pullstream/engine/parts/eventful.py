@@ -44,7 +44,7 @@ class Asker:
         self._begun = False
         self._wanted = run.signal()
         self.limit = 0
-        """How many values the outstanding ask is for; 0 where none is outstanding."""
+        """The values that the outstanding ask is for; 0 where none is outstanding."""
         self.ended = False
         """Whether the stream is over: nothing is asked any more (R9), and what still comes is nobody's."""
 
@@ -185,7 +185,7 @@ class Eventful:
         return slot
 
     def complete(self) -> list[Hashable]:
-        """Those times that are complete; of such as are in one order, the least."""
+        """The times that are complete; of such as are in one order, the least."""
         requests, times, progress = self.requests, self.requests.first, self._run.progress
         above = self._above or self.begin()
         if above.tells and not any(requests[time] for time in times):

@@ -1,4 +1,4 @@
-"""What modules with several inputs share: all are asked at once, and a batch of each is kept."""
+"""The kernel of modules with several inputs: all are asked at once, and a batch of each is kept."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -16,7 +16,7 @@ from timely import TimeDomainError, less_equal
 
 
 class Input(Remainder):
-    """One input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
+    """An input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class FanIn(Beside[Any]):
     def __init__(self, *sources: Source[Any]) -> None:
         self.traits = attrs.evolve(self.traits, sources=sources)
         self.failure_above: BaseException | None = None
-        """What the first input to fail failed with; then no input is asked any more."""
+        """The exception of the first input that failed; then no input is asked any more."""
 
     @override
     def placed(self) -> None:
@@ -109,12 +109,12 @@ class FanIn(Beside[Any]):
             await super().release()
 
     def enter(self, each: Input) -> None:
-        """One more input."""
+        """Add an input."""
         self.all.append(each)
         self._inputs[each.lane] = each
 
     def leave(self, each: Input) -> None:
-        """One input less."""
+        """Remove an input."""
         self.all.remove(each)
         del self._inputs[each.lane]
 

@@ -24,7 +24,7 @@ Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Sequence
 
 
 class Kind(Enum):
-    """What a stage does with a value, and with what its function says of it; the value is its part of the loop."""
+    """Kinds of stages: what each does with a value, and with its function's result, as its part of the loop."""
 
     MAP = ("value = {function}(value)",)
     FILTER = ("if not {function}(value): continue",)
@@ -37,7 +37,7 @@ class Kind(Enum):
 
 @attrs.frozen
 class StageMemory:
-    """How what a stage keeps between calls is put into a dict, after each batch, and taken from it."""
+    """The way in which what a stage keeps between calls is put into a dict, after each batch, and taken from it."""
 
     save: Callable[[MutableMapping[Any, Any]], None]
     load: Callable[[Mapping[Any, Any]], None]

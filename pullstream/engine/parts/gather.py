@@ -22,7 +22,7 @@ class Part(ABC):
     """The values kept of one time, and what is made of them; results go into the list given."""
 
     deadline: float = inf
-    """When, on trio's clock, `elapse` is to be called."""
+    """The moment on trio's clock at which `elapse` is to be called."""
 
     delivers: ClassVar[bool] = False
     """Whether what is kept is answered, as when the time is complete, when the stream fails."""
@@ -41,7 +41,7 @@ class Part(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How much is kept; a part that keeps nothing is forgotten."""
+        """The amount that is kept; a part that keeps nothing is forgotten."""
 
 
 class Gather(Notified):

@@ -15,7 +15,7 @@ from pullstream.protocol import State
 
 
 class Grip:
-    """What a handle and its kernel share; it belongs to one run at a time, and stays in this process."""
+    """The thing that a handle and its kernel share; it belongs to one run at a time, and stays in this process."""
 
     def __init__(self, name: str, site: Site) -> None:
         self.name = name
@@ -30,7 +30,7 @@ class Grip:
         raise TypeError(f"{self.name}, made at {self.site}, cannot be pickled: it is a handle, and belongs to one run")
 
     def attach(self, kernel: Kernel[Any]) -> None:
-        """This is the run that is steered from now on.
+        """Attach the kernel of the run that is steered from now on.
 
         Raises:
             ReuseError: another one is, and has not ended.

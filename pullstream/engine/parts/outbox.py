@@ -10,11 +10,11 @@ from pullstream.protocol import DONE, Batch, Done
 
 
 class Located(Protocol):
-    """Somebody who has a place in the sidecar."""
+    """An owner of a location in the sidecar."""
 
     @property
     def location(self) -> Location:
-        """That place."""
+        """The location."""
         ...
 
 
@@ -43,7 +43,7 @@ class Remainder:
 
     @property
     def left(self) -> int:
-        """How many values are there."""
+        """The number of values."""
         return len(self.values) - self.used
 
     def put(self, batch: Batch[Any]) -> None:
@@ -70,7 +70,7 @@ class StreamEnd:
     """
 
     ending: Done | BaseException | None = None
-    """It, or None as long as it is not known."""
+    """The ending, or None as long as it is not known."""
 
     @property
     def known(self) -> bool:
@@ -112,7 +112,7 @@ class Outbox(StreamEnd):
         self._owner = owner
         self._answers: deque[Remainder] = deque()
         self.values = 0
-        """How many values there are."""
+        """The number of values."""
 
     def __bool__(self) -> bool:
         return bool(self._answers)
@@ -163,12 +163,12 @@ class Outbox(StreamEnd):
         return self.take(limit) if self._answers else self.reached()
 
     def forget(self) -> None:
-        """Nothing is owed any more; what was held is the ending's to withdraw, or to keep."""
+        """Owe nothing any more; what was held is the ending's to withdraw, or to keep."""
         self._answers.clear()
         self.values = 0
 
     def withdraw(self) -> None:
-        """Nothing is owed any more, and nothing held."""
+        """Owe nothing any more, and hold nothing."""
         if self._owner is not None:
             for answer in self._answers:
                 self._owner.location.drop(answer.time)

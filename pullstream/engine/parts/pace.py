@@ -6,7 +6,7 @@ from pullstream.engine.edge.kernel import BREATH
 
 
 class Pace:
-    """How many values to take next, so that what was taken is dealt with in a few milliseconds.
+    """The number of values to take next, so that what was taken is dealt with in a few milliseconds.
 
     Whoever reads a queue or a poll must not find that hundreds of values were taken and none was worked on: so `least`
     are taken at first, and whenever dealing with them takes long; twice as many each time while it takes a moment, for
@@ -22,7 +22,7 @@ class Pace:
         self._since = 0.0
 
     def next(self) -> int:
-        """How many to have under way at a time, as far as can be told by what was taken since that last changed."""
+        """The number to have under way at a time, as far as can be told by what was taken since that last changed."""
         if self._taken:
             spent = trio.current_time() - self._since
             if spent > BREATH:
@@ -35,7 +35,7 @@ class Pace:
         return self._size
 
     def took(self, count: int) -> None:
-        """So many have come, to be dealt with from now on."""
+        """Note that so many have come, to be dealt with from now on."""
         if not self._taken:
             self._since = trio.current_time()
         self._taken += count

@@ -29,7 +29,7 @@ class Passing(Beside[Any]):
         return answer
 
     async def taken(self, limit: int) -> Batch[Any] | Done:
-        """What comes from upstream; in flight here until it is answered."""
+        """The answer from upstream; in flight here until it is answered."""
         if self.slot is None:
             self.ask_beside(self.upstream, limit)
         while self.slot is None:

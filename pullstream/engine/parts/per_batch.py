@@ -42,11 +42,11 @@ class PassOn(FailsLater):
     traits = PROMPT
 
     most: int = maxsize
-    """How many values to ask for at the most; with none, it has come to its end."""
+    """The most values to ask for; with none, it has come to its end."""
 
     @abstractmethod
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """What is made of a batch; None if that is nothing, and the next one is to be asked for."""
+        """The answer made of a batch; None if that is nothing, and the next one is to be asked for."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
