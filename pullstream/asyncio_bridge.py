@@ -202,7 +202,7 @@ _home: trio.lowlevel.RunVar[Bridge | None] = trio.lowlevel.RunVar("the asyncio l
 
 
 def at_home(bridge: Bridge) -> None:
-    """Have calls without a loop of their own made in the loop that awaits this trio program."""
+    """Let calls without a loop of their own be made in the loop that awaits this trio program."""
     _home.set(bridge)
 
 

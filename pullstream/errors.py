@@ -32,7 +32,7 @@ class Ended(PullstreamError):
 
 
 class Overflow(PullstreamError):
-    """More came than fits, from somebody who cannot be made to wait."""
+    """An overflow: more came than fits, from somebody who cannot be made to wait."""
 
 
 class ReleaseTimeout(PullstreamError):

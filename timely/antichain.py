@@ -47,7 +47,7 @@ class Antichain(Generic[T_co]):
         return self._elements
 
     def less_equal(self, time: Any) -> bool:
-        """May `time` still come: is some element at or before it? Always false for the empty antichain.
+        """Whether `time` may still come: some element is at or before it. Always false for the empty antichain.
 
         Raises:
             TimeDomainError: `time` is of another domain.

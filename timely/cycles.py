@@ -1,4 +1,4 @@
-"""Which cycles are sound: every one must strictly advance time at the outermost loop context it visits.
+"""Sound cycles: every one must strictly advance time at the outermost loop context it visits.
 
 002's loop condition, for any summaries. A cycle that stays inside one context must contain a strict step; one that
 rises to an outer context and comes back must contain a strict step *there*, whatever happens further in. Being

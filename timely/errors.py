@@ -31,7 +31,7 @@ class CycleError(GraphError):
 
 
 class NegativeCountError(TimelyError):
-    """More was taken away at a place and time than was ever there."""
+    """A negative count: more was taken away at a place and time than was ever there."""
 
 
 class RetreatError(TimelyError):

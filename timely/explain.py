@@ -1,4 +1,4 @@
-"""Why is this time not complete? The pointstamps that still can lead to it, and by which path."""
+"""Explanations why a time is not complete: the pointstamps that still can lead to it, and by which path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def blockers(
     *,
     roots: bool,
 ) -> list[Blocker]:
-    """Everything at `counts` that may lead to `time` or earlier at `place`, nearest first; see `Tracker.explain`."""
+    """The pointstamps of `counts` which may lead to `time` or before at `place`, nearest first (`Tracker.explain`)."""
     found: list[tuple[int, Any, tuple[int, ...]]] = []
     allowed = ancestors(graph, place)
     for start in allowed:

@@ -132,7 +132,7 @@ _TOTAL_EXACT = frozenset(_TOTAL)
 
 
 def is_total(time: object) -> bool:
-    """Does this time come from a domain in which any two times are comparable?
+    """Whether this time comes from a domain in which any two times are comparable.
 
     >>> is_total(3), is_total((1, "a")), is_total(frozenset())
     (True, True, False)
@@ -160,7 +160,7 @@ def sort_key(time: Any) -> Any:
 
 
 def has_sort_key(time: object) -> bool:
-    """Can this time, with all of its parts, be sorted by `sort_key`?
+    """Whether this time, with all of its parts, can be sorted by `sort_key`.
 
     >>> has_sort_key((1, "a")), has_sort_key((1, object()))
     (True, False)

@@ -106,7 +106,7 @@ def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
 
 
 def _upstream(graph: Graph, places: Collection[int]) -> dict[int, None]:
-    """Everything from which some of `places` can be reached, these included."""
+    """The places from which some of `places` can be reached, these included."""
     found = dict.fromkeys(places)
     agenda = list(places)
     for place in agenda:

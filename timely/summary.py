@@ -55,7 +55,7 @@ class Summary(ABC):
 
     @property
     def converts(self) -> bool:
-        """Does the path lead to another domain of times?"""
+        """Whether the path leads to another domain of times."""
         return False
 
     @abstractmethod
@@ -187,7 +187,7 @@ class Delay(Summary):
         return Path.below(self, other)
 
     def never_later(self, other: Delay) -> bool:
-        """Does the sum here come no later, and pass the limit whenever that of `other` does?
+        """Whether the sum here comes no later, and passes the limit whenever that of `other` does.
 
         Steps are compared, and limits, but never sums of the two, which may be rounded.
         """

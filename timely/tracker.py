@@ -141,7 +141,7 @@ class Tracker:
         return self._plan.spots if self._plan else ()
 
     def explain(self, place: int, time: Any, *, roots: bool = False) -> list[Blocker]:
-        """Why `time` is not complete at this place: the pointstamps that may still lead to it, each with a path.
+        """The pointstamps that keep `time` from being complete at this place, each with a path.
 
         At each location only its minimal times are named. With `roots` only those blockers that no other blocker can
         lead to, or only one that it leads to itself: where to look first. Empty when `time` is complete.

@@ -34,7 +34,7 @@ class Count:
 
 @attrs.frozen
 class OrNone:
-    """What another check wants, or None, where that is not the default."""
+    """A check for what another check wants, or None, where that is not the default."""
 
     check: Callable[[Call, Any], Any]
 

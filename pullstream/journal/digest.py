@@ -35,7 +35,7 @@ _LIVE: Final = frozenset(
 ) | {
     *("weakref", "contextvars", "_contextvars"),
 }
-"""Whose objects belong to a process, not to a program: locks, events, queues, loggers; they are known by their kind."""
+"""Modules of objects that belong to a process, not to a program: locks, queues, loggers; known by their kind."""
 
 
 _BEGUN: Final[dict[type, str]] = {types.GeneratorType: "gi", types.AsyncGeneratorType: "ag", types.CoroutineType: "cr"}

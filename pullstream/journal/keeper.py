@@ -160,7 +160,7 @@ class Keeper:
             kernel.restore()
 
     async def _end_sources(self) -> None:
-        """Have those sources end that nobody wants more of, if what they have been read for is still the same."""
+        """Let sources end that nobody wants more of, if what they have been read for is still the same."""
         sure = True
         for source in sorted(self._run.sources, key=lambda source: source.location.node):
             if self._cut.over(source.location):
@@ -178,7 +178,7 @@ class Keeper:
             )
 
     def _drops(self, lane: "Lane[Any]") -> Callable[[Hashable], bool] | None:
-        """Which times an edge does not let pass, because they are done."""
+        """A test for times that an edge does not let pass, because they are done."""
         cut, above, below = self._cut, lane.kernel.location, lane.port.location
         begins = not above.upstreams or any(not row for row in _rows(above))
         ends = below in self._frontiers or below.remembers
@@ -372,7 +372,7 @@ class Keeper:
 
 
 async def in_thread(function: Callable[..., R], *given: Any) -> R:
-    """Have something done that waits for the disk.
+    """Do something that waits for the disk.
 
     Not by one of the threads that trio allows by default: where calls hang in all of them, a run must still end.
     """

@@ -246,7 +246,7 @@ class Log:
         self._digest = digest
 
     def replace(self, payloads: Iterable[bytes]) -> None:
-        """Have other records in place of all that are there, at once: a new file takes the old one's name.
+        """Put other records in place of all that are there, at once: a new file takes the old one's name.
 
         Raises:
             OSError: it could not be written; the old one is as it was.

@@ -57,7 +57,7 @@ class Reading(AsyncIterator[T], Generic[T]):
         return next(self._rest)
 
     async def hand_out(self, reader: Reader[T], ctx: Context) -> None:
-        """Be a sink's body, whose reader belongs to the block until that is left."""
+        """Serve as a sink's body, whose reader belongs to the block until that is left."""
         self._reader, self._ctx = reader, ctx
         run = cast("Lane[T]", reader).kernel.run
         self._left = run.signal()

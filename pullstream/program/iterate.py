@@ -116,7 +116,7 @@ class _LoopInterrupts(Interrupts):
 
 
 def _strike_after(left: FrameType) -> None:
-    """Have Ctrl-C strike again when the main thread has left a frame."""
+    """Let Ctrl-C strike again when the main thread has left a frame."""
     main = threading.main_thread().ident
     assert main is not None, "it has begun"
     while left in _frames(main):

@@ -80,7 +80,7 @@ class Running(Generic[R]):
         self._result: R
         self._told = False
         self._cause: BaseException | None = None
-        """Why the run itself put an end to the stream."""
+        """The reason why the run itself put an end to the stream."""
         self._strike: BaseException | None = None
         """The exception that was raised where it is no module's failure."""
         self._trouble: BaseException | None = None
@@ -208,7 +208,7 @@ class Running(Generic[R]):
         await self.wait()
 
     def abort_on_interrupt(self) -> None:
-        """Have the first Ctrl-C abort in order, a second one without waiting for releases.
+        """Let the first Ctrl-C abort in order, a second one without waiting for releases.
 
         It takes effect in the main thread, from here to the end of the block, which raises KeyboardInterrupt only if
         the run had ended before the signal came: otherwise `result` raises `Abandoned`, and `interrupted` says why.
@@ -218,7 +218,7 @@ class Running(Generic[R]):
         self.heed(interrupts)
 
     def heed(self, interrupts: Interrupts) -> None:
-        """Have what is kept there abort in order; every further one, without waiting for releases."""
+        """Let what is kept there abort in order; every further one, without waiting for releases."""
         self._interrupts = interrupts
         token = trio.lowlevel.current_trio_token()
 
@@ -240,7 +240,7 @@ class Running(Generic[R]):
         return self._interrupts is not None and bool(self._interrupts.kept)
 
     def pass_on_signals(self, wakeup_fd: int) -> None:
-        """Have every signal passed on to another event loop of this thread, by its wakeup descriptor."""
+        """Pass every signal on to another event loop of this thread, by its wakeup descriptor."""
         self._run.spawn_watch(pass_on_wakeups, wakeup_fd)
 
     async def __aenter__(self) -> Self:
@@ -415,7 +415,7 @@ class Running(Generic[R]):
         self._scope.cancel()
 
     async def _keep(self, keeper: Keeper) -> None:
-        """Have the journal kept; a run whose completions cannot be recorded ends."""
+        """Let the journal be kept; a run whose completions cannot be recorded ends."""
         try:
             await keeper.keep()
         except BaseException as exc:

@@ -60,7 +60,7 @@ class CallBody:
         self._reach = {node: _reachable(split, node) for node in split}
 
     def leads(self, earlier: tuple[str, Stack], later: tuple[str, Stack]) -> bool:
-        """May a message at (node, stack) `earlier` lead to one at `later`? Decided by the first differing call.
+        """Whether a message at (node, stack) `earlier` may lead to one at `later`, by the first differing call.
 
         Raises:
             GraphError: a node or a call is not of this body.

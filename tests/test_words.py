@@ -1,0 +1,81 @@
+"""The words of the product: how docstrings open, what classes are called, and what options are."""
+
+import ast
+import importlib
+import inspect
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ["pullstream", "timely", "adapters"]
+RIDDLES = re.compile(
+    r"(What|Whos?e?|Whom|Whoever|Whatever|Whichever|How|Why|Which|Where|When|While|Until|If|As|So|There|They|That|These"
+    r"|Those|This|It|Some(body|one|thing|where)|(No|Any|Every)(body|one|thing)|One more|More|Is|Are|Was|May|Can|Does"
+    r"|Has|Have|Be)\b|$"
+)
+"""Openings that are read twice: they ask, or speak of somebody, where a noun or a verb would say it."""
+
+OLD = {"width", "processes", "bound", "lag", "longest", "when_full"}
+"""Options that `concurrency`, `capacity` and `overflow` took the places of."""
+
+
+def sources(package):
+    """The files of a package."""
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def docstrings(path):
+    """The lines and the texts of the docstrings in a file, those of fields too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        for statement in getattr(node, "body", ()) if isinstance(getattr(node, "body", ()), list) else ():
+            match statement:
+                case ast.Expr(ast.Constant(str(text))):
+                    yield statement.lineno, text.strip()
+
+
+@pytest.mark.parametrize("package", ["timely", "adapters"])
+def test_docstrings_open_with_what_a_thing_is_or_does(package):
+    """A noun for a value, a verb for a function, "Whether" for a bool; a stranger reads them once."""
+    riddles = [
+        f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
+        for path in sources(package)
+        for line, text in docstrings(path)
+        if RIDDLES.match(text)
+    ]
+
+    assert riddles == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_two_classes_have_one_name(package):
+    """Who looks for a class by its name finds one, private ones included."""
+    places = defaultdict(list)
+    for path in sources(package):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name.lstrip("_")].append(f"{path.relative_to(ROOT)}:{node.lineno}")
+
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("package", ["pullstream", "adapters.files", "adapters.spark", "adapters.display"])
+def test_one_word_for_one_idea(package):
+    """A bound is a capacity, parallelism is concurrency, and what to do when full is overflow."""
+    module = importlib.import_module(package)
+    functions = {name: thing for name in module.__all__ if inspect.isfunction(thing := getattr(module, name))}
+    found = {name: OLD & set(inspect.signature(function).parameters) for name, function in functions.items()}
+
+    assert {name: options for name, options in found.items() if options} == {}
+    assert len(functions) > 0
+
+
+def test_no_page_is_cited_that_is_in_no_checkout():
+    """A docstring's reference leads somewhere."""
+    citing = [
+        path.name for package in PACKAGES for path in sources(package) if re.search(r"\bDESIGN\b", path.read_text())
+    ]
+
+    assert citing == []
