@@ -163,7 +163,7 @@ class _Join(FanIn):
         return Batch(at, results)
 
     def _more(self, rest: Remainder) -> bool:
-        """Have something left, if anything more comes of the batch at hand."""
+        """Take the next pairs of the batch at hand; True if anything more comes of it."""
         if not rest.left and self._work is not None:
             chunk = next(self._work, None)
             if chunk is not None:
@@ -178,7 +178,7 @@ class _Join(FanIn):
         each.lane.settle()
 
     def _begin(self) -> bool:
-        """Have a batch at hand, if there is one; until its results are answered it is in flight."""
+        """Take a batch in hand, if there is one; until its results are answered it is in flight."""
         if self._work is not None:
             self._finish()
         for number in (1 - self._turn, self._turn):
@@ -288,7 +288,7 @@ class _Join(FanIn):
         self._stale = True
 
     async def _wait(self) -> None:
-        """Until an answer is there, or something that is kept can be dropped."""
+        """Wait until an answer is there, or something that is kept can be dropped."""
         self.moved = self._changed = self.run.signal()
         waiters = [_Past(side, self) for side in self._sides if side.kept.size]
         await self.run.progress.until(waiters, self._changed)

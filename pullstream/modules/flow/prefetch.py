@@ -34,7 +34,7 @@ class Prefetch(Beside[Any]):
         return answer
 
     def ask_ahead(self) -> None:
-        """Have an ask outstanding while there is room."""
+        """Keep an ask outstanding while there is room."""
         room = self._capacity - self._kept.values
         if room > 0 and self._kept.ending is None:
             self.ask_beside(self.upstream, room)

@@ -14,7 +14,7 @@ from pullstream.engine.parts.gather import Gather, Part
 A = TypeVar("A")
 
 MOST: Final = 10_000
-"""How many values a list holds at most when nothing is said."""
+"""The most values of a list when nothing is said."""
 
 
 class _Row(Part):

@@ -57,7 +57,7 @@ class GroupBy(SideBySide[_Group]):
         self._pace = Pace()
 
     def mirrored(self) -> Iterable[Hashable]:
-        """What may still come out of any group."""
+        """The times that may still come out of any group."""
         return Antichain(time for lane in self.inner for time in inner_frontier(lane))
 
     @override

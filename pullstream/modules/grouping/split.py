@@ -14,11 +14,11 @@ from pullstream.engine.parts.gather import Gather, Part
 A = TypeVar("A")
 
 CAPACITY: Final = 2**24
-"""How long a piece may be, in characters or bytes, when nothing is said."""
+"""The longest piece, in characters or bytes, when nothing is said."""
 
 
 class _Pieces(Part):
-    """What has come of the piece that is not whole yet, unjoined: a long one costs what it is long, and no more."""
+    """Chunks of the piece that is not whole yet, unjoined: a long one costs what it is long, and no more."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

@@ -15,7 +15,7 @@ from pullstream.engine.parts.gather import Gather, Part
 A = TypeVar("A")
 
 CAPACITY: Final = 10_000
-"""How many values the windows by the clock keep at most when nothing is said."""
+"""The most values that windows by the clock keep when nothing is said."""
 
 
 class _LatestByCount(Part):
@@ -66,7 +66,7 @@ class _Ticks:
         return int((now - self._start) // self._every) + 1
 
     def moment(self, tick: int) -> float:
-        """When a tick is due."""
+        """The moment at which a tick is due."""
         assert self._start is not None, "ticks are asked for first"
         return self._start + tick * self._every
 

@@ -38,7 +38,7 @@ class Broadcast(Generic[T]):
 
     @property
     def listeners(self) -> int:
-        """How many are listening now."""
+        """The number of listeners now."""
         return len(self._listeners)
 
     async def send(self, value: T, time: Hashable = 0) -> None:
@@ -95,17 +95,17 @@ class Broadcast(Generic[T]):
 
     @property
     def full(self) -> int:
-        """How many values a listener may be behind."""
+        """The most values that a listener may be behind."""
         return self._capacity
 
     @property
     def last(self) -> Hashable:
-        """Nothing before this time will be sent."""
+        """The time before which nothing will be sent."""
         return self._last
 
     @property
     def ending(self) -> Done | BaseException | None:
-        """How it ended, when nothing is being sent any more."""
+        """The ending, when nothing is being sent any more."""
         return None if self._sending else self._ending
 
     def join(self, listener: "_Listener") -> None:
@@ -119,7 +119,7 @@ class Broadcast(Generic[T]):
             self.took()
 
     def took(self) -> None:
-        """There may be room now."""
+        """Wake the sender, as there may be room now."""
         self._room.set()
 
     # ----
@@ -167,7 +167,7 @@ class _Listener(Kernel[Any]):
         self.stir()
 
     def stir(self) -> None:
-        """Something was sent or said: the first time that may still be answered is known, and there may be an end."""
+        """Wake the listener: the first time that may still be answered is known, and there may be an end."""
         self.lower()
         self.changed.set()
 

@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class Later(Grip):
-    """What a handle and its kernel share: the module, once it is known."""
+    """The thing that a handle and its kernel share: the module, once it is known."""
 
     def __init__(self, kind: type[Blueprint], site: Site) -> None:
         super().__init__(f"deferred {kind.kind}", site)
@@ -34,7 +34,7 @@ class Later(Grip):
         self._waiting: list[trio.Event] = []
 
     def settle(self, known: object) -> None:
-        """This is what was waited for; the first counts."""
+        """Give what was waited for; the first counts."""
         if not isinstance(known, (self._kind, BaseException)):
             raise CompositionError(
                 f"{self.name}, made at {self.site}, is resolved with a {self._kind.kind}, and got {known!r}",
@@ -101,7 +101,7 @@ class Deferred(Kernel[Any]):
             await self._lane.terminate(reason)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """What the module that was opened may still bring."""
+        """The times that the module which was opened may still bring."""
         return () if self._lane is None else inner_frontier(self._lane)
 
 
@@ -139,7 +139,7 @@ class DeferredSource(_Handle, Source[B], Generic[B]):
     """A source that is known later; made by `deferred`."""
 
     def resolve(self, source: Source[B]) -> None:
-        """This is the source."""
+        """Say which source it is."""
         self._later.settle(source)
 
 
@@ -148,7 +148,7 @@ class DeferredTransformer(_Handle, Transformer[A, B], Generic[A, B]):
     """A transformer that is known later; made by `deferred`."""
 
     def resolve(self, transformer: Transformer[A, B]) -> None:
-        """This is the transformer."""
+        """Say which transformer it is."""
         self._later.settle(transformer)
 
 
@@ -157,7 +157,7 @@ class DeferredSink(_Handle, Sink[A, R], Generic[A, R]):
     """A sink that is known later; made by `deferred`."""
 
     def resolve(self, sink: Sink[A, R]) -> None:
-        """This is the sink."""
+        """Say which sink it is."""
         self._later.settle(sink)
 
 

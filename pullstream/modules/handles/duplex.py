@@ -31,7 +31,7 @@ S = TypeVar("S")
 
 @attrs.frozen
 class Duplex(Generic[T_co, A_contra, R_co]):
-    """One side of a conversation: the source of what the other side says, and the sink for what is said to it.
+    """A side of a conversation: the source of what the other side says, and the sink for what is said to it.
 
     The two are streams of their own: each ends when it does (half-open), unless whoever made them ties them together.
     """
@@ -49,14 +49,14 @@ class Duplex(Generic[T_co, A_contra, R_co]):
 
 
 class Joint:
-    """What the two ends of a pair share."""
+    """The joint of the two ends of a pair."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.wanted = 0
-        """How many values the reading end waits for."""
+        """The number of values that the reading end waits for."""
         self.ending: Done | BaseException | None = None
-        """How what is written has ended."""
+        """The ending of what is written."""
         self.left = False
         """Whether the reading end has gone."""
         self.reason: BaseException | None = None
@@ -87,13 +87,13 @@ class Joint:
         return None if self.kernel is None else getattr(self.kernel, "run", None)
 
     def stir(self, *signals: Signal | None) -> None:
-        """Have an end look again."""
+        """Let an end look again."""
         for signal in signals:
             if signal is not None:
                 signal.set()
 
     def opened(self) -> None:
-        """Whose end is open now is known: who waits for that, waits for its run from now on."""
+        """Tell those who wait for an end to be opened whose run they wait for from now on."""
         self.stir(self._asked, self._answered)
 
     def link(self) -> None:
@@ -125,7 +125,7 @@ class Joint:
         return DONE
 
     async def leave(self, reason: BaseException | None) -> None:
-        """Nobody reads any more: the writing end is ended as well, and lets go first (R6)."""
+        """Leave the reading end: the writing end is ended as well, and lets go first (R6)."""
         self.left, self.reason = True, reason
         self.stir(self._asked)
         if self.reader is not None and self.ending is None:
@@ -193,7 +193,7 @@ class PairSource(Kernel[Any]):
         return await self._joint.ask(limit)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """What may still be written."""
+        """The times that may still be written."""
         location = self._joint.location
         return (BEGINNING,) if location is None else location.frontier
 

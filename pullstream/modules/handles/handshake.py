@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class Talk:
-    """What a handshake may do with the other side: read what it says, value by value or cut, and say something."""
+    """A talk of a handshake with the other side: reads what it says, value by value or cut, and says something."""
 
     def __init__(self, site: Site, talk: Callable[["Talk"], Awaitable[object]], timeout: float) -> None:
         self._site = site
@@ -119,7 +119,7 @@ class Talk:
         return ReuseError(f"handshake, made at {self._site}, was opened a second time: make another one for each run")
 
     async def run(self) -> None:
-        """Have the talk, and end it for both directions."""
+        """Run the talk, and end it for both directions."""
         try:
             with trio.move_on_after(self._timeout) as scope:
                 await self._talk(self)
@@ -148,7 +148,7 @@ class Talk:
 
     @property
     def over(self) -> Done | BaseException | None:
-        """How the talk ended, if it has."""
+        """The ending of the talk, if it has ended."""
         return self._over
 
     @property
@@ -157,13 +157,13 @@ class Talk:
         return bool(self._rest)
 
     def heard(self, limit: int) -> Batch[Any] | None:
-        """What was read by the talk and left over."""
+        """The values that the talk read and left over."""
         if not self._rest:
             return None
         return Batch(self._time, [self._rest.popleft() for _ in range(min(limit, len(self._rest)))])
 
     async def said(self, limit: int) -> list[Any]:
-        """What is said to the other side; nothing, once the talk is over."""
+        """The values said to the other side; none, once the talk is over."""
         while not self._said and self._over is None:
             await self._wait()
         values = [self._said.popleft() for _ in range(min(limit, len(self._said)))]
@@ -180,7 +180,7 @@ class Talk:
 
 
 class Listening(Beside[Any]):
-    """What the other side says after the talk, which is had at the first ask."""
+    """The source of what the other side says after the talk, which is had at the first ask."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
@@ -218,7 +218,7 @@ class Listening(Beside[Any]):
 
 
 class Speaking(Kernel[Any]):
-    """What is said in the talk, and then what comes from upstream."""
+    """The source of what is said in the talk, and then of what comes from upstream."""
 
     traits = Traits(trusted=True)
 

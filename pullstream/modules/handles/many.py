@@ -44,7 +44,7 @@ class Many(Source[T]):
 
 
 class Added(Grip):
-    """What was added and is not open yet."""
+    """The sources that were added and are not open yet."""
 
     def __init__(self, site: Site) -> None:
         super().__init__("many", site)
@@ -61,7 +61,7 @@ class Added(Grip):
         self._stir()
 
     def cap(self) -> None:
-        """Nothing else will be added."""
+        """Say that nothing else will be added."""
         self.capped = True
         self._stir()
 
@@ -105,7 +105,7 @@ class _ManySource(Merge):
         self.run.progress.mirror(self)
 
     def grew(self) -> None:
-        """Something was added, or nothing will be any more."""
+        """Look again: something was added, or nothing will be any more."""
         if self._ready:
             self.location.steered = not self._added.capped
             self.changed()
@@ -132,7 +132,7 @@ class _ManySource(Merge):
         return self._added.capped and not self._added.waiting and super().finished()
 
     def mirrored(self) -> Iterable[Hashable]:
-        """Until it is capped, a source of any time may be added; then, whatever those that are there may give."""
+        """The times that may come: any until it is capped, and then those of the sources that are there."""
         if self._added.waiting or not self._added.capped:
             return [BEGINNING]
         return [time for each in self.all for time in inner_frontier(each.lane)]

@@ -118,7 +118,7 @@ class _Pushed:
 
 
 class Entries(Grip):
-    """What was pushed and not yet asked for."""
+    """The values that were pushed and not yet asked for."""
 
     def __init__(self, capacity: int, site: Site) -> None:
         super().__init__("pushable", site)
@@ -168,7 +168,7 @@ class Entries(Grip):
         return True
 
     def advance(self, time: Hashable) -> None:
-        """Nothing before `time` will come."""
+        """Say that nothing before `time` will come."""
         self.in_its_thread()
         self._check()
         self._may_follow(time)
@@ -250,7 +250,7 @@ class Entries(Grip):
             kernel.location.advance(self._answered)
 
     def close(self, reason: BaseException | None) -> None:
-        """Nobody reads any more."""
+        """Take nothing more, as nobody reads any more."""
         if not self._over.is_set():
             self._left = self._stored.ending is None or bool(self._stored) or reason is not self._failure
             self._reason = reason

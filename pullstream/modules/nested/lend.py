@@ -71,7 +71,7 @@ class Lend(Beside[Any]):
             self._workers += pool.workers
 
     def join(self, worker: Any) -> None:
-        """Have another borrower, while running."""
+        """Add a borrower, while running."""
         self._workers.append(worker)
         if hasattr(self, "_changed"):
             self.changed()
@@ -123,7 +123,7 @@ class Lend(Beside[Any]):
             self.ask_beside(self.upstream, room)
 
     def _results(self, limit: int) -> list[_Loan]:
-        """What can be answered now: the first in the row or, out of order, whatever is there; all at one time."""
+        """The loans to be answered now: the first in the row or, out of order, whatever is there; all at one time."""
         results: list[_Loan] = []
         source = self._row if self._ordered else self._ready
         while source and source[0].done and len(results) < limit and source[0].time == (results or source)[0].time:
@@ -167,7 +167,7 @@ class Lend(Beside[Any]):
                 self._ready.append(loan)
 
     def _left(self, borrower: _Borrower, answer: Done | BaseException) -> None:
-        """What a borrower had not given back is lent again, first of all."""
+        """Lend again, first of all, what a borrower that has left had not given back."""
         del self._borrowers[borrower.lane]
         self._free = sorted([*borrower.loans, *self._free], key=lambda loan: loan.number)
         if isinstance(answer, BaseException):
@@ -180,7 +180,7 @@ _WORKER: Final = checks.Instance(Transformer, "lends to transformers")
 
 
 class Pool(Grip):
-    """What a `lending` handle and its kernel share."""
+    """The pool that a `lending` handle and its kernel share."""
 
     def __init__(self, workers: tuple[Any, ...], site: Site) -> None:
         super().__init__("lending", site)
@@ -200,7 +200,7 @@ class Lending(Transformer[A, B], Generic[A, B]):
     """A transformer that lends, and the handle of its pool; made by `lending`."""
 
     def add(self, worker: Transformer[A, B]) -> None:
-        """Have another borrower, before or while the run goes on.
+        """Add a borrower, before or while the run goes on.
 
         Raises:
             CompositionError: it is no transformer.

@@ -43,7 +43,7 @@ class Again(Generic[V_co]):
 
 
 class _Feedback:
-    """What goes round: values on their way from the egress back to the ingress, held at the round they come in at."""
+    """The feedback: values on their way from the egress back to the ingress, held at the round they come in at."""
 
     def __init__(self, location: Location, capacity: int, ingress: "_Ingress") -> None:
         self.location = location
@@ -64,7 +64,7 @@ class _Feedback:
 
 
 class _Drained(Waiter):
-    """Somebody who waits until nothing can come any more."""
+    """A waiter until nothing can come any more."""
 
     @override
     def settled(self, tracker: Tracker) -> bool:
@@ -151,7 +151,7 @@ class _Ingress(Beside[Any]):
         return _Drained([self.location.ports[1].place], None, None, self.location, self._changed)
 
     async def _wait(self) -> None:
-        """Until something comes, from outside or round, or the loop is done with a time."""
+        """Wait until something comes, from outside or round, or the loop is done with a time."""
         self._changed = self.run.signal()
         await self.run.progress.until(self._waiters(), self._changed)
 
@@ -222,7 +222,7 @@ class _Loop(Wiring):
 
 
 def _last_round_of(number: int, time: Any) -> Sequence[Hashable]:
-    """What enters a loop may go round any number of times."""
+    """The last round of what enters a loop: none, as it may go round any number of times."""
     return [time] if number else _last_round(0, ENTER.results_in(time))
 
 

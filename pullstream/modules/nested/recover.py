@@ -37,7 +37,7 @@ class Recovering(Kernel[Any]):
     traits = Traits(trusted=True)
 
     frozen: Antichain[Any] | None = None
-    """What might still have come when a stream failed; nothing, as long as none has."""
+    """The times that might still have come when a stream failed; None, as long as none has."""
     current: Lane[Any] | None = None
 
     def begin(self, source: Source[Any]) -> None:
@@ -46,7 +46,7 @@ class Recovering(Kernel[Any]):
         follow_inner(self, self.current)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """What may still leave this module: never anything earlier than what was frozen."""
+        """The times that may still leave this module: never any earlier than what was frozen."""
         if self.current is None:
             return () if self.frozen is None else self.frozen
         front = inner_frontier(self.current)

@@ -105,7 +105,7 @@ class Windowed(Notified):
         self.listen()
 
     def listen(self) -> None:
-        """Be told of the moment that comes first."""
+        """Ask to be told of the moment that comes first."""
         first = self.moments[0] if self.moments else None
         if first != self._listening:
             if self._listening is not None:
