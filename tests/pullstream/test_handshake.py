@@ -98,11 +98,26 @@ async def test_a_side_that_ends_in_the_talk(autojump_clock):
     async with ps.connect(side, ps.Duplex(ps.values("ab"), ps.collect())).open() as running:
         assert await running.result() == ([], ["a", "b"])
     assert len(told) == 1
-    with pytest.raises(ps.Ended, match="no line"):
-        peer = ps.Duplex(ps.values([b"xxxx"] * 9), ps.collect())
-        side = ps.handshake(peer, lambda io: io.read_line(most=10))
+
+
+@pytest.mark.parametrize("chunks", [[b"xxxx"] * 9, [b"x" * 11 + b"\n"], [b"x" * 11, b"\n"]])
+async def test_a_line_that_is_too_long(chunks, autojump_clock):
+    """However it comes, with or without its end, it is no line; one that is just short enough is."""
+
+    async def talk(given):
+        heard = []
+
+        async def hear(io):
+            heard.append(await io.read_line(most=10))
+
+        side = ps.handshake(ps.Duplex(ps.values(given), ps.collect()), hear)
         async with ps.connect(side, ps.Duplex(ps.empty(), ps.collect())).open() as running:
             await running.result()
+        return heard
+
+    assert await talk([b"x" * 10 + b"\nrest"]) == [b"x" * 10]
+    with pytest.raises(ps.Ended, match="no line of at most 10 bytes"):
+        await talk(chunks)
 
 
 async def test_an_abort_in_the_talk(counting, new_probe, autojump_clock):

@@ -109,6 +109,10 @@ class Cutter:
         begin = self._stream.fill(len(BOM)) if self._offset == 0 else b""
         if begin == BOM:
             self._offset, begin = len(BOM), b""
+        elif len(begin) < len(BOM):
+            # All there is, or all that can be decoded.
+            yield from self._taken(begin)
+            begin = b""
         while data := begin + self._stream.read(step):
             begin = b""
             step = min(self._size, step * 2)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from glob import has_magic
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -144,6 +145,7 @@ class Listing:
     def look(self, *, follow: bool) -> list[File]:
         """The files there are now, each once; no place, or one without any, is an error, unless they are waited for."""
         found: dict[tuple[int, str], File] = {}
+        real = cache(os.path.realpath)
         absent: list[str] = []
         for place in self._places:
             if follow:
@@ -158,7 +160,12 @@ class Listing:
             if not here and not follow:
                 raise place.nothing()
             for file in here:
-                found.setdefault((id(file.fs), file.key), file)
+                key = file.key
+                if place.on_disk:
+                    # Two spellings of one name are one file; a link is a name of its own.
+                    folder, name = os.path.split(key)
+                    key = os.path.join(real(folder), name)  # noqa: PTH118 - text, as fsspec has it
+                found.setdefault((id(file.fs), key), file)
         for given in absent:
             if given not in self.absent:
                 LOG.warning("%s does not exist: follow=True waits until it does", given)

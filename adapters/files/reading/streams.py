@@ -9,6 +9,7 @@ from importlib import import_module
 from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
 from typing import Any, Final, Protocol
 from zipfile import BadZipFile
+from zlib import MAX_WBITS, decompressobj
 from zlib import error as ZlibError  # noqa: N812 - an exception's class, which is not written as one
 
 from adapters.files.reading.errors import FileChangedError, FileReadError, Stopped
@@ -134,12 +135,48 @@ class _Decoder(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
+class _GzipDecompressor:
+    """A member of a gzip file, decoded by zlib as `bz2` and `lzma` decode theirs."""
+
+    def __init__(self) -> None:
+        self._inner: Any = decompressobj(MAX_WBITS | 16)
+        self._rest: bytes = b""
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        data = self._rest + data
+        taken = len(data)
+        while True:
+            # A call that fails gives nothing, and what stands in front of the bad place is wanted.
+            before = self._inner.copy()
+            try:
+                decoded = self._inner.decompress(data[:taken], max_length)
+            except ZlibError:
+                if taken <= 1:
+                    raise
+                self._inner, taken = before, taken // 2
+            else:
+                self._rest = self._inner.unconsumed_tail + data[taken:]
+                # What fills all the room may not be all: zlib keeps output back that had no place.
+                self.needs_input = not self._rest and len(decoded) < max_length
+                return decoded
+
+
 def _of_lzma(begin: bytes) -> LZMADecompressor:
     return LZMADecompressor(FORMAT_XZ if begin.startswith(b"\xfd") else FORMAT_ALONE)
 
 
 _DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
-    # pyarrow's takes no stream of nothing between others.
+    # pyarrow's loses what it had decoded in front of a bad place, and takes no stream of nothing between others.
+    "gzip": lambda _: _GzipDecompressor(),
     "bz2": lambda _: BZ2Decompressor(),
     "xz": _of_lzma,
     "lzma": _of_lzma,
@@ -240,7 +277,8 @@ class Stream:
     def fill(self, size: int) -> bytes:
         """The next `size` bytes; fewer only at the end."""
         data = self.read(size)
-        while data and len(data) < size and (more := self.read(size - len(data))):
+        # What cannot be decoded is told of with the next call, behind what could.
+        while data and len(data) < size and self._trouble is None and (more := self.read(size - len(data))):
             data += more
         return data
 

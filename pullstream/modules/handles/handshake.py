@@ -76,13 +76,13 @@ class Talk:
             Ended: there is none in the next `most` bytes.
         """
         data = b""
-        while end not in data:
-            if len(data) > most:
-                raise Ended(f"no line of at most {most} bytes came in the handshake made at {self._site}")
+        while (length := data.find(end)) < 0 and len(data) <= most:
             data += await self.read()
-        line, _, rest = data.partition(end)
-        self._put_back(rest)
-        return line
+        # However it comes, also in one piece with its end.
+        if not 0 <= length <= most:
+            raise Ended(f"no line of at most {most} bytes came in the handshake made at {self._site}")
+        self._put_back(data[length + len(end) :])
+        return data[:length]
 
     async def write(self, value: Any) -> None:
         """Say something; returns when it has been asked for.

@@ -3,6 +3,7 @@
 import gzip
 import json
 import zipfile
+import zlib
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -200,6 +201,20 @@ def test_a_gzip_file_that_is_cut_off(end, put, failing, read):
     assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
     *rest, failed, last = read(files.read_jsonl([path, other], on_error="result"))
     assert (rest, failed.value, last) == (got, str(path), {"n": 0})
+
+
+@pytest.mark.parametrize("count", [0, 1, 5_000, 60_000])
+def test_what_stands_in_front_of_a_bad_place_of_gzip(count, put, failing):
+    """Every line is handed on, however much zlib decodes at once."""
+    lines = [str(n * 7919) for n in range(count)]
+    press = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    good = press.compress("".join(f"{line}\n" for line in lines).encode()) + press.flush(zlib.Z_FULL_FLUSH)
+    path = put("a.txt.gz", good + b"\xff" * 100)
+
+    got, error = failing(files.read_text(path), files.FileReadError)
+
+    assert got == lines
+    assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
 
 
 def test_what_is_no_gzip(put, failing):

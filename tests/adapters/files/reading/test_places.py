@@ -205,3 +205,13 @@ def test_columns_that_give_no_times(tmp_path):
         files.FileReadError, match=r"b\.jsonl:1: has a value without a time: \[1\] \(list\) can be changed"
     ):
         ps.run(ps.pipe(files.read_jsonl(tmp_path, time="t"), ps.collect()))
+
+
+def test_two_spellings_of_one_file(tmp_path):
+    """Are one file, which is read once, by whatever name came first."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("a\n")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    spellings = [f"{tmp_path}/in/a.txt", f"{tmp_path}/in/../in/a.txt", f"{tmp_path}/link/a.txt", f"{tmp_path}/in"]
+    for first in spellings:
+        assert ps.run(ps.pipe(files.read_text([first, *spellings]), ps.collect())) == ["a"]
