@@ -1,7 +1,5 @@
 """`pipe`: composing modules (001's table), typed for up to ten parts."""
 
-# The overloads below are one pattern, repeated for every length; pipes longer than ten parts nest.
-
 from typing import Any, overload
 
 from typing_extensions import TypeVar
@@ -20,292 +18,149 @@ G = TypeVar("G")
 H = TypeVar("H")
 I = TypeVar("I")  # noqa: E741 - one letter of the row
 J = TypeVar("J")
-K = TypeVar("K")
+Z = TypeVar("Z")
 R = TypeVar("R")
 
+# The overloads below are one pattern, repeated for every length; pipes longer than ten parts nest.
+S = Source
+T = Transformer
+K = Sink
+
 
 @overload
-def pipe(p0: Source[A], p1: Transformer[A, B], /) -> Source[B]: ...
+def pipe(a: S[A], b: T[A, B], /) -> S[B]: ...
 @overload
-def pipe(p0: Source[A], p1: Sink[A, R], /) -> Pipeline[R]: ...
+def pipe(a: S[A], b: K[A, R], /) -> Pipeline[R]: ...
 @overload
-def pipe(p0: Transformer[A, B], p1: Transformer[B, C], /) -> Transformer[A, C]: ...
+def pipe(a: T[A, B], b: T[B, C], /) -> T[A, C]: ...
 @overload
-def pipe(p0: Transformer[A, B], p1: Sink[B, R], /) -> Sink[A, R]: ...
+def pipe(a: T[A, B], b: K[B, R], /) -> K[A, R]: ...
 @overload
-def pipe(p0: Source[A], p1: Transformer[A, B], p2: Transformer[B, C], /) -> Source[C]: ...
+def pipe(a: S[A], b: T[A, B], c: T[B, C], /) -> S[C]: ...
 @overload
-def pipe(p0: Source[A], p1: Transformer[A, B], p2: Sink[B, R], /) -> Pipeline[R]: ...
+def pipe(a: S[A], b: T[A, B], c: K[B, R], /) -> Pipeline[R]: ...
 @overload
-def pipe(p0: Transformer[A, B], p1: Transformer[B, C], p2: Transformer[C, D], /) -> Transformer[A, D]: ...
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], /) -> T[A, D]: ...
 @overload
-def pipe(p0: Transformer[A, B], p1: Transformer[B, C], p2: Sink[C, R], /) -> Sink[A, R]: ...
+def pipe(a: T[A, B], b: T[B, C], c: K[C, R], /) -> K[A, R]: ...
 @overload
-def pipe(p0: Source[A], p1: Transformer[A, B], p2: Transformer[B, C], p3: Transformer[C, D], /) -> Source[D]: ...
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], /) -> S[D]: ...
 @overload
-def pipe(p0: Source[A], p1: Transformer[A, B], p2: Transformer[B, C], p3: Sink[C, R], /) -> Pipeline[R]: ...
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: K[C, R], /) -> Pipeline[R]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], /) -> T[A, E]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: K[D, R], /) -> K[A, R]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], /) -> S[E]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: K[D, R], /) -> Pipeline[R]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], /) -> T[A, F]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: K[E, R], /) -> K[A, R]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], /) -> S[F]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: K[E, R], /) -> Pipeline[R]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], /) -> T[A, G]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: K[F, R], /) -> K[A, R]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], /) -> S[G]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: K[F, R], /) -> Pipeline[R]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], /) -> T[A, H]: ...
+@overload
+def pipe(a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: K[G, R], /) -> K[A, R]: ...
+@overload
+def pipe(a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: T[G, H], /) -> S[H]: ...
 @overload
 def pipe(
-    p0: Transformer[A, B], p1: Transformer[B, C], p2: Transformer[C, D], p3: Transformer[D, E], /
-) -> Transformer[A, E]: ...
-@overload
-def pipe(p0: Transformer[A, B], p1: Transformer[B, C], p2: Transformer[C, D], p3: Sink[D, R], /) -> Sink[A, R]: ...
-@overload
-def pipe(
-    p0: Source[A], p1: Transformer[A, B], p2: Transformer[B, C], p3: Transformer[C, D], p4: Transformer[D, E], /
-) -> Source[E]: ...
-@overload
-def pipe(
-    p0: Source[A], p1: Transformer[A, B], p2: Transformer[B, C], p3: Transformer[C, D], p4: Sink[D, R], /
+    a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: K[G, R], /
 ) -> Pipeline[R]: ...
 @overload
 def pipe(
-    p0: Transformer[A, B], p1: Transformer[B, C], p2: Transformer[C, D], p3: Transformer[D, E], p4: Transformer[E, F], /
-) -> Transformer[A, F]: ...
+    a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: T[H, I], /
+) -> T[A, I]: ...
 @overload
 def pipe(
-    p0: Transformer[A, B], p1: Transformer[B, C], p2: Transformer[C, D], p3: Transformer[D, E], p4: Sink[E, R], /
-) -> Sink[A, R]: ...
+    a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: K[H, R], /
+) -> K[A, R]: ...
 @overload
 def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    /,
-) -> Source[F]: ...
+    a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: T[G, H], i: T[H, I], /
+) -> S[I]: ...
 @overload
 def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Sink[E, R],
-    /,
+    a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: T[G, H], i: K[H, R], /
 ) -> Pipeline[R]: ...
 @overload
 def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    /,
-) -> Transformer[A, G]: ...
+    a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: T[H, I], i: T[I, J], /
+) -> T[A, J]: ...
 @overload
 def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Sink[F, R],
-    /,
-) -> Sink[A, R]: ...
+    a: T[A, B], b: T[B, C], c: T[C, D], d: T[D, E], e: T[E, F], f: T[F, G], g: T[G, H], h: T[H, I], i: K[I, R], /
+) -> K[A, R]: ...
 @overload
 def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Transformer[F, G],
+    a: S[A],
+    b: T[A, B],
+    c: T[B, C],
+    d: T[C, D],
+    e: T[D, E],
+    f: T[E, F],
+    g: T[F, G],
+    h: T[G, H],
+    i: T[H, I],
+    j: T[I, J],
     /,
-) -> Source[G]: ...
+) -> S[J]: ...
 @overload
 def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Sink[F, R],
-    /,
-) -> Pipeline[R]: ...
-@overload
-def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Transformer[G, H],
-    /,
-) -> Transformer[A, H]: ...
-@overload
-def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Sink[G, R],
-    /,
-) -> Sink[A, R]: ...
-@overload
-def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Transformer[F, G],
-    p7: Transformer[G, H],
-    /,
-) -> Source[H]: ...
-@overload
-def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Transformer[F, G],
-    p7: Sink[G, R],
+    a: S[A],
+    b: T[A, B],
+    c: T[B, C],
+    d: T[C, D],
+    e: T[D, E],
+    f: T[E, F],
+    g: T[F, G],
+    h: T[G, H],
+    i: T[H, I],
+    j: K[I, R],
     /,
 ) -> Pipeline[R]: ...
 @overload
 def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Transformer[G, H],
-    p7: Transformer[H, I],
+    a: T[A, B],
+    b: T[B, C],
+    c: T[C, D],
+    d: T[D, E],
+    e: T[E, F],
+    f: T[F, G],
+    g: T[G, H],
+    h: T[H, I],
+    i: T[I, J],
+    j: T[J, Z],
     /,
-) -> Transformer[A, I]: ...
+) -> T[A, Z]: ...
 @overload
 def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Transformer[G, H],
-    p7: Sink[H, R],
+    a: T[A, B],
+    b: T[B, C],
+    c: T[C, D],
+    d: T[D, E],
+    e: T[E, F],
+    f: T[F, G],
+    g: T[G, H],
+    h: T[H, I],
+    i: T[I, J],
+    j: K[J, R],
     /,
-) -> Sink[A, R]: ...
-@overload
-def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Transformer[F, G],
-    p7: Transformer[G, H],
-    p8: Transformer[H, I],
-    /,
-) -> Source[I]: ...
-@overload
-def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Transformer[F, G],
-    p7: Transformer[G, H],
-    p8: Sink[H, R],
-    /,
-) -> Pipeline[R]: ...
-@overload
-def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Transformer[G, H],
-    p7: Transformer[H, I],
-    p8: Transformer[I, J],
-    /,
-) -> Transformer[A, J]: ...
-@overload
-def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Transformer[G, H],
-    p7: Transformer[H, I],
-    p8: Sink[I, R],
-    /,
-) -> Sink[A, R]: ...
-@overload
-def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Transformer[F, G],
-    p7: Transformer[G, H],
-    p8: Transformer[H, I],
-    p9: Transformer[I, J],
-    /,
-) -> Source[J]: ...
-@overload
-def pipe(
-    p0: Source[A],
-    p1: Transformer[A, B],
-    p2: Transformer[B, C],
-    p3: Transformer[C, D],
-    p4: Transformer[D, E],
-    p5: Transformer[E, F],
-    p6: Transformer[F, G],
-    p7: Transformer[G, H],
-    p8: Transformer[H, I],
-    p9: Sink[I, R],
-    /,
-) -> Pipeline[R]: ...
-@overload
-def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Transformer[G, H],
-    p7: Transformer[H, I],
-    p8: Transformer[I, J],
-    p9: Transformer[J, K],
-    /,
-) -> Transformer[A, K]: ...
-@overload
-def pipe(
-    p0: Transformer[A, B],
-    p1: Transformer[B, C],
-    p2: Transformer[C, D],
-    p3: Transformer[D, E],
-    p4: Transformer[E, F],
-    p5: Transformer[F, G],
-    p6: Transformer[G, H],
-    p7: Transformer[H, I],
-    p8: Transformer[I, J],
-    p9: Sink[J, R],
-    /,
-) -> Sink[A, R]: ...
+) -> K[A, R]: ...
 def pipe(*parts: Blueprint) -> Any:
     """Compose modules, from upstream to downstream.
 
