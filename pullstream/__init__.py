@@ -2,7 +2,7 @@
 
 Users compose modules with `pipe` and `run` them. Authors of modules read `protocol` (what passes over an edge),
 `context` (what a function module may do) and `kernel` (what keeps the rules). The data flows through the source tree as
-it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `progress`.
+it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `sidecar`.
 """
 
 from pullstream import checker
@@ -13,7 +13,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Completed, Context, Hold
 from pullstream.engine.parts.fold import Fold
 from pullstream.engine.sidecar.counters import Counters
-from pullstream.engine.sidecar.progress import Blocking, Progress
+from pullstream.engine.sidecar.explain import Blocking
 from pullstream.errors import (
     Abandoned,
     AskTimeout,
@@ -105,6 +105,7 @@ from pullstream.program.connect import connect
 from pullstream.program.iterate import iterate
 from pullstream.program.pipe import pipe
 from pullstream.program.pipeline import Pipeline
+from pullstream.program.progress import Progress
 from pullstream.program.run import run
 from pullstream.program.running import Beside, Running
 from pullstream.protocol import DONE, Batch, Done, Reader

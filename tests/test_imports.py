@@ -44,12 +44,6 @@ DOORS = ("pullstream", "pullstream.authoring", "timely")
 NOT_CUT_YET = frozenset(
     {
         ("pullstream.engine.edge.lane", "pullstream.engine.edge.kernel"),
-        ("pullstream.engine.sidecar.consequences", "pullstream.engine.sidecar.progress"),
-        ("pullstream.engine.sidecar.location", "pullstream.engine.sidecar.progress"),
-        ("pullstream.engine.sidecar.location", "pullstream.engine.sidecar.consequences"),
-        ("pullstream.engine.sidecar.progress", "pullstream.engine.run"),
-        ("pullstream.engine.sidecar.times_done", "pullstream.engine.sidecar.progress"),
-        ("pullstream.engine.sidecar.waiting", "pullstream.engine.sidecar.progress"),
     }
 )
 """Arrows that are known to be wrong."""

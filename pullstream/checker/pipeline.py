@@ -96,10 +96,10 @@ class WatchedLane(Lane[T_co]):
     def _frontier(self) -> "Antichain[Any]":
         """The times that may still come; what this ask acknowledges may have completed one."""
         self.live = False
-        progress = self._progress
-        progress.tracker.observe(self.port.place)
-        progress.look()
-        return progress.tracker.frontier(self.port.place)
+        counts, place = self._counts, self.port.place
+        counts.phase.observe(place)
+        counts.propagate()
+        return counts.phase.frontier(place)
 
     @override
     async def abort(self) -> Done:

@@ -13,7 +13,7 @@ from pullstream.engine.edge.kernel import STEPS, Kernel
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Run
-from pullstream.engine.sidecar.progress import Keeping
+from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.traits import Carries
 from pullstream.errors import CompositionError, blame, without_cancelled
 from pullstream.protocol import DONE, Reader
@@ -96,7 +96,7 @@ class Assembly:
     ) -> Kernel[Any]:
         """Give a kernel its location and its inputs."""
         above = [upstream.location for upstream in upstreams]
-        location = self.run.progress.locate(names, site, above, traits=kernel.traits)
+        location = self.run.sidecar.locate(names, site, above, traits=kernel.traits)
         kernel.connect(self.run, location, upstreams)
         if kernel.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
             self.run.remember(kernel)
@@ -123,18 +123,18 @@ class Consumer:
     """A sink at run time: its body, its reader, and how it ended."""
 
     def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
-        self.location = run.progress.locate([named(module)], module.site, [upstream.location], sink=True)
+        self.location = run.sidecar.locate([named(module)], module.site, [upstream.location], sink=True)
         self._reader = upstream.reader(self.location.ports[0])
         self._account = SinkAccount(run, self.location, [self._reader])
         self._body = body
-        self._progress = run.progress
+        self._sidecar = run.sidecar
         self._standstill = run.standstill
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
         self.location.meter.begin(sink=True)
         self._reader.hand_over(trio.lowlevel.current_task())
-        keeper = self._progress.keeper
+        keeper = self._sidecar.keeper
         if keeper is not None and (exhausted := keeper.finished(self.location)) is not None:
             return await self._over_before(keeper, exhausted=exhausted)
         try:

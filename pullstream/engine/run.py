@@ -13,7 +13,7 @@ from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.memory import Memory
-from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import JournalError, without_cancelled
 
 
@@ -89,7 +89,7 @@ class Run:
         self.remembering: list[Restoring] = []
         """Modules that are to take up what they kept in an earlier run, before this one begins."""
         self.standstill = Standstill(struck)
-        self.progress = Progress(self.spawn, self.standstill)
+        self.sidecar = Sidecar(self.spawn, self.standstill)
         self.journal: Path | None = None
         """Where the journal is, if there is one."""
         self.common: dict[str, Any] = {}
@@ -142,15 +142,15 @@ class Run:
     def finish(self) -> None:
         """Have every source end by itself; those that are opened from now on are empty."""
         self.finishing = True
-        if self.progress.keeper is not None:
-            self.progress.keeper.stop()
+        if self.sidecar.keeper is not None:
+            self.sidecar.keeper.stop()
         for source in list(self.sources):
             source.finish()
 
     @property
     def saves(self) -> bool:
         """Whether there is a journal that saves what modules keep."""
-        return self.progress.keeper is not None
+        return self.sidecar.keeper is not None
 
     def remember(self, module: Restoring) -> None:
         """A module keeps something from time to time."""
@@ -158,7 +158,7 @@ class Run:
 
     def memory(self, location: Location) -> Memory:
         """What a module keeps from time to time."""
-        keeper = self.progress.keeper
+        keeper = self.sidecar.keeper
         return Memory(location) if keeper is None else keeper.memory(location)
 
     def signal(self) -> Signal:
@@ -223,7 +223,7 @@ class InnerRun(Run):
         # A stream that is fed goes on from time to time; one that is not begins anew with the value it is opened for.
         self.remembering = []
         self.standstill = outer.standstill
-        self.progress = Progress(self.spawn, self.standstill, inner=True)
+        self.sidecar = Sidecar(self.spawn, self.standstill, outer.sidecar)
 
     @property
     def finishing(self) -> bool:

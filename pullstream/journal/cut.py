@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from pullstream.engine.sidecar.consequences import Reach, Reached
+from pullstream.engine.sidecar.consequences import Consequence, Consequences, may_come
 from pullstream.engine.sidecar.location import NOTHING, Location
 from timely import Antichain, TimelyError
 
@@ -25,41 +25,40 @@ def merged(before: Frontiers, now: Antichain[Any]) -> Frontiers:
 class Cut:
     """Frontiers of all sinks, and what they mean elsewhere."""
 
-    def __init__(self, reach: Reach, sinks: Mapping[Location, Frontiers]) -> None:
-        self._reach = reach
+    def __init__(self, consequences: Consequences, sinks: Mapping[Location, Frontiers]) -> None:
+        self._consequences = consequences
         self._sinks = sinks
 
     def output_done(self, location: Location, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's output is complete."""
-        return self._complete(self._reach.from_output(location, time))
+        return self._complete(self._consequences.from_output(location, time))
 
     def input_done(self, location: Location, time: Hashable) -> bool:
         """Whether everything that comes of a time at a module's inputs, or at its output if it has none, is."""
         if location in self._sinks:
-            return any(not _may_come(frontier, time) for frontier in self._sinks[location])
+            return self._past(location, time)
         if not location.upstreams:
             return self.output_done(location, time)
         return all(
-            self._complete(self._reach.from_input(location, port, time)) for port in range(len(location.upstreams))
+            self._complete(self._consequences.from_input(location, port, time))
+            for port in range(len(location.upstreams))
         )
 
     def over(self, location: Location) -> bool:
         """Whether all sinks below a module have come to their end."""
-        return all(any(not each.elements for each in self._sinks[sink]) for sink in self._reach.sinks_below(location))
-
-    def _complete(self, reached: Sequence[Reached]) -> bool:
-        return bool(reached) and all(
-            all(any(not _may_come(frontier, time) for frontier in self._sinks[each.sink]) for time in each.times)
-            and (each.tells or any(not frontier.elements for frontier in self._sinks[each.sink]))
-            for each in reached
+        return all(
+            any(not each.elements for each in self._sinks[sink]) for sink in self._consequences.sinks_below(location)
         )
 
+    def _past(self, sink: Location, time: Hashable) -> bool:
+        return any(not may_come(frontier, time, unlike=True) for frontier in self._sinks[sink])
 
-def _may_come(frontier: Antichain[Any], time: Hashable) -> bool:
-    try:
-        return frontier.less_equal(time)
-    except TimelyError:
-        return True
+    def _complete(self, consequences: Sequence[Consequence]) -> bool:
+        return bool(consequences) and all(
+            all(self._past(each.sink, time) for time in each.times)
+            and (each.tells or any(not frontier.elements for frontier in self._sinks[each.sink]))
+            for each in consequences
+        )
 
 
 def remembered(test: Callable[[Hashable], bool]) -> Callable[[Hashable], bool]:

@@ -14,7 +14,8 @@ from pullstream.blueprint import Blueprint
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.sidecar.location import Ending, Location
+from pullstream.engine.sidecar.keeping import Keeping
+from pullstream.engine.sidecar.location import Ending, Location, above
 from pullstream.engine.sidecar.memory import Changes, Memory, pickled
 from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
@@ -33,7 +34,7 @@ R = TypeVar("R")
 _UNKNOWN: Final = [Antichain([BEGINNING])]
 
 
-class Keeper:
+class Keeper(Keeping):
     """The journal of one run."""
 
     def __init__(self, journal: "str | PathLike[str] | Journal", pipeline: Blueprint, run: Run) -> None:
@@ -116,7 +117,7 @@ class Keeper:
                 self._about[name] = pickled(identity, f"it tells what {source.location} reads")
 
     def _check_modules(self) -> None:
-        locations = self._run.progress.locations
+        locations = self._run.sidecar.locations
         for location in locations:
             if location.traits.carries is Carries.LOST:
                 raise JournalError(
@@ -134,8 +135,8 @@ class Keeper:
                 )
 
     def _go_on(self, entries: dict[int, Entry]) -> None:
-        progress = self._run.progress
-        for location in progress.sinks:
+        sidecar = self._run.sidecar
+        for location in sidecar.sinks:
             entry = entries.get(location.node)
             self._frontiers[location] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self.path)
             if entry is not None and entry.result is not None:
@@ -146,14 +147,14 @@ class Keeper:
             self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
         for source in self._run.sources:
             if source.for_now:
-                for sink in progress.reach.sinks_below(source.location):
+                for sink in sidecar.consequences.sinks_below(source.location):
                     self._for_now.setdefault(sink, []).append(source.location)
-        self._cut = Cut(progress.reach, dict(self._frontiers))
-        progress.keeper = self
+        self._cut = Cut(sidecar.consequences, dict(self._frontiers))
+        sidecar.keeper = self
         self._run.journal = self.path
         self._resumed = bool(entries)
         if entries:
-            for stamp in progress.stamps:
+            for stamp in sidecar.stamps:
                 if isinstance(stamp, Lane):
                     stamp.drops = self._drops(cast("Lane[Any]", stamp))
         for kernel in self._run.remembering:
@@ -260,15 +261,15 @@ class Keeper:
     async def keep(self) -> None:
         """Record what is complete, whenever something more is; runs beside the pipeline."""
         LOOKS_ON.set(True)
-        progress = self._run.progress
+        sidecar = self._run.sidecar
         while True:
-            before = [location.frontier for location in progress.sinks]
+            before = [location.frontier for location in sidecar.sinks]
             began = monotonic()
             await self.record()
             with trio.move_on_after((monotonic() - began) * (1 / SHARE - 1)):
                 await self._urgent.wait()
             self._urgent = trio.Event()
-            await progress.moved(progress.sinks, before)
+            await sidecar.moved(sidecar.sinks, before)
 
     async def record(self) -> None:
         """Record what is complete by now, if it is more than before; on the disk when this returns."""
@@ -292,7 +293,7 @@ class Keeper:
             self._recorded = trio.Event()
 
     def _look(self) -> dict[Location, Frontiers]:
-        for location in self._run.progress.sinks:
+        for location in self._run.sidecar.sinks:
             ended = location in self._results
             now: Antichain[Any] = Antichain() if ended else location.frontier
             if not now.elements and not ended and location in self._for_now:
@@ -310,7 +311,7 @@ class Keeper:
         }
         if not sinks:
             return Record({}, {}, {})
-        cut = Cut(self._run.progress.reach, frontiers)
+        cut = Cut(self._run.sidecar.consequences, frontiers)
         memory: dict[int, Changes] = {}
         ledger: dict[int, Changes] = {}
         notes: dict[int, Notes] = {}
@@ -329,7 +330,7 @@ class Keeper:
 
     async def until_recorded(self, location: Location, time: Hashable) -> None:
         """Wait until the journal says that everything that comes of a time at a module's output is complete."""
-        while not Cut(self._run.progress.reach, self._written).output_done(location, time):
+        while not Cut(self._run.sidecar.consequences, self._written).output_done(location, time):
             if self.trouble is not None:
                 raise self.trouble
             if self._over:
@@ -385,12 +386,7 @@ def _rows(location: Location) -> Sequence[Any]:
 
 def _reordered_above(location: Location) -> Location | None:
     """A place above at which the order of what comes is a matter of luck."""
-    todo = list(location.upstreams)
-    for above in todo:
-        if above.traits.reorders:
-            return above
-        todo += [each for each in above.upstreams if each not in todo]
-    return None
+    return next((here for here in above(location) if here.traits.reorders), None)
 
 
 def _short(identity: object) -> str:

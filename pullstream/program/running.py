@@ -19,7 +19,7 @@ from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.runtime.interrupts import Interrupts, Spared
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
-from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside
 from pullstream.errors import (
     Abandoned,
     PullstreamError,
@@ -32,6 +32,7 @@ from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import Journal
 from pullstream.program.endings import contains, instead_of, sole, together
 from pullstream.program.looking_on import look_on, looker_argument
+from pullstream.program.progress import Progress
 
 R = TypeVar("R")
 
@@ -68,6 +69,7 @@ class Running(Generic[R]):
         self._beside = beside
         self._checker = checker_for(check)
         self._run = Run(limit=limit, release_timeout=release_timeout, struck=self._struck, watcher=self._checker)
+        self._progress = Progress(self._run.sidecar)
         self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
         self._manager = self._open()
         # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
@@ -95,8 +97,8 @@ class Running(Generic[R]):
 
     @property
     def progress(self) -> Progress:
-        """The run's progress sidecar."""
-        return self._run.progress
+        """What is complete, what is not yet, and why."""
+        return self._progress
 
     @property
     def resumed_at(self) -> Sequence[Hashable] | None:
@@ -125,7 +127,7 @@ class Running(Generic[R]):
         >>> trio.run(main)
         [('values', 0, 3), ('take', 3, 3), ('collect', 3, 0)]
         """
-        return self._run.progress.counters()
+        return self.progress.counters()
 
     @property
     def finished(self) -> bool:
@@ -270,9 +272,9 @@ class Running(Generic[R]):
         run.clock = BusyClock.of_this_program()
         assembly = Assembly(run)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
-        run.progress.start()
+        run.sidecar.start()
         if self._beside is not None:
-            run.progress.times_done()
+            self.progress.times_done()
         if self._keeper is not None:
             await self._keeper.begin()
         outcome: BaseException | None = None
@@ -365,7 +367,7 @@ class Running(Generic[R]):
         elif self._cause is not None and abandoned:
             abandoned, self._failure = False, self._cause
         try:
-            self.progress.end(self._failure, abandoned=abandoned)
+            self._run.sidecar.end(self._failure, abandoned=abandoned)
         except BaseException as exc:  # noqa: BLE001 - raised where the run's end is told
             self._failure = self._failure or exc
         self._failure = self._failure or self._strike
@@ -382,15 +384,15 @@ class Running(Generic[R]):
 
     async def _stall(self) -> None:
         """End a run in which nothing will ever move again, and say what it was waiting for."""
-        standstill, progress = self._run.standstill, self._run.progress
+        standstill, sidecar = self._run.standstill, self._run.sidecar
         if not standstill.stands():
             standstill.doubt()
             return
-        if progress.moved_from_outside():
+        if moved_from_outside(sidecar):
             standstill.later()
             return
-        stalled = StalledError(progress.explain_stall())
-        waiters = list(standstill.waiting)
+        stalled = StalledError(explain_stall(sidecar))
+        waiters = list(sidecar.waits)
         if not any(waiter.event.task is not None and standstill.has(waiter.event.task) for waiter in waiters):
             self._cause = standstill.reason = stalled
             self._scope.cancel()

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pullstream as ps
-from pullstream.engine.sidecar.progress import Progress
 
 REPEATS = 5
 EPOCHS = 200
@@ -82,19 +81,18 @@ def word_counts() -> None:
 
 
 def sidecar() -> None:
-    """A pipeline of which nobody asks what is complete, with and without a tracker that keeps frontiers."""
+    """A pipeline of which nobody asks what is complete, and one that somebody looks at from its beginning."""
     source = ps.values(range(RECORDS * 50), time=lambda n: n // 5_000)
     pipeline = ps.pipe(source, ps.map(itself), ps.filter(itself), ps.drain())
-    track = Progress.track
 
-    def without() -> None:
-        Progress.track = lambda self: None  # type: ignore[method-assign,assignment,return-value]
-        try:
-            ps.run(pipeline)
-        finally:
-            Progress.track = track  # type: ignore[method-assign]
+    async def look(running: ps.Running[Any]) -> None:
+        running.progress.explain(0)
 
-    compare("200 times of 5,000 values, sidecar off and on", without, lambda: ps.run(pipeline))
+    compare(
+        "200 times of 5,000 values, not looked at and looked at",
+        lambda: ps.run(pipeline),
+        lambda: ps.run(pipeline, beside=look),
+    )
 
 
 def one_record() -> None:

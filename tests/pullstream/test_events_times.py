@@ -193,16 +193,16 @@ async def test_nothing_is_held_after_many_times(autojump_clock):
     source = ps.values(range(4000), time=lambda n: n // 2)
     most = 0
     async with ps.pipe(source, count, ps.map(str), ps.flat_map(lambda text: [text]), ps.collect()).open() as running:
-        progress = running.progress
+        progress, sidecar = running.progress, running._run.sidecar
         for time in range(0, 2000, 100):
             await progress.completed(time)
-            most = max(most, sum(map(len, progress.tracker.stamps)))
+            most = max(most, sum(map(len, sidecar.phase.stamps)))
         assert len(await running.result()) == 2000
-    progress.look()
+    sidecar.propagate()
     assert most < 30
-    assert sum(map(len, progress.tracker.stamps)) == 0
-    assert [location.held for location in progress._locations] == [[]] * len(progress._locations)
-    assert not progress.waiters
+    assert sum(map(len, sidecar.phase.stamps)) == 0
+    assert [location.held for location in sidecar.locations] == [[]] * len(sidecar.locations)
+    assert not sidecar.waiters
 
 
 async def test_a_hold_is_lowered_step_by_step(autojump_clock):

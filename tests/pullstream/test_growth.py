@@ -10,7 +10,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import Standstill
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.times_done import TimesDone
 from pullstream.engine.sidecar.waiting import Requests, Waiter
 from timely.mutable import MutableAntichain
@@ -31,7 +31,7 @@ async def idle(running):
 def kept(monkeypatch):
     """Tells how much lies in whatever the runs of a test keep times or lanes in: the largest of each, by name."""
     made = []
-    for kind in (TimesDone, Location, MutableAntichain, Progress, Requests, Standstill):
+    for kind in (TimesDone, Location, MutableAntichain, Sidecar, Requests, Standstill):
         monkeypatch.setattr(kind, "__init__", noting(kind.__init__, made))
 
     def sizes():
@@ -60,8 +60,8 @@ def containers(thing):
             return {"mirrored": thing._mirrored, "held": thing._held, "counts": thing.meter.ins + thing.meter.outs}
         case MutableAntichain():
             return {"heap": thing._heap, "times": thing._counts}
-        case Progress():
-            return {"lanes": thing.stamps, "in flight": thing.in_flight, "mirrors": thing.mirrors}
+        case Sidecar():
+            return {"lanes": thing.stamps, "in flight": thing.in_flight, "mirrors": thing.nesting.mirrors}
         case Requests():
             return {"requests": thing._heap or ()}
         case Standstill():

@@ -168,12 +168,12 @@ class Passing:
     """What passes each edge, before and after the rest."""
 
     def __init__(self, monkeypatch):
-        self.progress = None
+        self.sidecar = None
         self.log = []
         stamp = Stamp.stamp
 
         def noted(lane, time):
-            if lane._progress is self.progress:
+            if lane._counts is self.sidecar:
                 self.log.append((lane.port.location.upstreams[lane.port.location.ports.index(lane.port)].node, time))
             stamp(lane, time)
 
@@ -200,14 +200,14 @@ async def played(script, future, passing):
     passing.log = []
     try:
         async with pipeline.open(limit=script.limit) as running:
-            passing.progress = running.progress
+            passing.sidecar = running._run.sidecar
             await to_rest(script, inputs, pace)
-            sinks = running.progress.sinks
+            sinks = passing.sidecar.sinks
             endings = {location.ending for location in sinks}
             if endings & {Ending.FAILED, Ending.ABANDONED} or endings == {Ending.COMPLETE}:
                 return None
-            names = {location.node: " -> ".join(location.names) for location in running.progress.locations}
-            frontiers = {location.node: list(location.frontier) for location in running.progress.locations}
+            names = {location.node: " -> ".join(location.names) for location in passing.sidecar.locations}
+            frontiers = {location.node: list(location.frontier) for location in passing.sidecar.locations}
             seen = Seen(names, frontiers, tuple(passing.log))
             if pace.working is not None:
                 seen.after[sinks[0].node].add(pace.working)

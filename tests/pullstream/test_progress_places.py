@@ -6,7 +6,8 @@ import trio.testing
 
 import pullstream as ps
 import timely
-from pullstream.engine.sidecar.progress import Confused
+from pullstream.engine.sidecar.explain import explain_stall
+from pullstream.engine.sidecar.phases import Confused, Phase, Tracked, Untracked
 from timely import Antichain
 
 
@@ -464,7 +465,7 @@ async def test_everything_can_be_asked_after_two_domains_have_met(first):
             yield ps.Batch(7, [7])
             if first == "somebody":
                 running.progress.explain(7)
-            running.progress.confuse()
+            running._run.sidecar.confuse()
             yield ps.Batch(8, [8])
             told.update(
                 frontier=running.progress.frontier(),
@@ -473,7 +474,7 @@ async def test_everything_can_be_asked_after_two_domains_have_met(first):
                 everything=[str(each) for each in running.progress.pointstamps()],
                 done=running.progress.times_done(),
                 watched=await anext(running.progress.watch()),
-                asked=running.progress.explain_stall(),
+                asked=explain_stall(running._run.sidecar),
             )
             with trio.move_on_after(0.1) as scope:
                 await running.progress.completed(-1, at="above")
@@ -507,7 +508,9 @@ async def test_the_failure_comes_where_two_domains_have_met():
         [frontier async for frontier in progress.watch()]
 
 
-def test_a_confused_tracker_is_one_in_everything():
-    """Whatever one asks a tracker, one asks it: nothing of it goes to counts that are not kept any more."""
-    public = {name for name in vars(timely.Tracker) if not name.startswith("_")} - {"spots"}
-    assert public - set(vars(Confused)) == set()
+@pytest.mark.parametrize("kind", [Untracked, Tracked, Confused])
+def test_every_phase_of_a_sidecar_answers_everything(kind):
+    """Whatever one asks of one phase, one may ask of all: none lacks what another has."""
+    asked = {name for name in vars(Phase) if not name.startswith("_")}
+    assert asked == Phase.__abstractmethods__
+    assert not kind.__abstractmethods__

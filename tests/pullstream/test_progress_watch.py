@@ -4,7 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.sidecar import Sidecar
 from timely import BEGINNING
 
 
@@ -26,14 +26,14 @@ async def test_a_frontier_is_watched_until_the_end(autojump_clock):
 
 async def test_watching_waits_while_one_of_several_sinks_goes_on(autojump_clock, monkeypatch):
     """A sink that has had enough moves no more, whatever is above it."""
-    moved, waits = Progress.moved, []
+    moved, waits = Sidecar.moved, []
 
     async def counted(self, *given):
         waits.append(given)
         assert len(waits) < 50
         await moved(self, *given)
 
-    monkeypatch.setattr(Progress, "moved", counted)
+    monkeypatch.setattr(Sidecar, "moved", counted)
 
     async def wait(_):
         await trio.sleep(1)

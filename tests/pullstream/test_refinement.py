@@ -19,7 +19,8 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.engine.sidecar.location import Location, Stamp
-from pullstream.engine.sidecar.progress import Confused, Progress
+from pullstream.engine.sidecar.phases import Confused, Untracked
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Waiter
 from timely import BEGINNING, IDENTITY, Source, TimeDomainError, TimelyError, Tracker
 from timely.theory.model import Plan, Pointstamp, replay
@@ -43,7 +44,7 @@ class Recorder(trio.abc.Instrument):
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
-        self.progress = None
+        self.sidecar = None
         self.record = []
         self.changes = []
         self.places = {}
@@ -53,19 +54,19 @@ class Recorder(trio.abc.Instrument):
 
     # ---- the graph
 
-    def begin(self, progress):
+    def begin(self, sidecar):
         """The first sidecar that starts is the run's; those of streams inside its modules belong to those."""
-        if self.progress is not None:
+        if self.sidecar is not None:
             return
-        self.progress = progress
+        self.sidecar = sidecar
         steps, initial = [], []
-        for location in progress._locations:
+        for location in sidecar.locations:
             name = f"{location.node} {'+'.join(location.names)}"
             self.places[location.output] = f"{name} out"
             self.outputs.add(location.output)
             for port in location.ports:
                 self.places[port.place] = f"{name} in {port.place}"
-        for location in progress._locations:
+        for location in sidecar.locations:
             out = self.places[location.output]
             if not location.upstreams:
                 initial.append((out, BEGINNING))
@@ -76,23 +77,19 @@ class Recorder(trio.abc.Instrument):
                 steps.append((self.places[port.place], out, sends_of(summary)))
         self.plan = Plan.of_steps(steps, initial)
         self.edges = {place: self.plan.edges[number].name for place, number in self.edges.items()}
-        update = progress.update
-
-        def noted(place, time, delta):
-            if place in self.outputs:
-                self.changes += [(Held if delta > 0 else Released)(self.places[place], time)] * abs(delta)
-            update(place, time, delta)
-
-        progress.update = noted
 
     # ---- what happens
 
+    def updated(self, phase, place, time, delta):
+        if self.sidecar is not None and phase is self.sidecar.phase and place in self.outputs:
+            self.changes += [(Held if delta > 0 else Released)(self.places[place], time)] * abs(delta)
+
     def sent(self, stamp, time):
-        if stamp._progress is self.progress:
+        if stamp._counts is self.sidecar:
             self.changes.append(Sent(self.edges[stamp.port.place], time))
 
     def taken(self, stamp):
-        if stamp._progress is self.progress:
+        if stamp._counts is self.sidecar:
             self.changes.append(Taken(self.edges[stamp.port.place], stamp.stamped))
 
     def flush(self):
@@ -101,8 +98,8 @@ class Recorder(trio.abc.Instrument):
             self.record.append(Together(self.changes))
             self.changes = []
 
-    def wait(self, progress, waiter, event):
-        if progress is self.progress and waiter.time is not None:
+    def wait(self, sidecar, waiter, event):
+        if sidecar is self.sidecar and waiter.time is not None:
             self.flush()
             for place in waiter.places:
                 stamp = Pointstamp(self.places[place], waiter.time)
@@ -111,23 +108,23 @@ class Recorder(trio.abc.Instrument):
                 self.awaited[stamp] += 1 if event is Awaited else -1
                 self.record.append(event(*stamp_of(stamp)))
 
-    def settled(self, waiter, tracker):
-        if self.progress is None or tracker is not self.progress._tracker or waiter.time is None:
+    def settled(self, waiter, phase):
+        if self.sidecar is None or phase is not self.sidecar.phase or waiter.time is None:
             return
         self.flush()
         for place in waiter.places:
-            if not tracker.frontier(place).less_equal(waiter.time):
+            if not phase.frontier(place).less_equal(waiter.time):
                 stamp = Pointstamp(self.places[place], waiter.time)
                 self.awaited[stamp] = 0
                 self.record.append(Completed(*stamp_of(stamp)))
 
-    def looked(self, progress):
-        if progress is self.progress:
+    def looked(self, sidecar):
+        if sidecar is self.sidecar:
             self.flush()
 
     def before_io_wait(self, timeout):
         """No task can go on: whatever is complete must have been announced."""
-        if self.progress is not None and not trio.lowlevel.current_statistics().tasks_runnable:
+        if self.sidecar is not None and not trio.lowlevel.current_statistics().tasks_runnable:
             self.flush()
             self.record.append(Settled())
             if self.rng.random() < 0.2:
@@ -135,11 +132,11 @@ class Recorder(trio.abc.Instrument):
 
     def say_frontiers(self):
         """What the sidecar says may still come, everywhere, at rest."""
-        tracker = self.progress._tracker
+        phase = self.sidecar.track()
         try:
-            self.progress.look()
-            if not isinstance(tracker, Confused):
-                fronts = {place: tuple(tracker.frontier(place)) for place in self.places}
+            self.sidecar.propagate()
+            if not isinstance(self.sidecar.phase, Confused):
+                fronts = {place: tuple(phase.frontier(place)) for place in self.places}
                 self.record += [Frontier(self.places[place], times) for place, times in fronts.items()]
         except TimelyError:
             return
@@ -167,7 +164,8 @@ def recorded(seed):
         (Stamp, "live"): live,
         (Stamp, "stamp"): Stamp.stamp,
         (Waiter, "settled"): Waiter.settled,
-        **{(Progress, name): Progress.__dict__[name] for name in ("start", "look", "attend", "leave")},
+        **{(Sidecar, name): Sidecar.__dict__[name] for name in ("start", "propagate", "attend", "leave")},
+        **{(kind, "update"): kind.update for kind in (Untracked, Tracker, Confused)},
     }
 
     def set_live(stamp, value):
@@ -180,32 +178,41 @@ def recorded(seed):
         recorder.sent(stamp, time)
         kept[Stamp, "stamp"](stamp, time)
 
-    def settled(waiter, tracker):
-        result = kept[Waiter, "settled"](waiter, tracker)
+    def settled(waiter, phase):
+        result = kept[Waiter, "settled"](waiter, phase)
         if result:
-            recorder.settled(waiter, tracker)
+            recorder.settled(waiter, phase)
         return result
 
-    def start(progress):
-        kept[Progress, "start"](progress)
-        recorder.begin(progress)
+    def start(sidecar):
+        kept[Sidecar, "start"](sidecar)
+        recorder.begin(sidecar)
 
-    def look(progress, **options):
-        kept[Progress, "look"](progress, **options)
-        recorder.looked(progress)
+    def propagate(sidecar, **options):
+        kept[Sidecar, "propagate"](sidecar, **options)
+        recorder.looked(sidecar)
 
-    def attend(progress, waiter):
-        recorder.wait(progress, waiter, Awaited)
-        kept[Progress, "attend"](progress, waiter)
+    def attend(sidecar, waiter):
+        recorder.wait(sidecar, waiter, Awaited)
+        kept[Sidecar, "attend"](sidecar, waiter)
 
-    def leave(progress, waiter):
-        recorder.wait(progress, waiter, Dismissed)
-        kept[Progress, "leave"](progress, waiter)
+    def leave(sidecar, waiter):
+        recorder.wait(sidecar, waiter, Dismissed)
+        kept[Sidecar, "leave"](sidecar, waiter)
+
+    def noting(kind):
+        def update(phase, place, time, delta):
+            recorder.updated(phase, place, time, delta)
+            kept[kind, "update"](phase, place, time, delta)
+
+        return update
 
     Stamp.live = property(lambda stamp: getattr_slot(live, stamp), set_live)
     Stamp.stamp = stamp_at
     Waiter.settled = settled
-    Progress.start, Progress.look, Progress.attend, Progress.leave = start, look, attend, leave
+    Sidecar.start, Sidecar.propagate, Sidecar.attend, Sidecar.leave = start, propagate, attend, leave
+    for kind in (Untracked, Tracker, Confused):
+        kind.update = noting(kind)
     try:
         yield recorder
     finally:
@@ -542,7 +549,7 @@ def forget_batches(monkeypatch):
 
 def look_seldom(monkeypatch):
     """Nobody looks when something was emptied."""
-    monkeypatch.setattr(Progress, "stir", lambda *_: None)
+    monkeypatch.setattr(Sidecar, "activate", lambda *_: None)
 
 
 def forget_rounds(monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.engine.sidecar.sidecar import Sidecar
 
 
 class Unseen(Exception):
@@ -116,6 +117,7 @@ async def test_one_blueprint_runs_any_number_of_times_at_once(autojump_clock):
 PROGRAM = """
 import sys, trio
 import pullstream as ps
+from pullstream.engine.sidecar.sidecar import Sidecar
 from adapters import files
 
 @ps.source
@@ -174,10 +176,10 @@ def test_another_signal_that_raises_an_interrupt(tmp_path):
 async def test_trouble_at_the_very_end_is_told(monkeypatch):
     """Should the sidecar itself fail when the run ends, the run fails with that, and does not hang."""
 
-    def broken(progress, failure, *, abandoned):
+    def broken(sidecar, failure, *, abandoned):
         raise ZeroDivisionError("in the sidecar")
 
-    monkeypatch.setattr(ps.Progress, "end", broken)
+    monkeypatch.setattr(Sidecar, "end", broken)
     with trio.fail_after(300), pytest.raises(ZeroDivisionError, match="in the sidecar"):
         async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
             await running.result()

@@ -109,7 +109,7 @@ class FilesSource(Kernel[Any]):
 
     async def _recorded(self) -> None:
         """Record a completed time in the journal while this run goes on, so that the next does not do it again."""
-        below = self.run.progress.carrying(self.location)
+        below = self.run.sidecar.consequences.carrying(self.location)
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])
 

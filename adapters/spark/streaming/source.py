@@ -147,26 +147,26 @@ class StreamSource(Beside[Any]):
         return str(self._status)
 
     def _check_what_is_below(self) -> None:
-        progress = self.run.progress
-        if progress.inner:
+        sidecar = self.run.sidecar
+        if sidecar.inner:
             raise CompositionError(
                 f"{self.location}, is opened inside another module, and cannot know of all that its micro-batches lead "
                 f"to, which Spark's commits wait for: make it a source of the pipeline itself, of a merge, say"
             )
-        for below in progress.reach.strangers(self.location, 0):
+        for below in sidecar.consequences.strangers(self.location, 0):
             raise CompositionError(
                 f"{below}, gives times of its own below {self.location}: nothing could tell when all that a "
                 f"micro-batch leads to is complete, which Spark's commits wait for. Give times within its time, "
                 f"nest=True"
             )
-        for below in progress.carrying(self.location):
+        for below in sidecar.consequences.carrying(self.location):
             if below.traits.later:
                 raise CompositionError(
                     f"{below}, below {self.location}, gives what comes in a micro-batch when later ones have come, and "
                     f"Spark begins these when the first one is complete: keep results within a micro-batch, or have "
                     f"windows in the query itself"
                 )
-            if progress.keeper is None:
+            if sidecar.keeper is None:
                 raise CompositionError(
                     f"{below}, below {self.location}, keeps something from micro-batch to micro-batch, which would be "
                     f"lost with the process, though Spark had committed them: run with a journal, journal=PATH, which "
@@ -252,7 +252,7 @@ class StreamSource(Beside[Any]):
         Each is committed when it is in the journal, and before the next one begins: so the journal knows all that come
         before, perhaps this one, and none after it.
         """
-        keeper, done = self.run.progress.keeper, self.location.done
+        keeper, done = self.run.sidecar.keeper, self.location.done
         if keeper is None:
             return None
         journal, checkpoint = f"the journal {keeper.path}", f"the checkpoint {self._spec.checkpoint}"

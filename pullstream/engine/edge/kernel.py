@@ -619,7 +619,7 @@ class Kernel(ABC, Generic[T]):
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, rather than from this module."""
         # What a function of times raises in the sidecar has its note, and may reach others first, who wait there.
-        return any(exc is lane.kernel.failure for lane in self.inputs) or exc is self.run.progress.trouble
+        return any(exc is lane.kernel.failure for lane in self.inputs) or exc is self.run.sidecar.trouble
 
     def culprit(self) -> str:
         """The name that goes into a note on what was raised here."""

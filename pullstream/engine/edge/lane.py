@@ -23,7 +23,7 @@ class Lane(Stamp, Reader[T_co]):
     __slots__ = ("asker", "count", "drops", "handed", "kernel", "over", "trouble")
 
     def __init__(self, kernel: "Kernel[T_co]", port: Port, count: LaneCount | None = None) -> None:
-        super().__init__(kernel.run.progress, port)
+        super().__init__(kernel.run.sidecar, port)
         self.kernel = kernel
         if count is None:
             count = LaneCount()
@@ -54,8 +54,8 @@ class Lane(Stamp, Reader[T_co]):
         self.live = False
         if self.handed:
             self.asker = trio.lowlevel.current_task()
-        if self._progress.alert:
-            self._progress.stir(self.port)
+        if self._counts.alert:
+            self._counts.activate(self.port)
         count = self.count
         began = count.begin()
         try:
@@ -137,12 +137,12 @@ class Lane(Stamp, Reader[T_co]):
     def settle(self) -> None:
         """What came last has been dealt with: to be called in the step in which it is answered, or after it is held."""
         self.live = False
-        if self._progress.alert:
-            self._progress.stir(self.port)
+        if self._counts.alert:
+            self._counts.activate(self.port)
 
     def arriving(self) -> Antichain[Any]:
         """The times that may still come to the module below or, in flight, have come."""
-        return self._progress.arriving(self.port)
+        return self._counts.arriving(self.port)
 
     @override
     def lane(self) -> "Lane[T_co]":

@@ -99,7 +99,7 @@ class Hub(ABC):
     def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any]) -> None:
         self._run = assembly.run
         self._module = module
-        self.location: Location = self._run.progress.locate([name], module.site, [upstream.location])
+        self.location: Location = self._run.sidecar.locate([name], module.site, [upstream.location])
         self._reader = upstream.reader(self.location.ports[0])
         self._asked = self.location.meter.asked = LaneCount()
         self._changed = self.signal()
@@ -113,7 +113,7 @@ class Hub(ABC):
     def branch(self, name: str) -> Branch:
         """One more branch; called while the run is assembled."""
         branch = Branch(self)
-        branch.connect(self._run, self._run.progress.locate([name], self._module.site, [self.location]), [])
+        branch.connect(self._run, self._run.sidecar.locate([name], self._module.site, [self.location]), [])
         branch.origin = False
         self.location.meter.outs.append(branch.count)
         branch.location.meter.ins.append(branch.count)

@@ -4,10 +4,9 @@ To the sidecar the module is one node: an inner stream has a small sidecar of it
 inside can await completions too, and its owner holds, outside, what the inner stream may still bring.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import attrs
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Source
@@ -15,11 +14,11 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Feed, Through
 from pullstream.engine.run import InnerRun, Run
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.nesting import Mirrored
 from timely import Antichain
 
 if TYPE_CHECKING:
     from pullstream.engine.edge.kernel import Kernel
-    from pullstream.engine.sidecar.progress import Mirroring
 
 T = TypeVar("T")
 
@@ -49,25 +48,25 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     sides = Sides(len(assembly.beside))
     if assembly.beside:
         kernel = assembly.connect(sides, owner.location.names, owner.location.site, [kernel])
-    location = run.progress.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
+    location = run.sidecar.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
     lane = kernel.reader(location.ports[0])
-    run.progress.start()
+    run.sidecar.start()
     if isinstance(feed, Feed):
-        run.progress.fed(feed, owner.run.progress, owner.location)
+        run.sidecar.nesting.enter(feed.location, feed.mirrored, owner.run.sidecar.nesting, owner.location)
     for consumer in assembly.beside:
         run.spawn(sides.consume, consumer)
     owner.inputs.append(lane)
     return lane
 
 
-def follow_inner(owner: "Mirroring", lane: "Lane[Any]") -> None:
-    """From now on the owner holds, outside, what its `mirrored` says, whenever anybody looks.
+def follow_inner(owner: "Kernel[Any]", lane: "Lane[Any]", mirrored: Mirrored) -> None:
+    """From now on the owner holds, outside, what `mirrored` says, whenever anybody looks.
 
     For an inner stream whose times are outer ones: `inner_frontier` is what it may still bring.
     """
-    outer = owner.run.progress
-    outer.mirror(owner)
-    lane.kernel.run.progress.followed_by(outer, owner.location)
+    outer = owner.run.sidecar.nesting
+    outer.mirror(owner.location, mirrored)
+    lane.kernel.run.sidecar.nesting.report(outer, owner.location)
 
 
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
@@ -91,7 +90,7 @@ def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
     """Forget inner streams that have ended."""
     for lane in lanes:
         owner.inputs.remove(lane)
-        lane.kernel.run.progress.end(None, abandoned=False)
+        lane.kernel.run.sidecar.end(None, abandoned=False)
 
 
 async def consume_below(run: Run, location: Location, reader: "Lane[Any]", sink: Blueprint) -> Any:
@@ -104,23 +103,12 @@ async def consume_below(run: Run, location: Location, reader: "Lane[Any]", sink:
     feed = Through(reader)
     assembly.connect(feed, [f"into {location.names[-1]}"], location.site, [])
     consumers = [assembly.sink(sink, feed), *assembly.beside]
-    inner.progress.start()
-    inner.progress.fed(feed, run.progress, location)
-    inner.progress.followed_by(run.progress, location)
-    run.progress.mirror(Below(run, location, inner))
+    inner.sidecar.start()
+    inside, outside = inner.sidecar.nesting, run.sidecar.nesting
+    inside.enter(feed.location, feed.mirrored, outside, location)
+    inside.report(outside, location)
+    # What the sinks inside still have to do; when one of them has failed, or was aborted, as of then.
+    outside.mirror(location, lambda: Antichain(time for sink in inner.sidecar.sinks for time in sink.frontier))
     (result, *_) = await consume_all(consumers)
-    inner.progress.end(None, abandoned=False)
+    inner.sidecar.end(None, abandoned=False)
     return result
-
-
-@attrs.frozen(eq=False)
-class Below:
-    """A sink that runs sinks inside itself, as its sidecar sees it."""
-
-    run: Run
-    location: Location
-    inner: Run
-
-    def mirrored(self) -> Iterable[Hashable]:
-        """What the sinks inside still have to do; when one of them has failed, or was aborted, as of then."""
-        return self.inner.progress.frontier()

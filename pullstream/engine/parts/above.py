@@ -3,8 +3,8 @@
 from collections.abc import Hashable
 from typing import Final
 
-from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.location import Location, above
+from pullstream.engine.sidecar.sidecar import Sidecar
 
 MANY: Final = 64
 """From so many places on the tracker is asked, which looks only at those where something has changed."""
@@ -17,22 +17,16 @@ class Above:
     to be asked.
     """
 
-    def __init__(self, progress: Progress, location: Location) -> None:
-        self._progress = progress
-        self._locations = dict.fromkeys(location.upstreams)
-        todo = list(self._locations)
-        for here in todo:
-            for upstream in here.upstreams:
-                if upstream not in self._locations:
-                    self._locations[upstream] = None
-                    todo.append(upstream)
+    def __init__(self, sidecar: Sidecar, location: Location) -> None:
+        self._sidecar = sidecar
+        self._locations = above(location)
         self._plain = len(self._locations) < MANY and not any(here.summaries for here in self._locations)
         self._places = {port.place for here in (location, *self._locations) for port in here.ports}
 
     @property
     def tells(self) -> bool:
         """Whether it is enough to look here."""
-        return self._plain and not self._progress.mirrors
+        return self._plain and not self._sidecar.nesting.mirrors
 
     def may_lead_to(self, time: Hashable) -> bool:
         """Whether anything here may still lead to a batch at `time`.
@@ -41,5 +35,5 @@ class Above:
             TypeError: the times here are of several domains.
         """
         return any(location.holds(time) for location in self._locations) or any(
-            stamp.covers(time) and stamp.port.place in self._places for stamp in self._progress.in_flight
+            stamp.covers(time) and stamp.port.place in self._places for stamp in self._sidecar.in_flight
         )

@@ -19,9 +19,10 @@ from pullstream.engine.parts.above import Above
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
 from pullstream.protocol import DONE, Batch, Done, Reader
-from timely import Tracker, less_equal, less_than
+from timely import less_equal, less_than
 
 
 @attrs.frozen
@@ -96,14 +97,14 @@ class Awaited(Waiter):
     """Whether it waits only for everything before the time."""
 
     @override
-    def settled(self, tracker: Tracker) -> bool:
+    def settled(self, phase: Phase) -> bool:
         time = self.time
         if not self.before:
-            return not any(tracker.frontier(place).less_equal(time) for place in self.places)
+            return not any(phase.frontier(place).less_equal(time) for place in self.places)
         return not any(
             front is not time and front != time and less_equal(front, time)
             for place in self.places
-            for front in tracker.frontier(place)
+            for front in phase.frontier(place)
         )
 
 
@@ -141,9 +142,9 @@ class Eventful:
 
     def begin(self) -> Above:
         """Have the sidecar keep the frontier of the input up to date."""
-        self._above = Above(self._run.progress, self._location)
+        self._above = Above(self._run.sidecar, self._location)
         for place in self._places:
-            self._run.progress.tracker.observe(place)
+            self._run.sidecar.phase.observe(place)
         return self._above
 
     def request(self, time: Hashable, *, before: bool = False) -> None:
@@ -186,14 +187,14 @@ class Eventful:
 
     def complete(self) -> list[Hashable]:
         """The times that are complete; of such as are in one order, the least."""
-        requests, times, progress = self.requests, self.requests.first, self._run.progress
+        requests, times, sidecar = self.requests, self.requests.first, self._run.sidecar
         above = self._above or self.begin()
         if above.tells and not any(requests[time] for time in times):
             with suppress(TypeError):
                 # Else times of two domains have met: the sidecar is to be told.
                 return [time for time in times if not above.may_lead_to(time)]
-        progress.look()
-        return [waiter.time for waiter in self._awaited(times) if waiter.settled(progress.tracker)]
+        sidecar.propagate()
+        return [waiter.time for waiter in self._awaited(times) if waiter.settled(sidecar.phase)]
 
     def ask(self, limit: int) -> None:
         """Have upstream asked beside, unless it is being asked."""
@@ -203,7 +204,7 @@ class Eventful:
         """Wait until the answer is there, a time that was asked for is complete, or the deadline has come."""
         self._wake = self._run.signal()
         waiters = self._awaited(self.requests.first)
-        await self._run.progress.until(waiters, self._wake, outside=outside, deadline=deadline)
+        await self._run.sidecar.until(waiters, self._wake, outside=outside, deadline=deadline)
 
     def wake(self) -> None:
         """End the wait."""

@@ -37,8 +37,6 @@ class Standstill:
         self._struck = struck
         """Called with what was raised where it is nobody's: the run ends with it."""
         self._strike: BaseException | None = None
-        self.waiting: dict[Any, Any] = {}
-        """Who waits for a completion, and where to have it explained."""
         self.reason: BaseException | None = None
         """What a run that has come to a standstill fails with."""
         self.within: trio.CancelScope | None = None

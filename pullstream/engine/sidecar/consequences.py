@@ -6,17 +6,17 @@ a sliding window that is the last window a value is in.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import attrs
 from typing_extensions import override
 
-from pullstream.engine.sidecar.location import Ending, Location
+from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.sidecar.location import Ending, Location, reachable
+from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
-from timely import Antichain, Summary, TimelyError, Tracker
-
-if TYPE_CHECKING:
-    from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.traits import Carries
+from timely import Antichain, Summary, TimelyError
 
 
 @final
@@ -56,9 +56,19 @@ class Last:
 
 LAST: Final = Last()
 
+_CARRYING = (Carries.MEMORY, Carries.LOST)
+
+
+def may_come(frontier: Antichain[Any], time: Hashable, *, unlike: bool) -> bool:
+    """Whether a frontier has not left a time behind; `unlike` is the answer where times are of another domain."""
+    try:
+        return frontier.less_equal(time)
+    except TimelyError:
+        return unlike
+
 
 @attrs.frozen(eq=False)
-class Reached:
+class Consequence:
     """What a time leads to at one sink."""
 
     sink: Location
@@ -70,13 +80,10 @@ class Reached:
         """Whether all of it has come, where this is what may still come."""
         if not frontier.elements:
             return True
-        try:
-            return self.tells and not any(frontier.less_equal(time) for time in self.times)
-        except TimelyError:
-            return False
+        return self.tells and not any(may_come(frontier, time, unlike=True) for time in self.times)
 
 
-class Reach:
+class Consequences:
     """The ways from every place of a run to its sinks."""
 
     def __init__(self, locations: Sequence[Location], sinks: Iterable[Location]) -> None:
@@ -86,18 +93,26 @@ class Reach:
             for number, upstream in enumerate(location.upstreams):
                 self._below[upstream].append((location, number))
 
-    def from_output(self, location: Location, time: Hashable) -> list[Reached]:
+    def from_output(self, location: Location, time: Hashable) -> list[Consequence]:
         """What comes of whatever leaves a module at a time."""
         return self._follow([(location, time)], [])
 
-    def from_input(self, location: Location, number: int, time: Hashable) -> list[Reached]:
+    def from_input(self, location: Location, number: int, time: Hashable) -> list[Consequence]:
         """What comes of whatever comes to an input of a module at a time."""
         return self._follow(*self._through(location, number, time))
 
     def below(self, location: Location) -> list[Location]:
         """Every module that anything of another one can come to, in order."""
-        below = self._anything_below([location]) - {location}
-        return sorted(below, key=lambda below: below.node)
+        below = self._anything_below([location])
+        return sorted(below.keys() - {location}, key=lambda below: below.node)
+
+    def carrying(self, location: Location) -> list[Location]:
+        """The modules below one that carry something from a time to later ones: a state, or a value into a window.
+
+        What such a module knows of a time is not yet at the sinks when the time is complete there. With a journal it
+        is saved or given again.
+        """
+        return [below for below in self.below(location) if below.traits.carries in _CARRYING or below.traits.later]
 
     def sinks_below(self, location: Location) -> list[Location]:
         """Every sink that anything at a module can come to."""
@@ -110,22 +125,23 @@ class Reach:
         self._follow([(location, time)], found)
         return list(dict.fromkeys(found))
 
-    def _follow(self, todo: list[tuple[Location, Hashable]], cut: list[Location]) -> list[Reached]:
-        seen = set(todo)
-        times: dict[Location, list[Hashable]] = {}
-        for location, time in todo:
-            if location in self._sinks:
-                times.setdefault(location, []).append(time)
+    def _follow(self, starts: Iterable[tuple[Location, Hashable]], cut: list[Location]) -> list[Consequence]:
+        """Every way from some times on; what gives times of its own on these ways is added to `cut`."""
+
+        def steps(here: tuple[Location, Hashable]) -> Iterator[tuple[Location, Hashable]]:
+            location, time = here
             for below, number in self._below[location]:
                 further, lost = self._through(below, number, time)
-                cut += lost
-                for step in further:
-                    if step not in seen:
-                        seen.add(step)
-                        todo.append(step)
+                cut.extend(lost)
+                yield from further
+
+        times: dict[Location, list[Hashable]] = {}
+        for location, time in reachable(starts, steps):
+            if location in self._sinks:
+                times.setdefault(location, []).append(time)
         untold = self._anything_below(cut)
         return [
-            Reached(sink, times.get(sink, []), sink not in untold)
+            Consequence(sink, times.get(sink, []), sink not in untold)
             for sink in self._sinks
             if sink in times or sink in untold
         ]
@@ -148,38 +164,33 @@ class Reach:
             return [], [location]
         return [step for step in later if step[1] is not None], [] if summaries else [location]
 
-    def _anything_below(self, locations: list[Location]) -> set[Location]:
-        found = set(locations)
-        todo = list(found)
-        for location in todo:
-            for below, _ in self._below[location]:
-                if below not in found:
-                    found.add(below)
-                    todo.append(below)
-        return found
+    def _anything_below(self, locations: Iterable[Location]) -> dict[Location, None]:
+        return reachable(locations, lambda here: (below for below, _ in self._below[here]))
 
 
 class Fulfilled(Waiter):
-    """Somebody who waits until everything that a time leads to is complete at the outputs of all sinks."""
+    """A wait until everything that a time leads to is complete at the outputs of all sinks."""
 
-    def __init__(self, progress: "Progress", location: Location, time: Hashable, reached: Sequence[Reached]) -> None:
-        super().__init__([each.sink.output for each in reached], None, None, location, progress.signal())
+    def __init__(self, location: Location, time: Hashable, consequences: Sequence[Consequence], event: Signal) -> None:
+        super().__init__([each.sink.output for each in consequences], None, None, location, event)
         self._origin = time
-        self._reached = reached
+        self._consequences = consequences
 
     @override
-    def settled(self, tracker: Tracker) -> bool:
-        return self.fulfilled(tracker) or any(
-            each.sink.ending in (Ending.FAILED, Ending.ABANDONED) for each in self._reached
+    def settled(self, phase: Phase) -> bool:
+        return self.fulfilled(phase) or any(
+            each.sink.ending in (Ending.FAILED, Ending.ABANDONED) for each in self._consequences
         )
 
-    def fulfilled(self, tracker: Tracker) -> bool:
+    def fulfilled(self, phase: Phase) -> bool:
         """Whether it is."""
-        return bool(self._reached) and all(each.complete(_frontier(each.sink, tracker)) for each in self._reached)
+        return bool(self._consequences) and all(
+            each.complete(_frontier(each.sink, phase)) for each in self._consequences
+        )
 
     @override
     def wanted(self) -> Iterator[tuple[int, Hashable]]:
-        for each in self._reached:
+        for each in self._consequences:
             for time in each.times:
                 yield each.sink.output, time
 
@@ -188,7 +199,7 @@ class Fulfilled(Waiter):
         return f"{self.owner}, waits until everything that {self._origin!r} leads to is complete"
 
 
-def _frontier(sink: Location, tracker: Tracker) -> Antichain[Any]:
+def _frontier(sink: Location, phase: Phase) -> Antichain[Any]:
     if sink.ending is Ending.RUNNING:
-        return tracker.frontier(sink.output)
+        return phase.frontier(sink.output)
     return sink.frontier

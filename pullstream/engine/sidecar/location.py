@@ -1,17 +1,19 @@
-"""A module's place in the sidecar: what it holds, what it has in flight, and how its part of the run stands."""
+"""Locations: what a module holds and has in flight, in the sidecar, and how its part of the run stands."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from pullstream.blueprint import Site
 from pullstream.engine.sidecar.counters import Meter
+from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from timely import BEGINNING, Antichain, Summary, less_equal
 
-if TYPE_CHECKING:
-    from pullstream.engine.sidecar.progress import Progress
+N = TypeVar("N")
 
 
 class _Nothing(Enum):
@@ -25,6 +27,62 @@ FEW: Final = 64
 """So many times are kept before it is worth a look which of them are over."""
 
 
+class Counts(ABC):
+    """The counts of pointstamps of a run, to the locations and lanes that change them."""
+
+    phase: Phase
+    """Takes every change."""
+    alert = False
+    """Whether anybody wants to hear that something was given back or acknowledged (`activate`)."""
+    stamps: WeakSet["Stamp"]
+    """The lanes of the run, as long as anybody has them."""
+    in_flight: dict["Stamp", None]
+    """Those of which a batch is in flight, or was when somebody last looked."""
+
+    @abstractmethod
+    def enter(self, stamp: "Stamp") -> None:
+        """Count a lane among those with a batch in flight."""
+
+    @abstractmethod
+    def activate(self, at: "Location | Port | None" = None) -> None:
+        """Have somebody look soon, while anybody waits: something may be complete.
+
+        It was given back at a module's output or acknowledged at an input of one, if that is said.
+        """
+
+    @abstractmethod
+    def frontier_of(self, location: "Location") -> Antichain[Any]:
+        """The times that may still leave a module, as of now."""
+
+    @abstractmethod
+    def arriving(self, port: "Port") -> Antichain[Any]:
+        """The times that may still come to an input or, in flight, have come."""
+
+    @abstractmethod
+    def propagate(self) -> None:
+        """Bring everything up to date."""
+
+    @abstractmethod
+    def soon(self, call: Callable[[], object]) -> None:
+        """Have something called soon that forgets what is over, though nobody looks."""
+
+    @abstractmethod
+    def confuse(self, exc: BaseException | None = None) -> None:
+        """Have nothing complete any more: times cannot be compared."""
+
+    @abstractmethod
+    def done(self, location: "Location", time: Hashable) -> bool:
+        """Whether an earlier run has completed everything that `time` at a module's output leads to."""
+
+    @abstractmethod
+    def fulfilled(self, location: "Location", time: Hashable) -> bool:
+        """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
+
+    @abstractmethod
+    async def until_fulfilled(self, location: "Location", time: Hashable) -> None:
+        """Wait until it is."""
+
+
 class Stamp:
     """A lane's batch in flight: counted at its consumer's input until it is acknowledged.
 
@@ -32,27 +90,27 @@ class Stamp:
     nothing, when the next batch is at the same time.
     """
 
-    __slots__ = ("_progress", "live", "port", "stamped")
+    __slots__ = ("_counts", "live", "port", "stamped")
 
-    def __init__(self, progress: "Progress", port: "Port") -> None:
-        self._progress = progress
+    def __init__(self, counts: Counts, port: "Port") -> None:
+        self._counts = counts
         self.port = port
         self.live = False
         self.stamped: Hashable = NOTHING
-        progress.stamps.add(self)
+        counts.stamps.add(self)
 
     def stamp(self, time: Hashable) -> None:
         """A batch at `time` is handed over."""
         stamped = self.stamped
         if stamped is not time and stamped != time:
-            update = self._progress.update
+            update = self._counts.phase.update
             update(self.port.place, time, 1)
             if stamped is not NOTHING:
                 if self.port.location.mirroring:
                     self.port.location.keep(stamped)
                 update(self.port.place, stamped, -1)
             else:
-                self._progress.enter(self)
+                self._counts.enter(self)
             self.stamped = time
             note = self.port.note
             if note is not None:
@@ -65,10 +123,10 @@ class Stamp:
         if self.stamped is not NOTHING:
             if self.port.location.mirroring:
                 self.port.location.keep(self.stamped)
-                self._progress.stir(self.port)
-            self._progress.update(self.port.place, self.stamped, -1)
+                self._counts.activate(self.port)
+            self._counts.phase.update(self.port.place, self.stamped, -1)
             self.stamped = NOTHING
-            del self._progress.in_flight[self]
+            del self._counts.in_flight[self]
 
     def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
         """Count the batch in flight anew."""
@@ -89,7 +147,12 @@ class Port:
         self.location = location
         self.place = place
         self.note: Callable[[Hashable], object] | None = None
-        """Who wants to hear of every time that comes in here."""
+        """Called with every time that comes in here."""
+
+    @property
+    def upstream(self) -> "Location":
+        """Where what comes in here comes from."""
+        return self.location.upstreams[self.location.ports.index(self)]
 
 
 class Ending(Enum):
@@ -102,11 +165,14 @@ class Ending(Enum):
 
 
 class Location:
-    """A module's place in the sidecar: its name, its input and output, and what it holds."""
+    """A module's location in the sidecar: its name, its inputs and output, and what it holds.
+
+    To `timely` a location is one input or output, a `Target` or a `Source`; this one has all those of a module.
+    """
 
     def __init__(
         self,
-        progress: "Progress",
+        counts: Counts,
         names: Sequence[str],
         site: Site | None,
         upstreams: "list[Location]",
@@ -115,7 +181,7 @@ class Location:
         node: int,
         place: int,
     ) -> None:
-        self._progress = progress
+        self._counts = counts
         self.traits = traits
         self.steered = traits.steered
         """Whether a program may give up, by a handle and at any time, what is held here."""
@@ -134,7 +200,7 @@ class Location:
         self.failure: BaseException | None = None
         self.holders: Callable[[Hashable], Sequence[str]] | None = None
         """Who it is, inside a source of several parts, that holds a time; `explain` names them."""
-        self.strike: Callable[[BaseException], None] = _nobody
+        self.strike: Callable[[BaseException], None] = _no_module
         """Have the module fail at the next step."""
         self.trouble: BaseException | None = None
         """What its function of times has raised when somebody looked."""
@@ -157,7 +223,7 @@ class Location:
             return
         count = self._held.get(time, 0)
         if count == 0:
-            self._progress.update(self.output, time, 1)
+            self._counts.phase.update(self.output, time, 1)
         self._held[time] = count + 1
 
     def drop(self, time: Hashable) -> None:
@@ -169,8 +235,8 @@ class Location:
             raise CapabilityError(f"{self}, does not hold {time!r}: it holds {self.held or 'nothing'}")
         if count == 1:
             del self._held[time]
-            self._progress.update(self.output, time, -1)
-            self._progress.stir(self)
+            self._counts.phase.update(self.output, time, -1)
+            self._counts.activate(self)
         else:
             self._held[time] = count - 1
 
@@ -243,7 +309,7 @@ class Location:
         if len(self._mirrored) > self._most_mirrored:
             # Where nobody waits, nobody looks; and a time that is over would be held for ever.
             self._most_mirrored = 2 * len(self._mirrored)
-            self._progress.soon(self._progress.look)
+            self._counts.soon(self._counts.propagate)
 
     # ---- what comes of a time
 
@@ -257,8 +323,7 @@ class Location:
 
         What is answered at such a time is dropped: a source may save itself the work. False without a journal.
         """
-        keeper = self._progress.keeper
-        return keeper is not None and keeper.done(self, time)
+        return self._counts.done(self, time)
 
     def fulfilled(self, time: Hashable) -> bool:
         """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.
@@ -266,7 +331,7 @@ class Location:
         Every path is followed, and each to the last time at which `time` still matters. Behind a module that gives
         times of its own (`stamp`) nothing is known of it before the run's end.
         """
-        return self._progress.fulfilled(self, time)
+        return self._counts.fulfilled(self, time)
 
     async def until_fulfilled(self, time: Hashable) -> None:
         """Wait until everything that `time` at this output leads to is complete at the outputs of all sinks.
@@ -275,7 +340,7 @@ class Location:
             Abandoned: the stream was aborted before.
             BaseException: the stream's failure, if it failed before.
         """
-        await self._progress.until_fulfilled(self, time)
+        await self._counts.until_fulfilled(self, time)
 
     # ---- endings
 
@@ -287,7 +352,7 @@ class Location:
         if self.ending is Ending.COMPLETE:
             # A branch of a tee may have ended while what is above it goes on.
             return Antichain()
-        return self._progress.frontier_of(self)
+        return self._counts.frontier_of(self)
 
     def freeze(self) -> None:
         """Keep what may still leave this module as its own hold, until it is known how the module ends.
@@ -301,7 +366,7 @@ class Location:
                 for time in frontier:
                     self.hold(time)
             except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not leave an ending half done
-                self._progress.confuse(exc)
+                self._counts.confuse(exc)
             self._last = frontier
 
     def complete(self) -> None:
@@ -336,13 +401,30 @@ class Location:
             self._last = None
         if ending is not Ending.FAILED and not keep:
             self._withdraw()
-        self._progress.stir(self)
+        self._counts.activate(self)
 
     def _withdraw(self) -> None:
         for time in self._held:
-            self._progress.update(self.output, time, -1)
+            self._counts.phase.update(self.output, time, -1)
         self._held.clear()
 
 
-def _nobody(exc: BaseException) -> None:
-    """No module sits here that could fail."""
+def _no_module(exc: BaseException) -> None:
+    """No module is here that could fail."""
+
+
+def reachable(starts: Iterable[N], steps: Callable[[N], Iterable[N]]) -> dict[N, None]:
+    """Everything that can be reached from some nodes, themselves included, nearest first."""
+    found = dict.fromkeys(starts)
+    todo = list(found)
+    for here in todo:
+        for further in steps(here):
+            if further not in found:
+                found[further] = None
+                todo.append(further)
+    return found
+
+
+def above(location: Location) -> dict[Location, None]:
+    """Every location from which anything may come to one, nearest first; in a cycle it is among them itself."""
+    return reachable(location.upstreams, lambda here: here.upstreams)

@@ -2,15 +2,13 @@
 
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from typing_extensions import override
 
+from pullstream.engine.sidecar.location import Location
 from pullstream.errors import JournalError
 from timely import less_equal
-
-if TYPE_CHECKING:
-    from pullstream.engine.sidecar.location import Location
 
 Changes = dict[bytes, bytes | None]
 """What became of keys, both pickled; None for one that is gone."""
@@ -32,7 +30,7 @@ class Memory(MutableMapping[Any, Any]):
     {'tea': 1}
     """
 
-    def __init__(self, location: "Location | None" = None, *, saves: bool = False) -> None:
+    def __init__(self, location: Location | None = None, *, saves: bool = False) -> None:
         self._location = location
         self.saves = saves
         """Whether there is a journal; without one nothing is noted, and times may be in any order."""
@@ -143,7 +141,7 @@ class Memory(MutableMapping[Any, Any]):
 class Ledger(MutableMapping[Any, Any]):
     """What was decided once: saved as it is with whatever is recorded next."""
 
-    def __init__(self, location: "Location | None" = None) -> None:
+    def __init__(self, location: Location | None = None) -> None:
         self._location = location
         self._now: dict[Any, Any] = {}
         self._changed: set[Any] = set()
@@ -195,7 +193,7 @@ class Notes:
     (1, 0)
     """
 
-    def __init__(self, location: "Location | None" = None) -> None:
+    def __init__(self, location: Location | None = None) -> None:
         self._location = location
         self._waiting: dict[Hashable, list[bytes]] = {}
         self._earlier: Iterable[Any] = ()

@@ -1,27 +1,25 @@
 """How many times are done: have come to the sinks, and are complete there."""
 
-from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import Any
 
-from pullstream.engine.sidecar.location import FEW, Location
-from timely import BEGINNING, Antichain, TimelyError
-
-if TYPE_CHECKING:
-    from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.consequences import may_come
+from pullstream.engine.sidecar.location import FEW, Location, Stamp
+from timely import BEGINNING, Antichain
 
 
 class TimesDone:
     """Remembers the times under way at the sinks, and counts those that are complete when it is asked."""
 
-    def __init__(self, progress: "Progress", sinks: Sequence[Location]) -> None:
+    def __init__(
+        self, sinks: Sequence[Location], in_flight: Iterable[Stamp], soon: Callable[[Callable[[], object]], None]
+    ) -> None:
         self._sinks = sinks
         ports = {port for sink in sinks for port in sink.ports}
-        self._under_way: set[Hashable] = {
-            stamp.stamped for stamp in progress.in_flight if stamp.port in ports and stamp.live
-        }
+        self._under_way: set[Hashable] = {stamp.stamped for stamp in in_flight if stamp.port in ports and stamp.live}
         self._done = 0
         self._most = FEW
-        self._progress = progress
+        self._soon = soon
         for port in ports:
             port.note = self._came
 
@@ -30,7 +28,7 @@ class TimesDone:
         if len(self._under_way) > self._most:
             # Nobody may ever ask.
             self._most = 2 * len(self._under_way)
-            self._progress.soon(self.count)
+            self._soon(self.count)
 
     def count(self) -> int:
         """How many are done by now."""
@@ -55,12 +53,5 @@ def _complete(times: Collection[Hashable], frontier: Antichain[Any]) -> Collecti
             return [time for time in times if not least[0] <= time]
         except TypeError:
             pass
-    return [time for time in times if not _may_come(time, frontier)]
-
-
-def _may_come(time: Hashable, frontier: Antichain[Any]) -> bool:
-    try:
-        return frontier.less_equal(time)
-    except TimelyError:
-        # At this sink times are of another kind.
-        return False
+    # Of a time of another kind nothing comes to this sink.
+    return [time for time in times if not may_come(frontier, time, unlike=False)]

@@ -1,29 +1,26 @@
 """Waiting for what the sidecar knows: a completion, or any movement of a frontier."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from functools import reduce
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.sidecar.location import FEW, Ending, Location
+from pullstream.engine.sidecar.phases import Phase
 from pullstream.errors import Abandoned
-from timely import Antichain, Tracker, less_equal
+from timely import Antichain, less_equal
 from timely.order import is_total
-
-if TYPE_CHECKING:
-    from pullstream.engine.sidecar.progress import Progress
-
 
 W = TypeVar("W")
 
 
 @attrs.define(eq=False)
 class Waiter:
-    """Somebody who waits until a time is complete at all of some places, or never will be."""
+    """A wait until a time is complete at all of some places, or never will be."""
 
     places: Sequence[int]
     time: Hashable
@@ -54,15 +51,15 @@ class Waiter:
     def __str__(self) -> str:
         return f"{self.owner}, waits until {self.time!r} is complete"
 
-    def settled(self, tracker: Tracker) -> bool:
+    def settled(self, phase: Phase) -> bool:
         """Whether there is nothing to wait for any more."""
         if self.location is not None and self.location.ending is not Ending.RUNNING:
             return True
-        return not any(tracker.frontier(place).less_equal(self.time) for place in self.places)
+        return not any(phase.frontier(place).less_equal(self.time) for place in self.places)
 
 
 class Requests(dict[Hashable, W]):
-    """Who waits for which time, each for its completion.
+    """Waits for the completion of times, by time.
 
     Of many times only those are worth a look of which one is complete before the others: of such as can be compared
     the least, which is found by a heap.
@@ -107,7 +104,7 @@ def least(times: Sequence[Hashable]) -> Hashable:
 
 
 class Movement(Waiter):
-    """Somebody who waits until a frontier is another one."""
+    """A wait until a frontier is another one."""
 
     def __init__(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]], event: Signal) -> None:
         super().__init__([location.output for location in locations], None, None, locations[0], event)
@@ -116,11 +113,10 @@ class Movement(Waiter):
         ]
 
     @override
-    def settled(self, tracker: Tracker) -> bool:
+    def settled(self, phase: Phase) -> bool:
         # What has ended moves no more, though what is above it may go on for others.
         return any(
-            location.ending is not ending
-            or (ending is Ending.RUNNING and tracker.frontier(location.output) != frontier)
+            location.ending is not ending or (ending is Ending.RUNNING and phase.frontier(location.output) != frontier)
             for location, ending, frontier in self._known
         )
 
@@ -132,8 +128,12 @@ class Movement(Waiter):
 class Frontiers:
     """The iterator behind `Progress.watch`."""
 
-    def __init__(self, progress: "Progress", locations: Sequence[Location]) -> None:
-        self._progress = progress
+    def __init__(
+        self,
+        moved: Callable[[Sequence[Location], Sequence[Antichain[Any]]], Awaitable[None]],
+        locations: Sequence[Location],
+    ) -> None:
+        self._moved = moved
         self._locations = locations
         self._last: list[Antichain[Any]] | None = None
 
@@ -143,7 +143,7 @@ class Frontiers:
     async def __anext__(self) -> Antichain[Any]:
         while (now := [location.frontier for location in self._locations]) == self._last:
             self._over()
-            await self._progress.moved(self._locations, now)
+            await self._moved(self._locations, now)
         self._last = now
         return Antichain(time for frontier in now for time in frontier)
 

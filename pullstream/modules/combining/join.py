@@ -12,6 +12,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.outbox import Outbox, Remainder
+from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
@@ -19,7 +20,7 @@ from pullstream.logger import LOG
 from pullstream.modules.combining.join_state import Kept, KeptValue, Near
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.protocol import DONE, Batch, Done
-from timely import BEGINNING, Antichain, Tracker
+from timely import BEGINNING, Antichain
 from timely.order import is_total
 
 A = TypeVar("A")
@@ -45,8 +46,8 @@ class _Past(Waiter):
         self._times = side.kept.waiting()
 
     @override
-    def settled(self, tracker: Tracker) -> bool:
-        arriving = tracker.frontier(self.places[0])
+    def settled(self, phase: Phase) -> bool:
+        arriving = phase.frontier(self.places[0])
         return any(not arriving.less_equal(time) for time in self._times)
 
     @override
@@ -112,7 +113,7 @@ class _Join(FanIn):
         left, right = self._sides
         left.other, right.other = right, left
         for side in self._sides:
-            self.run.progress.tracker.observe(side.place)
+            self.run.sidecar.phase.observe(side.place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -246,14 +247,14 @@ class _Join(FanIn):
     def _arriving(self, side: _Side) -> Antichain[Any]:
         if side.each.ending is DONE:
             return Antichain([side.each.time] if side.each.left else [])
-        return self.run.progress.tracker.frontier(side.place)
+        return self.run.sidecar.phase.frontier(side.place)
 
     def _forget(self) -> bool:
         """Drop what nothing can match any more; whether that gave results."""
         if not self._stale:
             return False
         self._stale = False
-        self.run.progress.look()
+        self.run.sidecar.propagate()
         left, right = self._sides
         for time, entries in left.kept.forget(self._arriving(right)):
             if self._outer:
@@ -291,7 +292,7 @@ class _Join(FanIn):
         """Wait until an answer is there, or something that is kept can be dropped."""
         self.moved = self._changed = self.run.signal()
         waiters = [_Past(side, self) for side in self._sides if side.kept.size]
-        await self.run.progress.until(waiters, self._changed)
+        await self.run.sidecar.until(waiters, self._changed)
         self._stale = True
 
 

@@ -106,7 +106,7 @@ class GroupBy(SideBySide[_Group]):
         lane = open_below(self, cast("Transformer[Any, Any]", made), feed)
         group = _Group(key, feed, lane)
         self.add(group)
-        follow_inner(self, lane)
+        follow_inner(self, lane, self.mirrored)
         return group
 
     def _make_room(self) -> bool:

@@ -14,7 +14,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.progress import Progress
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -66,7 +66,7 @@ class Joint:
         """The run that the writing end is open in."""
         self.reader: Lane[Any] | None = None
         self.location: Location | None = None
-        self.progress: Progress | None = None
+        self.sidecar: Sidecar | None = None
         self._batch: Batch[Any] | None = None
         self._asked: Signal | None = None
         self._answered: Signal | None = None
@@ -98,9 +98,9 @@ class Joint:
 
     def link(self) -> None:
         """Once both ends are open: what may come to the writing end may come out of the reading one."""
-        if self.kernel is not None and self.progress is not None and self.kernel.acquired:
+        if self.kernel is not None and self.sidecar is not None and self.kernel.acquired:
             self.kernel.location.steered = False
-            self.kernel.run.progress.fed(self.kernel, self.progress)
+            self.kernel.run.sidecar.nesting.enter(self.kernel.location, self.kernel.mirrored, self.sidecar.nesting)
 
     # ---- the reading end
 
@@ -222,10 +222,10 @@ class PairSink(Wiring):
         joint.opened()
 
         async def body(reader: Reader[Any], _: Context) -> None:
-            joint.reader, joint.location, joint.progress = (
+            joint.reader, joint.location, joint.sidecar = (
                 cast("Lane[Any]", reader),
                 consumer.location,
-                assembly.run.progress,
+                assembly.run.sidecar,
             )
             joint.link()
             await joint.pump(joint.reader)

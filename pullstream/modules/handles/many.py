@@ -102,14 +102,14 @@ class _ManySource(Merge):
         self.origin = False
         self._ready = True
         self.location.steered = not self._added.capped
-        self.run.progress.mirror(self)
+        self.run.sidecar.nesting.mirror(self.location, self.mirrored)
 
     def grew(self) -> None:
         """Look again: something was added, or nothing will be any more."""
         if self._ready:
             self.location.steered = not self._added.capped
             self.changed()
-            self.run.progress.stir()
+            self.run.sidecar.activate()
 
     @override
     def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
@@ -118,7 +118,7 @@ class _ManySource(Merge):
             forget_inner(self, [each.lane])
         while self._added.waiting and self.failure_above is None:
             lane = open_inner(self, self._added.waiting.popleft())
-            follow_inner(self, lane)
+            follow_inner(self, lane, self.mirrored)
             self.enter(Input(lane))
         super().ask_inputs(limit, among)
 
@@ -146,7 +146,7 @@ class _ManySource(Merge):
     @override
     async def release(self) -> None:
         await super().release()
-        self.run.progress.mirrors.pop(self, None)
+        self.run.sidecar.nesting.mirrors.pop(self.location, None)
         forget_inner(self, list(self.inputs))
 
 

@@ -24,11 +24,12 @@ from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.protocol import DONE, Batch, Done
-from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, Tracker, less_equal
+from timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, less_equal
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -67,8 +68,8 @@ class _Drained(Waiter):
     """A waiter until nothing can come any more."""
 
     @override
-    def settled(self, tracker: Tracker) -> bool:
-        return not any(tracker.frontier(place).elements for place in self.places)
+    def settled(self, phase: Phase) -> bool:
+        return not any(phase.frontier(place).elements for place in self.places)
 
     @override
     def __str__(self) -> str:
@@ -96,7 +97,7 @@ class _Ingress(Beside[Any]):
     async def acquire(self) -> None:
         await super().acquire()
         for place in (self.leaving.output, *(port.place for port in self.location.ports)):
-            self.run.progress.tracker.observe(place)
+            self.run.sidecar.phase.observe(place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -111,7 +112,7 @@ class _Ingress(Beside[Any]):
                     return self._enter(outside, limit)
             elif isinstance(outside, BaseException):
                 raise outside
-            elif outside is DONE and self._drained().settled(self.run.progress.tracker):
+            elif outside is DONE and self._drained().settled(self.run.sidecar.phase):
                 return DONE
             await self._wait()
 
@@ -136,15 +137,15 @@ class _Ingress(Beside[Any]):
         return Batch(ENTER.results_in(outside.time), values)
 
     def _may_enter(self, time: Hashable) -> bool:
-        progress = self.run.progress
-        progress.look()
+        sidecar = self.run.sidecar
+        sidecar.propagate()
         for earlier, waiter in list(self._inside.items()):
-            if waiter.settled(progress.tracker):
+            if waiter.settled(sidecar.phase):
                 del self._inside[earlier]
         if time in self._inside:
             return True
         # What may still come from outside cannot be waited for while this batch is in the way.
-        outer = progress.tracker.frontier(self.location.ports[0].place)
+        outer = sidecar.phase.frontier(self.location.ports[0].place)
         return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in self._inside)
 
     def _drained(self) -> Waiter:
@@ -153,7 +154,7 @@ class _Ingress(Beside[Any]):
     async def _wait(self) -> None:
         """Wait until something comes, from outside or round, or the loop is done with a time."""
         self._changed = self.run.signal()
-        await self.run.progress.until(self._waiters(), self._changed)
+        await self.run.sidecar.until(self._waiters(), self._changed)
 
     def _waiters(self) -> list[Waiter]:
         if self._outside is DONE:
@@ -203,15 +204,15 @@ class _Loop(Wiring):
         run, name, site = assembly.run, named(module), module.site
         ingress = _Ingress()
         # The second input is the feedback's, whose location is below the body: it takes this one's place in a moment.
-        location = run.progress.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
+        location = run.sidecar.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
         ingress.connect(run, location, [upstream])
         ingress.depth = upstream.depth + 1
         body = assembly.stream(self._body.modules, ingress)
-        fork = run.progress.locate([f"{name} egress"], site, [body.location], traits=Traits(summaries=[IDENTITY]))
-        back = run.progress.locate(
+        fork = run.sidecar.locate([f"{name} egress"], site, [body.location], traits=Traits(summaries=[IDENTITY]))
+        back = run.sidecar.locate(
             [f"{name} feedback"], site, [fork], traits=Traits(summaries=[FEEDBACK], lasting=_last_round)
         )
-        out = run.progress.locate([name], site, [fork], traits=_Egress.traits)
+        out = run.sidecar.locate([name], site, [fork], traits=_Egress.traits)
         location.upstreams[1] = back
         ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.leaving = out

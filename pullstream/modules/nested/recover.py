@@ -43,7 +43,7 @@ class Recovering(Kernel[Any]):
     def begin(self, source: Source[Any]) -> None:
         """Open the stream that is read from now on."""
         self.current = open_inner(self, source)
-        follow_inner(self, self.current)
+        follow_inner(self, self.current, self.mirrored)
 
     def mirrored(self) -> Iterable[Hashable]:
         """The times that may still leave this module: never any earlier than what was frozen."""

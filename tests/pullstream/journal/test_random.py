@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import pullstream as ps
 from pullstream import agg
-from pullstream.engine.sidecar.consequences import Reach
+from pullstream.engine.sidecar.consequences import Consequences
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.journal.cut import Cut
@@ -169,7 +169,9 @@ BREAKS = {
     "memory is saved too early": lambda patch: patch(Memory, "take", too_early(Memory.take)),
     "memory is never saved": lambda patch: patch(Memory, "take", lambda self, done: {}),
     "one sink is enough": lambda patch: patch(Cut, "_complete", lambda self, reached: complete(self, reached[:1])),
-    "windows are over when the first is": lambda patch: patch(Reach, "_through", without_lasting(Reach._through)),
+    "windows are over when the first is": lambda patch: patch(
+        Consequences, "_through", without_lasting(Consequences._through)
+    ),
 }
 """Ways to break the rule."""
 

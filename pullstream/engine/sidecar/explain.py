@@ -1,0 +1,149 @@
+"""Explaining: what keeps a time from completing, what may still lead to anything, and why nothing can move any more."""
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import attrs
+
+from pullstream.engine.sidecar.location import Ending, Location
+from pullstream.engine.sidecar.sidecar import Sidecar
+from timely import Blocker, Source
+
+_ADVICE = (
+    "Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time is "
+    "complete, ask to be told: ctx.notify_at(time), and Completed(time) is among ctx.events(upstream)"
+)
+
+_NAMED = 5
+"""How many of those that hold a time, in one source, are named."""
+
+
+@attrs.frozen
+class Blocking:
+    """A pointstamp that keeps a time from completing, and the way it would take."""
+
+    holder: str
+    what: str
+    time: Hashable
+    count: int = 1
+    path: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        number = f" ({self.count} times)" if self.count > 1 else ""
+        way = f" -> {' -> '.join(self.path)}" if self.path else ""
+        return f"{self.holder} {self.what} {self.time!r}{number}{way}"
+
+
+def blocking_at(sidecar: Sidecar, locations: Iterable[Location], time: Hashable) -> list[Blocking]:
+    """What still keeps a time from being complete at the outputs of some modules."""
+    sidecar.propagate()
+    found = {
+        (blocker.location, blocker.time): _blocking(sidecar, blocker)
+        for location in locations
+        if location.ending is not Ending.COMPLETE
+        for blocker in sidecar.phase.explain(location.output, time)
+    }
+    return list(found.values())
+
+
+def pointstamps(sidecar: Sidecar) -> list[Blocking]:
+    """Every time at every place, with no path."""
+    sidecar.propagate()
+    stamps = sidecar.phase.stamps
+    return [
+        _described(location, time, count, (), at_input=place != location.output)
+        for location in sidecar.locations
+        for place in range(location.output - len(location.ports), location.output + 1)
+        for time, count in stamps[place].items()
+    ]
+
+
+def _blocking(sidecar: Sidecar, blocker: Blocker) -> Blocking:
+    port = blocker.location
+    location = sidecar.locations[port.node]
+    at_input = not isinstance(port, Source)
+    place = location.ports[port.port].place if at_input else location.output
+    nodes = dict.fromkeys(step.node for step in blocker.path)
+    path = tuple(_name(sidecar.locations[node]) for node in nodes if node != port.node)
+    count = sidecar.phase.stamps[place].get(blocker.time, 1)
+    return _described(location, blocker.time, count, path, at_input=at_input)
+
+
+def _described(location: Location, time: Hashable, count: int, path: tuple[str, ...], *, at_input: bool) -> Blocking:
+    name = _name(location)
+    if at_input:
+        return Blocking(name, "has not acknowledged a batch at", time, count, path)
+    if location.holders is not None and (holders := location.holders(time)):
+        name = f"{name}, {_several(holders)}"
+    if not location.upstreams:
+        what = "may still produce from"
+    elif location.ending is Ending.FAILED:
+        what = "failed at"
+    else:
+        what = "holds"
+    return Blocking(name, what, time, count, path)
+
+
+def _name(location: Location) -> str:
+    return " -> ".join(location.names)
+
+
+def _several(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+
+
+# ---- stalls
+
+
+def explain_stall(sidecar: Sidecar) -> str:
+    """Why nothing in a run can move any more, for the error that says so."""
+    lines = ["nothing in this run can move any more, and it is not at its end"]
+    advice = ""
+    for waiter, waited in list(sidecar.waits.items()):
+        if waiter.looks_on:
+            continue
+        wanted = list(waiter.wanted())
+        lines.append(f"{waiter}. In its way:" if wanted else str(waiter))
+        for place, time in wanted:
+            for blocker in waited.phase.explain(place, time):
+                blocking = _blocking(waited, blocker)
+                own = blocking.holder == _name(waiter.owner)
+                lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
+                if own:
+                    advice = _ADVICE
+    asked = [str(location) for location in sidecar.locations if any(count.asks for count in location.meter.outs)]
+    if asked:
+        lines.append(f"asked, and not answering: {'; '.join(asked)}")
+    if len(lines) == 1:
+        waiting = [str(location) for location in sidecar.sinks if location.ending is Ending.RUNNING]
+        lines.append(f"waited for, and not at an end: {'; '.join(waiting)}")
+    if advice:
+        lines.append(advice)
+    return "\n".join(dict.fromkeys(lines))
+
+
+def moved_from_outside(sidecar: Sidecar) -> bool:
+    """Whether a program can complete, by a handle and without anybody asking, what a task of the run waits for."""
+    for waiter, waited in list(sidecar.waits.items()):
+        task = waiter.event.task
+        if task is None or not sidecar.standstill.has(task) or not _steered(waited):
+            continue
+        wanted = list(waiter.wanted())
+        blockers = [blocker for place, time in wanted for blocker in waited.phase.explain(place, time)]
+        if not wanted or all(_gives_way(waited, blocker) for blocker in blockers):
+            return True
+    return False
+
+
+def _steered(sidecar: Sidecar) -> bool:
+    """Whether times may be completed there by a handle, or by another run in which something may move."""
+    return any(location.steered and location.ending is Ending.RUNNING for location in sidecar.locations) or any(
+        _steered(outer) or (outer.standstill is not sidecar.standstill and outer.standstill.mover(set()) is not None)
+        for outer in sidecar.nesting.outside
+    )
+
+
+def _gives_way(sidecar: Sidecar, blocker: Blocker) -> bool:
+    """Whether a handle may withdraw a pointstamp: where it is held, or in another stream that is mirrored here."""
+    location = sidecar.locations[blocker.location.node]
+    return isinstance(blocker.location, Source) and (location.steered or location in sidecar.nesting.mirrors)

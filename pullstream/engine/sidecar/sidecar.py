@@ -1,0 +1,403 @@
+"""The sidecar of a run: which times can still reach which place of it.
+
+What may still lead to something is a pointstamp, a time at a place of the composed graph:
+
+- a **hold** at a module's output: a source's capability, a buffer, a result that is still owed, a sink's effect;
+- a **stamp** at a module's input: a batch in flight, from its answer until it is acknowledged.
+
+Data never waits for the sidecar. Updates are buffered; they are propagated when somebody looks, and while anybody
+waits, whatever may have emptied a stamp schedules a look. Successive batches at one time change nothing, so
+progress costs per time, not per batch; and a run at which nobody looks costs no tracker (`phases`).
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from functools import partial
+from math import inf
+from typing import Any
+from weakref import WeakSet
+
+import attrs
+import trio
+from typing_extensions import override
+
+from pullstream.blueprint import Site
+from pullstream.engine.runtime.deadlock import Signal, Standstill
+from pullstream.engine.sidecar.consequences import Consequences, Fulfilled
+from pullstream.engine.sidecar.keeping import Keeping
+from pullstream.engine.sidecar.location import FEW, Counts, Ending, Location, Port, Stamp, reachable
+from pullstream.engine.sidecar.nesting import Nesting, Tied
+from pullstream.engine.sidecar.phases import Confused, Phase, Stamps, Tracked, Untracked
+from pullstream.engine.sidecar.waiting import Movement, Waiter
+from pullstream.engine.traits import PLAIN, Traits
+from pullstream.errors import Abandoned, PullstreamError, blame
+from timely import (
+    BEGINNING,
+    Antichain,
+    Graph,
+    GraphBuilder,
+    MapTime,
+    Source,
+    Summary,
+    SummaryError,
+    Target,
+    TimelyError,
+)
+
+Spawn = Callable[[Callable[[], Awaitable[None]]], None]
+
+
+class Sidecar(Counts, Tied):
+    """What is held and in flight in one run, or in one stream inside a module, and who waits for what comes of it."""
+
+    def __init__(self, spawn: Spawn, standstill: Standstill, outer: "Sidecar | None" = None) -> None:
+        self._spawn = spawn
+        self.standstill = standstill
+        self.inner = outer is not None
+        """Whether it is that of a stream inside a module."""
+        self.keeper: Keeping | None = None
+        """Keeps the run's journal, if it has one."""
+        self.locations: list[Location] = []
+        """Every module's, in the order in which they are numbered."""
+        self.sinks: list[Location] = []
+        self.started = False
+        self._ended = False
+        self._places: list[Location | Port] = []
+        """By number: outputs as their locations, inputs as ports."""
+        self._consequences: Consequences | None = None
+        self.phase: Phase = Untracked(self._pointstamps_above, self._tally, self.track, self.confuse)
+        self.trouble: BaseException | None = None
+        """What a function of times has raised when somebody looked; its module fails with it."""
+        self.nesting = Nesting(self)
+        self.alert = False
+        self.stamps: WeakSet[Stamp] = WeakSet()
+        self.in_flight: dict[Stamp, None] = {}
+        self._most_in_flight = FEW
+        self.waiters: set[Waiter] = set()
+        self.waits: dict[Waiter, Sidecar] = {} if outer is None else outer.waits
+        """Every wait in the whole run, and where."""
+        self._activated = Signal(standstill)
+        self._looking = False
+
+    # ---- the graph
+
+    def locate(
+        self,
+        names: Sequence[str],
+        site: Site | None,
+        upstreams: Sequence[Location],
+        *,
+        sink: bool = False,
+        traits: Traits = PLAIN,
+    ) -> Location:
+        """A location for a module, below `upstreams`."""
+        node, place = len(self.locations), len(self._places)
+        location = Location(self, names, site, list(upstreams), traits, node=node, place=place)
+        location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
+        self._places += [*location.ports, location]
+        self.locations.append(location)
+        if sink:
+            self.sinks.append(location)
+        return location
+
+    def _guarded(self, location: Location, summary: Summary | Sequence[Summary]) -> Any:
+        """A summary whose function, a user's perhaps, strikes its own module and not whoever looks."""
+        if not isinstance(summary, Summary):
+            return [self._guarded(location, part) for part in summary]
+        if not isinstance(summary, MapTime):
+            return summary
+        function = summary.function
+
+        def guarded(time: Any) -> Any:
+            try:
+                return function(time)
+            except TimelyError:
+                raise
+            except BaseException as exc:
+                raise self._struck(location, exc) from exc
+
+        return attrs.evolve(summary, function=guarded)
+
+    def _struck(self, location: Location, exc: BaseException) -> TimelyError:
+        """A function of times has raised: its module fails with that, once whoever looks has done so."""
+        if self.trouble is None and location.ending is Ending.RUNNING:
+            blame(exc, str(location))
+            self.trouble = location.trouble = exc
+            location.strike(exc)
+        return SummaryError(f"{location} cannot tell what becomes of a time")
+
+    def _graph(self) -> Graph:
+        builder = GraphBuilder()
+        for location in self.locations:
+            summaries = {(number, 0): summary for number, summary in enumerate(location.summaries)} or None
+            builder.add_node(" -> ".join(location.names), len(location.upstreams), 1, summaries)
+        for location in self.locations:
+            for number, upstream in enumerate(location.upstreams):
+                builder.add_edge(Source(upstream.node, 0), Target(location.node, number))
+        return builder.build()
+
+    @property
+    def consequences(self) -> Consequences:
+        """The ways from every place to the sinks."""
+        if self._consequences is None:
+            self._consequences = Consequences(self.locations, self.sinks)
+        return self._consequences
+
+    # ---- phases
+
+    def track(self) -> Phase:
+        """Keep frontiers from now on, rather than work each out when it is asked for."""
+        if isinstance(self.phase, Untracked):
+            tracked = Tracked(self._graph(), self.confuse)
+            for sink in self.sinks:
+                tracked.observe(sink.output)
+            self._count(tracked.update)
+            self.phase = tracked
+        return self.phase
+
+    @override
+    def confuse(self, exc: BaseException | None = None) -> None:
+        """Frontiers cannot be worked out: nothing is complete any more.
+
+        Where times of two domains have met, or a function of times has raised, a module fails. Anything else, such as
+        what a comparison of times has raised, is nobody's in particular: the run ends with it.
+        """
+        if not isinstance(self.phase, Confused):
+            self.phase = Confused(self._graph(), self._tally)
+        if self.trouble is not None:
+            for waiter in list(self.waiters):
+                waiter.failure = self.trouble
+                self.leave(waiter)
+                waiter.event.set()
+        elif exc is not None and not isinstance(exc, TimelyError):
+            sources = "; ".join(str(location) for location in self.locations if not location.upstreams)
+            self.standstill.strike(exc, f"raised by a time, where times are compared; times here come from {sources}")
+
+    def _count(self, update: Callable[[int, Hashable, int], None]) -> None:
+        """Count all there is anew."""
+        for location in self.locations:
+            location.tally(update)
+        for stamp in self.in_flight:
+            stamp.tally(update)
+
+    def _tally(self) -> Stamps:
+        stamps: list[Counter[Any]] = [Counter() for _ in self._places]
+
+        def update(place: int, time: Hashable, delta: int) -> None:
+            stamps[place][time] += delta
+
+        self._count(update)
+        return stamps
+
+    def _pointstamps_above(self, place: int) -> set[Hashable] | None:
+        """The times held or in flight above a place, which are its frontier; None if a path may change them."""
+        there = self._places[place]
+        upstreams = [there] if isinstance(there, Location) else [there.upstream]
+        locations = reachable(upstreams, lambda here: here.upstreams)
+        times = {time for location in locations for time in location.held}
+        times.update(
+            stamp.stamped
+            for stamp in self.in_flight
+            if stamp.live and (stamp.port is there or stamp.port.location in locations)
+        )
+        return None if times and any(location.summaries for location in locations) else times
+
+    # ---- what happens
+
+    def start(self) -> None:
+        """Begin: every source may still produce at any time."""
+        self.started = True
+        for location in self.locations:
+            if not location.upstreams:
+                location.hold(BEGINNING)
+
+    @override
+    def enter(self, stamp: Stamp) -> None:
+        if len(self.in_flight) >= self._most_in_flight:
+            # Lanes that were taken for one ask, and are acknowledged; nobody may have looked since.
+            self._withdraw_acknowledged()
+            self._most_in_flight = max(FEW, 2 * len(self.in_flight))
+        self.in_flight[stamp] = None
+
+    @override
+    def activate(self, at: Location | Port | None = None) -> None:
+        if self.waiters:
+            self._activated.set()
+        if self.alert:
+            self.nesting.spread(at)
+
+    def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
+        """The run is over; whoever still waits learns how."""
+        for location in self.locations:
+            if abandoned or failure is not None:
+                location.abandon(failure)
+            else:
+                location.complete()
+        self.propagate()
+        self._ended = True
+        self._activated.set()
+        self.nesting.end()
+
+    # ---- looking
+
+    @override
+    def propagate(self, but: Location | None = None) -> None:
+        """Propagate everything that has happened, and wake those who waited for it.
+
+        Streams inside are looked at too, except for those of the module at the location that is given.
+        """
+        try:
+            self._withdraw_acknowledged()
+            if not self.nesting.refresh(but):
+                return
+        except BaseException as exc:  # noqa: BLE001 - whoever looks is not the one to raise it
+            self.confuse(exc)
+        self.phase.propagate()
+        for waiter in list(self.waiters):
+            try:
+                settled = waiter.settled(self.phase)
+            except BaseException as exc:  # noqa: BLE001 - as above
+                # A time that cannot be compared here is the trouble of the one who waits.
+                settled, waiter.failure = True, exc
+            if settled:
+                self.leave(waiter)
+                waiter.event.set()
+
+    def _withdraw_acknowledged(self) -> None:
+        for stamp in list(self.in_flight):
+            if not stamp.live:
+                stamp.withdraw()
+
+    @override
+    def soon(self, call: Callable[[], object]) -> None:
+        """Have something called beside the run that only looks: what is over is forgotten then, though nobody looks."""
+        self._spawn(partial(self._call, call))
+
+    async def _call(self, call: Callable[[], object]) -> None:
+        task = trio.lowlevel.current_task()
+        self.standstill.watched_by(task)
+        try:
+            call()
+        finally:
+            self.standstill.unwatched_by(task)
+
+    @override
+    def frontier_of(self, location: Location) -> Antichain[Any]:
+        self.propagate()
+        return self.phase.frontier(location.output)
+
+    @override
+    def arriving(self, port: Port) -> Antichain[Any]:
+        # What the module below holds itself does not matter for what comes to it.
+        self.propagate(but=port.location)
+        self.phase.observe(port.place)
+        return self.phase.frontier(port.place)
+
+    # ---- waiting
+
+    def signal(self) -> Signal:
+        """An event for one task of the run to wait for."""
+        return Signal(self.standstill)
+
+    async def until(
+        self, waiters: Sequence[Waiter], signal: Signal, *, outside: bool = False, deadline: float = inf
+    ) -> None:
+        """Wait until `signal` is set, because one of the waiters is settled or by somebody else, or for the deadline.
+
+        Raises:
+            Exception: what went wrong with the waiting of one of them.
+        """
+        for waiter in waiters:
+            waiter.event = signal
+            self.attend(waiter)
+        try:
+            self.propagate()
+            if deadline < inf:
+                with trio.move_on_at(deadline):
+                    await signal.wait(outside=True)
+            else:
+                await signal.wait(outside=outside)
+        finally:
+            for waiter in waiters:
+                self.leave(waiter)
+        for waiter in waiters:
+            waiter.check()
+
+    def attend(self, waiter: Waiter) -> None:
+        """Have `waiter.event` set once it is settled; `leave` ends that."""
+        for place in waiter.places:
+            self.phase.observe(place)
+        self.waiters.add(waiter)
+        if len(self.waiters) == 1:
+            self.nesting.listen(awaited=True)
+        self.waits[waiter] = self
+        self.begin_looking()
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wait no more."""
+        self.waiters.discard(waiter)
+        if not self.waiters:
+            self.nesting.listen(awaited=False)
+        self.waits.pop(waiter, None)
+
+    @override
+    def begin_looking(self) -> None:
+        if not (self._looking or self._ended):
+            self._looking = True
+            self._spawn(self._keep_looking)
+
+    @override
+    def wake(self, *, to_tell: bool = False) -> None:
+        if to_tell or self.waiters:
+            self._activated.set()
+
+    async def _keep_looking(self) -> None:
+        """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""
+        while not self._ended:
+            await self._activated.wait()
+            self._activated = Signal(self.standstill)
+            self.nesting.tell()
+            if self.waiters or self._ended:
+                self.propagate()
+
+    async def settled(self, location: Location, time: Hashable) -> None:
+        """Wait until a time is complete at a module's output, or never will be because the module has ended."""
+        signal = self.signal()
+        await self.until([Waiter([location.output], time, location, location, signal)], signal)
+
+    async def moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
+        """Wait until the frontier of one of these locations is another, or one of them has ended."""
+        signal = self.signal()
+        await self.until([Movement(locations, frontiers, signal)], signal)
+
+    # ---- everything that a time leads to
+
+    @override
+    def done(self, location: Location, time: Hashable) -> bool:
+        return self.keeper is not None and self.keeper.done(location, time)
+
+    @override
+    def fulfilled(self, location: Location, time: Hashable) -> bool:
+        self.propagate()
+        return not self.inner and self._fulfilling(location, time).fulfilled(self.phase)
+
+    @override
+    async def until_fulfilled(self, location: Location, time: Hashable) -> None:
+        if self.inner:
+            raise PullstreamError(
+                f"{location}, is a stream inside another module, whose effects it cannot know of: open it as a source "
+                f"of the pipeline itself"
+            )
+        waiter = self._fulfilling(location, time)
+        await self.until([waiter], waiter.event)
+        if waiter.fulfilled(self.phase):
+            if self.keeper is not None:
+                await self.keeper.until_recorded(location, time)
+            return
+        for sink in self.sinks:
+            if sink.failure is not None:
+                raise sink.failure
+        raise Abandoned(f"what {time!r} at {location} leads to will not be complete: the stream was aborted before")
+
+    def _fulfilling(self, location: Location, time: Hashable) -> Fulfilled:
+        return Fulfilled(location, time, self.consequences.from_output(location, time), self.signal())
