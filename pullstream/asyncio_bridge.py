@@ -10,14 +10,15 @@ import functools
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Final, ParamSpec
+from typing import Annotated, Any, Final, ParamSpec, TypeAlias
 
 import attrs
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Site, callable_argument
-from pullstream.errors import CompositionError, PullstreamError, raised_when_cancelled
+from pullstream.blueprint import checks
+from pullstream.blueprint.factory import checked
+from pullstream.errors import PullstreamError, raised_when_cancelled
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,8 +27,15 @@ GRACE: Final = 5.0
 """Seconds that a cancelled task of asyncio's has to end, before nobody waits for it any longer."""
 
 
+Loop: TypeAlias = Annotated[
+    asyncio.AbstractEventLoop | None,
+    checks.Instance(asyncio.AbstractEventLoop, "takes an asyncio loop as its loop"),
+]
+
+
+@checked
 def asyncio_call(
-    function: Callable[P, Awaitable[R]], *, loop: asyncio.AbstractEventLoop | None = None
+    function: Annotated[Callable[P, Awaitable[R]], checks.function], *, loop: Loop = None
 ) -> Callable[P, Coroutine[Any, Any, R]]:
     """Make an async function of asyncio's one that trio can await, to be given to `map_async` and its like.
 
@@ -46,8 +54,6 @@ def asyncio_call(
     ended, for 5 seconds at most; a task that is cancelled by others raises `asyncio.CancelledError`, a failure like
     any. Trio's virtual clocks know nothing of what goes on in asyncio.
     """
-    callable_argument("asyncio_call", "function", function)
-    loop_argument("asyncio_call", loop)
 
     @functools.wraps(function)
     async def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,12 +61,6 @@ def asyncio_call(
         return await bridge.call(functools.partial(function, *args, **kwargs))
 
     return call
-
-
-def loop_argument(module: str, loop: object) -> None:
-    """Refuse, when composing, what is no asyncio loop."""
-    if loop is not None and not isinstance(loop, asyncio.AbstractEventLoop):
-        raise CompositionError(f"{module}() at {Site.here()} takes an asyncio loop as its loop, and got {loop!r}")
 
 
 @attrs.frozen

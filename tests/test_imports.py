@@ -48,19 +48,6 @@ NOT_CUT_YET = frozenset(
 )
 """Arrows that are known to be wrong."""
 
-NOT_THROUGH_THE_DOOR_YET = (
-    "pullstream.blueprint",
-    "pullstream.engine",
-    "pullstream.errors",
-    "pullstream.failures",
-    "pullstream.frames",
-    "pullstream.logger",
-    "pullstream.modules",
-    "pullstream.program",
-    "pullstream.protocol",
-)
-"""Where adapters still go in by the window."""
-
 Graph = Mapping[str, frozenset[str]]
 
 
@@ -140,10 +127,7 @@ def past_the_doors(graph: Graph) -> list[tuple[str, str]]:
         (name, other)
         for name, found in graph.items()
         for other in found
-        if name.split(".")[0] == "adapters"
-        and other.split(".")[0] != "adapters"
-        and other not in DOORS
-        and not other.startswith(NOT_THROUGH_THE_DOOR_YET)
+        if name.split(".")[0] == "adapters" and other.split(".")[0] != "adapters" and other not in DOORS
     )
 
 
@@ -177,7 +161,7 @@ def test_adapters_use_the_doors(graph):
 
 def test_every_layer_has_a_file(graph):
     """A layer that was renamed is renamed in the list, too."""
-    to_come = {"timely.theory", "pullstream.authoring"}
+    to_come = {"timely.theory"}
     prefixes = {prefix for row in LAYERS for prefix in row} - to_come
     assert prefixes <= {prefix for name in graph for prefix in accumulate(name.split("."), "{}.{}".format)}
 

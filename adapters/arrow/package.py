@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from pullstream.errors import PullstreamError
+from pullstream import PullstreamError
 
 Array: TypeAlias = Any
 DataType: TypeAlias = Any

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 from adapters.arrow.exact import TROUBLE, exact_array, first_misfit
 from adapters.arrow.package import Array, DataType, RecordBatch, Schema, pyarrow
 from adapters.arrow.rows import KINDS, RowBlock, blocks
-from pullstream.errors import PullstreamError
+from pullstream import PullstreamError
 
 Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 """Values, and what fills the columns that they may leave out."""

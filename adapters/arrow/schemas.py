@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.arrow.package import Schema, pyarrow
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
+from pullstream import CompositionError
+from pullstream.authoring import Site
 
 
 def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") -> Schema | None:

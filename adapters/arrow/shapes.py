@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias, cast
 from adapters.arrow.columns import converted, run_starts, values
 from adapters.arrow.package import Array, RecordBatch
 from adapters.arrow.rows import tuple_names
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError, PullstreamError
+from pullstream import CompositionError, PullstreamError
+from pullstream.authoring import Site
 
 As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
 """The form of a table's values: `"rows"` are named tuples, `"batches"` are Arrow record batches."""

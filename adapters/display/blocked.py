@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from adapters.display.history import QUIET
-from pullstream.frames import is_between
+from pullstream.authoring import is_between
 
 if TYPE_CHECKING:
     from adapters.display.history import History

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 import pullstream as ps
 from adapters.display.words import of_frontier
-from pullstream.engine.sidecar.explain import Blocking
+from pullstream import Blocking
 from timely import BEGINNING, Antichain, TimelyError
 
 SPAN = 5.0

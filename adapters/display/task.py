@@ -12,7 +12,7 @@ import pullstream as ps
 from adapters.display.blocked import Lookout
 from adapters.display.history import History
 from adapters.display.words import of_time
-from pullstream.blueprint import Site, callable_argument, count_argument, seconds_argument
+from pullstream.authoring import Call, Count, Site, function, seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,9 +68,9 @@ def display(
         CompositionError: an argument is not what it should be.
     """
     if times is not None:
-        count_argument("display", "times", times, 1)
-    callable_argument("display", "shown", shown)
-    seconds_argument("display", "every", every)
+        Count(1)(Call("display", name="times"), times)
+    function(Call("display", name="shown"), shown)
+    seconds(Call("display", name="every"), every)
     try:
         screens: Any = import_module("adapters.display.screens")
     except ModuleNotFoundError as exc:

@@ -4,8 +4,8 @@ import re
 from importlib import import_module
 from typing import Any
 
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError, PullstreamError
+from pullstream import CompositionError, PullstreamError
+from pullstream.authoring import Site
 
 
 class FsspecMissing(PullstreamError, ImportError):

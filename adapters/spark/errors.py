@@ -1,6 +1,6 @@
 """Errors between the toolkit and Spark, each with a name of its own."""
 
-from pullstream.errors import PullstreamError
+from pullstream import PullstreamError
 
 
 class SparkMissing(PullstreamError, ImportError):

@@ -5,8 +5,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
+from pullstream import CompositionError
+from pullstream.authoring import Site
 
 _SPEAKER: ContextVar[str | None] = ContextVar("the module that the user called", default=None)
 

@@ -7,7 +7,7 @@ from adapters.arrow import pyarrow
 from adapters.spark.errors import SparkMissing
 from adapters.spark.failures import first_line
 from adapters.spark.refusals import distinct, refused
-from pullstream.blueprint import Site
+from pullstream.authoring import Site
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -14,7 +14,7 @@ from adapters.spark.errors import SessionMismatch, SparkMissing
 from adapters.spark.failures import start_error
 from adapters.spark.java import java_home
 from adapters.spark.starting import Starting
-from pullstream.errors import CompositionError
+from pullstream import CompositionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

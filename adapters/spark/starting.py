@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from typing_extensions import override
 
-from pullstream.engine.runtime.interrupts import Interrupts
+from pullstream.authoring import Interrupts
 
 
 class Starting(Interrupts):

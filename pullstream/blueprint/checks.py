@@ -13,8 +13,6 @@ from pullstream.blueprint.advice import advice
 from pullstream.blueprint.factory import Call
 from pullstream.blueprint.modules import Blueprint, Source
 from pullstream.blueprint.shown import shown_callable
-from pullstream.blueprint.site import Site
-from pullstream.errors import CompositionError
 
 T = TypeVar("T")
 
@@ -99,6 +97,8 @@ class Instance:
         """Give the object, or refuse another one."""
         if not isinstance(value, self.kind):
             hint = advice(call.module, value, source=self.kind is Source)
+            if self.kind is Source and isinstance(value, Blueprint) and value.kind == "pipeline":
+                hint = ", a whole pipeline; leave its sink out"
             raise call.refuse(f"{self.needs}, and got {value!r}{hint}")
         return value
 
@@ -135,35 +135,9 @@ KEYS: Final = Sync("a key is computed at once; map_async the values to (key, val
 TimeOf: TypeAlias = Annotated[Callable[[T], Hashable] | None, Sync("a value's time is known at once, from the value")]
 """An option `time=`, the function that gives a value its time."""
 
+READS: Final = Instance(Source, "reads a source")
+"""The check of what is read from outside of a pipeline."""
+
 Natural: TypeAlias = Annotated[int, Count()]
 Positive: TypeAlias = Annotated[int, Count(1)]
 Seconds: TypeAlias = Annotated[float, seconds]
-
-
-def callable_argument(module: str, name: str, value: object) -> None:
-    """Refuse, when composing, an argument that cannot be called."""
-    function(Call(module, name=name), value)
-
-
-def sync_argument(module: str, name: str, value: object, instead: str) -> None:
-    """Refuse, when composing, an argument that cannot be called, or only with `await`."""
-    Sync(instead)(Call(module, name=name), value)
-
-
-def count_argument(module: str, name: str, value: object, least: int = 0) -> None:
-    """Refuse, when composing, an argument that is not a whole number of at least `least`."""
-    Count(least)(Call(module, name=name), value)
-
-
-def seconds_argument(module: str, name: str, value: object) -> None:
-    """Refuse, when composing, an argument that is not a positive number of seconds."""
-    seconds(Call(module, name=name), value)
-
-
-def source_argument(name: str, source: object) -> None:
-    """Refuse what is not a source."""
-    if not isinstance(source, Source):
-        hint = advice(name, source, source=True)
-        if isinstance(source, Blueprint) and source.kind == "pipeline":
-            hint = ", a whole pipeline; leave its sink out"
-        raise CompositionError(f"{name}() at {Site.here()} reads a source, and got {source!r}{hint}")

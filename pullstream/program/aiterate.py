@@ -7,7 +7,9 @@ from typing import Any, Generic, cast
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Sink, Site, Source, source_argument
+from pullstream.blueprint import Module, Sink, Site, Source
+from pullstream.blueprint.checks import READS
+from pullstream.blueprint.factory import Call
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import Pace
@@ -119,7 +121,7 @@ def aiterate(
     milliseconds; `limit` and `release_timeout` are those of
     `Pipeline.open`. The stream's failure is raised in the loop, as itself. One task reads.
     """
-    source_argument("aiterate", source)
+    READS(Call("aiterate"), source)
     return _aiterate(source, Site.here(), limit, release_timeout)
 
 

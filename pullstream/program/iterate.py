@@ -19,7 +19,9 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Site, Source, source_argument
+from pullstream.blueprint import Site, Source
+from pullstream.blueprint.checks import READS
+from pullstream.blueprint.factory import Call
 from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.errors import PullstreamError
@@ -49,7 +51,7 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
     trio program use `aiterate`. What is kept in a variable and left in its middle goes on waiting until its `close()`,
     or the end of the program. `limit` and `release_timeout` are those of `Pipeline.open`.
     """
-    source_argument("iterate", source)
+    READS(Call("iterate"), source)
     if running_program() is not None:
         raise PullstreamError("iterate() would keep this trio program waiting: use `async with aiterate(source)`")
     producer = _Producer(source, Site.here(), limit, release_timeout)

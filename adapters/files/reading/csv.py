@@ -18,10 +18,8 @@ from adapters.files.reading.listing import File, Paths, checked_paths
 from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
 from adapters.files.reading.parsing import MOST, WIDTH, Sieve, uncounted
 from adapters.files.reading.streams import CODECS, RawFile, transcoded
-from pullstream.blueprint import Site, Source
-from pullstream.engine.nested.on_error import OnError
-from pullstream.errors import CompositionError
-from pullstream.failures import Failed
+from pullstream import CompositionError, Failed, Source
+from pullstream.authoring import OnError, Site
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from pullstream.errors import PullstreamError
+from pullstream import PullstreamError
 
 
 class FileReadError(PullstreamError):

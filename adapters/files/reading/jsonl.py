@@ -27,10 +27,8 @@ from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
 from adapters.files.reading.parsing import MOST, Sieve, uncounted
 from adapters.files.reading.streams import RawFile, transcoded
-from pullstream.blueprint import Site, Source
-from pullstream.engine.nested.on_error import OnError
-from pullstream.errors import CompositionError
-from pullstream.failures import Failed
+from pullstream import CompositionError, Failed, Source
+from pullstream.authoring import OnError, Site
 
 _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
 """The scanner within `json.loads`, which spares each line the tests around it."""

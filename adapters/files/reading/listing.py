@@ -15,9 +15,8 @@ from adapters.files.names import is_aside
 from adapters.files.reading.errors import FileChangedError, FileReadError, NoFilesError
 from adapters.files.reading.tree import Tree, no_file
 from adapters.files.urls import fsspec, url_argument
-from pullstream.blueprint import Site
-from pullstream.errors import CompositionError
-from pullstream.logger import LOG
+from pullstream import CompositionError
+from pullstream.authoring import LOG, Site
 
 Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]

@@ -13,9 +13,8 @@ from adapters.files.reading.reader import ReadPlan
 from adapters.files.reading.source import FilesSource
 from adapters.files.reading.streams import CODECS
 from adapters.files.reading.times import PathTime, time_argument
-from pullstream.blueprint import Module, Site, Source, count_argument, nearest, seconds_argument
-from pullstream.engine.nested.on_error import with_policy
-from pullstream.errors import CompositionError
+from pullstream import CompositionError, Source
+from pullstream.authoring import Call, Count, Module, Site, nearest, seconds, with_policy
 
 
 class Options(TypedDict, total=False):
@@ -96,8 +95,8 @@ def files_source(
         )
     compression = options.get("compression", "infer")
     time_argument(name, time)
-    count_argument(name, "block_size", block, least=1)
-    seconds_argument(name, "every", every)
+    Count(1)(Call(name, name="block_size"), block)
+    seconds(Call(name, name="every"), every)
     if compression not in {"infer", None, *CODECS.values()}:
         known = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
         raise CompositionError(

@@ -14,9 +14,8 @@ from adapters.files.reading.formats import Agreed, Piece, ReadFormat, Start, Tab
 from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, Tabular, tabular_source
 from adapters.files.reading.streams import RawFile, compression_of, explained
-from pullstream.blueprint import Source
-from pullstream.engine.nested.on_error import OnError
-from pullstream.failures import Failed
+from pullstream import Failed, Source
+from pullstream.authoring import OnError
 
 ROWS = 65_536
 """The most rows that become values at a time."""

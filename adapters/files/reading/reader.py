@@ -19,8 +19,8 @@ from adapters.files.reading.resuming import EarlierRun, Position, Turn
 from adapters.files.reading.streams import RawFile, Stop, explained
 from adapters.files.reading.times import PathTime, Stretch, Timing
 from adapters.files.reading.watch import Watch
-from pullstream.errors import CapabilityError
-from pullstream.failures import caught
+from pullstream import CapabilityError
+from pullstream.authoring import caught
 from timely import less_equal
 
 SCHEMA: Final = ("schema",)

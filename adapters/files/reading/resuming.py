@@ -9,7 +9,7 @@ from adapters.files.reading.digests import ends_of
 from adapters.files.reading.formats import Start
 from adapters.files.reading.listing import File
 from adapters.files.reading.times import PathTime
-from pullstream.errors import JournalError
+from pullstream import JournalError
 
 Identity = tuple[int | None, str | None]
 

@@ -22,11 +22,8 @@ from adapters.files.reading.reader import (
     check_over,
 )
 from adapters.files.reading.resuming import EarlierRun
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.nested.on_error import catches
-from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import JournalError
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream import DONE, Batch, Done, JournalError, Kernel
+from pullstream.authoring import Carries, State, Traits, catches
 
 T = TypeVar("T")
 

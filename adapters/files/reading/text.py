@@ -11,9 +11,8 @@ from adapters.files.reading.formats import Agreed, Bad, Piece, ReadFormat, Start
 from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, encoding_argument, files_source
 from adapters.files.reading.streams import RawFile, transcoded
-from pullstream.blueprint import Source
-from pullstream.engine.nested.on_error import OnError
-from pullstream.failures import Failed
+from pullstream import Failed, Source
+from pullstream.authoring import OnError
 
 
 @attrs.frozen

@@ -13,9 +13,8 @@ from adapters.arrow import Shape, pyarrow
 from adapters.files.reading.errors import FileReadError, NoColumnError
 from adapters.files.reading.formats import Bad, Table, Values, listed
 from adapters.files.reading.listing import File
-from pullstream.blueprint import Site, sync_argument
-from pullstream.errors import CompositionError
-from pullstream.modules.sources.batcher import stamped
+from pullstream import CompositionError
+from pullstream.authoring import Call, Site, Sync, stamped
 
 
 @attrs.frozen
@@ -72,7 +71,7 @@ def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTim
     first file comes: with `follow` (see `Options`) the last one's only when the run is told to `finish()`, and a file
     that comes after one of a later time is an error. `path_time` takes any function of a path.
     """
-    sync_argument("name_time", "convert", convert, "a name's time is known at once")
+    Sync("a name's time is known at once")(Call("name_time", name="convert"), convert)
     try:
         compiled = re.compile(pattern)
     except (re.error, TypeError) as exc:
@@ -87,7 +86,7 @@ def path_time(function: Callable[[str], Hashable]) -> PathTime:
     >>> files.path_time(lambda path: int(path.rpartition("=")[2].partition("/")[0])).function("t/day=7/part-0.parquet")
     7
     """
-    sync_argument("path_time", "function", function, "a path's time is known at once")
+    Sync("a path's time is known at once")(Call("path_time", name="function"), function)
     return PathTime(function)
 
 
@@ -217,4 +216,4 @@ def time_argument(module: str, time: Any) -> None:
     """Refuse, when composing, a `time=` that is no way to give times."""
     if time is None or isinstance(time, (str, PathTime)):
         return
-    sync_argument(module, "time", time, "a value's time is known at once, from the value")
+    Sync("a value's time is known at once, from the value")(Call(module, name="time"), time)

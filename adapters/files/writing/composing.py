@@ -12,7 +12,7 @@ from adapters.files.writing.keys import Key, key_argument
 from adapters.files.writing.sink import SinkBody, WritePlan
 from adapters.files.writing.target import Target, is_url
 from pullstream import CompositionError, Sink
-from pullstream.blueprint import Module, Site, count_argument, nearest
+from pullstream.authoring import Call, Count, Module, Site, nearest
 
 
 class WriteOptions(TypedDict, total=False):
@@ -54,7 +54,7 @@ def writer(
     if place.is_url:
         url_argument(module, place.template)
     key_argument(module, options.get("key"), wanted="key" in place.fields, rows=rows)
-    count_argument(module, "open_files", options.get("open_files", 64), least=1)
+    Count(1)(Call(module, name="open_files"), options.get("open_files", 64))
     if place.grows and not format.grows:
         raise CompositionError(
             f"{module}({place.template!r}) at {Site.here()}: such a file cannot grow, so it needs a {{time}} in its "

@@ -15,7 +15,7 @@ from adapters.arrow import DataType, Schema, pyarrow
 from adapters.files.writing.disk import Out
 from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
-from pullstream.blueprint import Site
+from pullstream.authoring import Site
 
 Codec: TypeAlias = Literal["gzip", "zstd", "bz2", "xz"]
 Compression: TypeAlias = Literal["infer", "gzip", "zstd", "bz2", "xz"] | None

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from adapters.arrow import SchemaError, pyarrow
 from adapters.arrow.rows import tuple_names
 from pullstream import CompositionError
-from pullstream.blueprint import Site, sync_argument
+from pullstream.authoring import Call, Site, Sync
 
 Key: TypeAlias = str | Callable[[Any], Hashable] | None
 """A way to a value's key: a function, or the name of a column."""
@@ -26,7 +26,7 @@ def key_argument(module: str, key: object, *, wanted: bool, rows: bool) -> None:
         if not rows:
             raise CompositionError(f"{where} got key={key!r}, and its values have no columns: give it a function")
     elif key is not None:
-        sync_argument(module, "key", key, "map_async the values to pairs first")
+        Sync("map_async the values to pairs first")(Call(module, name="key"), key)
 
 
 def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mapping[Hashable, Sequence[Any]]:

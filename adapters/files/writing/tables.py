@@ -13,7 +13,7 @@ from adapters.files.writing.encoding import Compression, codec_argument
 from adapters.files.writing.formats import ArrowTable, CsvTable, ParquetTable, TableFormat
 from adapters.files.writing.target import suffixes
 from pullstream import CompositionError
-from pullstream.blueprint import Site, count_argument
+from pullstream.authoring import Call, Count, Site
 
 _CSV_UNIT = 1 << 15
 """Rows of CSV encoded at once; by the first so many a file's columns are found."""
@@ -96,7 +96,7 @@ def write_parquet(
         SchemaError: a value does not fit its column.
     """
     columns = schema_argument("write_parquet", schema)
-    count_argument("write_parquet", "row_group", row_group, least=1)
+    Count(1)(Call("write_parquet", name="row_group"), row_group)
     _no_suffix("write_parquet", target)
     known = ("snappy", "zstd", "gzip", "lz4", "brotli")
     if compression is not None and compression not in known:
@@ -130,7 +130,7 @@ def write_arrow(
     dictionaries.
     """
     columns = schema_argument("write_arrow", schema)
-    count_argument("write_arrow", "batch", batch, least=1)
+    Count(1)(Call("write_arrow", name="batch"), batch)
     _no_suffix("write_arrow", target)
     if compression not in {None, "lz4", "zstd"}:
         raise CompositionError(f"write_arrow() at {Site.here()} got compression={compression!r}: it is 'lz4' or 'zstd'")

@@ -14,7 +14,7 @@ from typing_extensions import override
 from adapters.files.names import UNFINISHED, is_aside, not_a_name, too_long
 from adapters.files.writing.errors import FileTargetError
 from pullstream import CompositionError
-from pullstream.blueprint import Site
+from pullstream.authoring import Site
 
 _FIELDS = frozenset({"time", "key"})
 

@@ -12,7 +12,7 @@ from adapters.files.writing.composing import WriteOptions, writer
 from adapters.files.writing.encoding import Compression, codec_argument
 from adapters.files.writing.formats import LinesFormat
 from pullstream import CompositionError
-from pullstream.blueprint import Site
+from pullstream.authoring import Site
 
 
 def write_text(

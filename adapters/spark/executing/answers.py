@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from adapters import arrow
-from pullstream.errors import PullstreamError
+from pullstream import PullstreamError
 
 
 class RowError(PullstreamError, ValueError):

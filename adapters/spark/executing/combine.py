@@ -14,11 +14,9 @@ from adapters.spark.executing.function import on_executors, time_column
 from adapters.spark.reading import from_dataframe
 from adapters.spark.reading.attempts import Retry
 from adapters.spark.refusals import in_the_name_of, refused
-from pullstream.blueprint import Blueprint, Module, Source, Transformer, sync_argument
-from pullstream.blueprint.factory import Call
-from pullstream.engine.parts.fold import Fold, a_fold
-from pullstream.modules.folds.reduce import reduce_by_key as reduced
-from pullstream.modules.values.flat_map import flat_map, map_batches
+from pullstream import Blueprint, Fold, Source, Transformer, flat_map, map_batches
+from pullstream import reduce_by_key as reduced
+from pullstream.authoring import Call, Module, Sync, a_fold
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -64,7 +62,7 @@ def reduce_by_key(
         CompositionError: the fold has no `merge`, the time cannot be one, or the functions cannot be pickled.
     """
     shape_argument(_NAME, as_)
-    sync_argument(_NAME, "key", key, "a key is computed at once")
+    Sync("a key is computed at once")(Call(_NAME, name="key"), key)
     a_fold(Call(_NAME), fold)
     if fold.merge is None:
         raise refused(

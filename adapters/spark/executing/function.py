@@ -13,9 +13,8 @@ from adapters.spark.failures import first_line, unlogged
 from adapters.spark.reading.jobs import STOPPED, stands
 from adapters.spark.refusals import no_frame, refused
 from adapters.spark.schemas import arrow_schema, spark_schema
-from pullstream.blueprint import Blueprint, Module, Site, Transformer, advice
-from pullstream.errors import CompositionError
-from pullstream.program.pipe import pipe
+from pullstream import Blueprint, CompositionError, Transformer, pipe
+from pullstream.authoring import Module, Site, advice
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

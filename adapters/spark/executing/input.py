@@ -18,10 +18,8 @@ from typing_extensions import override
 from adapters.arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from adapters.arrow import values as python_values
 from adapters.spark.executing.answers import Answer
-from pullstream.blueprint import Module, Site, Source
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.traits import PROMPT, Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream import DONE, Batch, Done, Kernel, Source
+from pullstream.authoring import PROMPT, Module, Site, Traits
 
 
 @attrs.define

@@ -19,13 +19,8 @@ import trio
 from adapters.arrow import As, Packing, RecordBatch
 from adapters.spark.executing.answers import Answer, RowError
 from adapters.spark.executing.input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
-from pullstream.blueprint import Module, Sink, Site, Source
-from pullstream.engine.parts.context import Context
-from pullstream.errors import blame
-from pullstream.frames import users_frames
-from pullstream.modules.nested.flatten import flatten
-from pullstream.program.pipe import pipe
-from pullstream.protocol import Reader
+from pullstream import Context, Reader, Sink, Source, flatten, pipe
+from pullstream.authoring import Module, Site, blame, users_frames
 
 ROWS = 10_000
 """Rows that go into an Arrow batch, and wait for Spark, before the stream has to wait: more are no faster."""

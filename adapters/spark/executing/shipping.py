@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.arrow import RecordBatch
 from adapters.spark.errors import SparkMissing
-from pullstream.blueprint import Module
-from pullstream.errors import CompositionError
+from pullstream import CompositionError
+from pullstream.authoring import Module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

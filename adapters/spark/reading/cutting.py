@@ -8,7 +8,7 @@ import attrs
 
 from adapters.arrow import As, RecordBatch, Shape, in_utc, pyarrow
 from adapters.spark.reading.timed import TimedFrame
-from pullstream.protocol import Batch
+from pullstream import Batch
 
 Stretch: TypeAlias = tuple[Hashable, list[Any]]
 

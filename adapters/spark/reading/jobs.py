@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from adapters.spark.errors import JobCancelled, SparkJobError
 from adapters.spark.failures import job_error, unlogged
-from pullstream.frames import chain
+from pullstream.authoring import chain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

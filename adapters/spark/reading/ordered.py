@@ -21,9 +21,8 @@ from adapters.spark.reading.cutting import Cutting, Stretch, Stretches
 from adapters.spark.reading.jobs import Jobs, spark_errors
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream import DONE, Batch, Done, Kernel
+from pullstream.authoring import Traits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,9 +25,8 @@ from adapters.spark.reading.cutting import Cutting, Stretches
 from adapters.spark.reading.jobs import Jobs, failed
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
-from pullstream.engine.parts.beside import Beside
-from pullstream.errors import CapabilityError, ProtocolError
-from pullstream.protocol import DONE, Batch, Done
+from pullstream import DONE, Batch, CapabilityError, Done, ProtocolError
+from pullstream.authoring import TaskKernel
 from timely import BEGINNING, less_equal
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class _Ready:
     read: trio.Event = attrs.field(factory=trio.Event)
 
 
-class PushedSource(Beside[Any]):
+class PushedSource(TaskKernel[Any]):
     """Listens, runs the job beside, and answers what the tasks send."""
 
     def __init__(

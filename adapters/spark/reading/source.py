@@ -13,10 +13,8 @@ from adapters.spark.reading.jobs import is_connect
 from adapters.spark.reading.ordered import OrderedSource
 from adapters.spark.reading.pushed import PushedSource
 from adapters.spark.reading.timed import TimedFrame, refusal, timed
-from pullstream.blueprint import Module, Sink, Source, Transformer
-from pullstream.modules.times.stamp import stamp
-from pullstream.modules.values.flat_map import flat_map
-from pullstream.program.pipe import pipe
+from pullstream import Sink, Source, Transformer, flat_map, pipe, stamp
+from pullstream.authoring import Module
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

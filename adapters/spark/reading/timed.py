@@ -13,7 +13,7 @@ from adapters.spark.refusals import distinct, no_frame, refused
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from pullstream.errors import CompositionError
+    from pullstream import CompositionError
 
 TIME = "__pullstream_time__"
 """The name of the column that carries a row's time, last of all, on its way to the driver."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from pullstream.errors import CompositionError
+    from pullstream import CompositionError
 
 AVAILABLE_NOW = "availableNow"
 

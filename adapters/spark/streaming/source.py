@@ -13,10 +13,8 @@ from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read
 from adapters.spark.streaming.query import Query, stopped_elsewhere
 from adapters.spark.streaming.status import StreamStatus
 from adapters.spark.threads import in_thread
-from pullstream.blueprint import Module, Source
-from pullstream.engine.parts.beside import Beside
-from pullstream.errors import CompositionError, JournalError
-from pullstream.protocol import DONE, Batch, Done
+from pullstream import DONE, Batch, CompositionError, Done, JournalError, Source
+from pullstream.authoring import Module, TaskKernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,7 +76,7 @@ def from_streaming(
     return Source((Module("from_streaming", StreamSource, (checked,)),))
 
 
-class StreamSource(Beside[Any]):
+class StreamSource(TaskKernel[Any]):
     """Takes what the body of a query hands over, and lets it return when its micro-batch is complete everywhere.
 
     The query runs in threads, and in Spark. While that works on something, the task that waits for its end counts as

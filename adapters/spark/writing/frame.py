@@ -9,8 +9,8 @@ from adapters.spark.writing.packing import active_session
 from adapters.spark.writing.served import ServedSource
 from adapters.spark.writing.server import SourceServer, server_for
 from adapters.spark.writing.source_log import Offsets
-from pullstream.blueprint import Site, Source, source_argument
-from pullstream.errors import CompositionError
+from pullstream import CompositionError, Source
+from pullstream.authoring import READS, Call, Site
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +50,7 @@ def to_dataframe(
     frame.filter("n > 1").show()
     ```
     """
-    source_argument("to_dataframe", source)
+    READS(Call("to_dataframe"), source)
     session = active_session("to_dataframe", session)
     name = f"to_dataframe-{next(_numbers)}"
     _serve(session, ServedSource(name, source, spark_schema("to_dataframe", schema), shown=f"to_dataframe({source!r})"))
@@ -90,7 +90,7 @@ def register_source(
         session.read.format("pullstream").load("sales").groupBy("item").sum("sold").show()
     ```
     """
-    source_argument("register_source", source)
+    READS(Call("register_source"), source)
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, and got {name!r}")
     if offsets not in ("values", "times"):

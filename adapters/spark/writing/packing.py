@@ -8,7 +8,7 @@ from adapters.arrow import RecordBatch, SchemaError, pyarrow
 from adapters.spark.reading.jobs import is_connect, stands
 from adapters.spark.refusals import refused
 from adapters.spark.session import session as active
-from pullstream.blueprint import Site
+from pullstream.authoring import Site
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

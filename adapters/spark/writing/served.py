@@ -16,11 +16,8 @@ from adapters.spark.schemas import arrow_schema
 from adapters.spark.writing import frames
 from adapters.spark.writing.packing import ROWS, RowPacking, packed
 from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
-from pullstream.blueprint import Module, Sink, Site, Source
-from pullstream.engine.parts.context import Context
-from pullstream.errors import Abandoned, PullstreamError, without_cancelled
-from pullstream.program.pipe import pipe
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream import DONE, Abandoned, Batch, Context, Done, PullstreamError, Reader, Sink, Source, pipe
+from pullstream.authoring import Module, Site, without_cancelled
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

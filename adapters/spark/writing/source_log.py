@@ -8,11 +8,8 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import trio
 
-from pullstream.blueprint import Module, Sink, Source
-from pullstream.engine.parts.context import Completed, Context
-from pullstream.errors import Abandoned, PullstreamError, without_cancelled
-from pullstream.program.pipe import pipe
-from pullstream.protocol import DONE, Batch, Reader
+from pullstream import DONE, Abandoned, Batch, Completed, Context, PullstreamError, Reader, Sink, Source, pipe
+from pullstream.authoring import Module, without_cancelled
 
 Offsets: TypeAlias = Literal["values", "times"]
 

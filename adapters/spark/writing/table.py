@@ -16,10 +16,8 @@ from adapters.files.writing.columns import Schema
 from adapters.spark.threads import in_thread
 from adapters.spark.writing.packing import active_session
 from adapters.spark.writing.table_partitions import Spool, TablePartitions, TablePlan, check_time
-from pullstream.blueprint import Module, Sink, Site
-from pullstream.engine.parts.context import Completed, Context
-from pullstream.errors import CompositionError, without_cancelled
-from pullstream.protocol import Batch, Reader
+from pullstream import Batch, Completed, CompositionError, Context, Reader, Sink
+from pullstream.authoring import Module, Site, without_cancelled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from adapters.files.writing.errors import FileBusyError
-from pullstream.errors import PullstreamError
+from pullstream import PullstreamError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,8 +17,8 @@ from adapters.spark.writing.packing import RowPacking
 from adapters.spark.writing.served import ServedSource
 from adapters.spark.writing.server import server_for
 from adapters.spark.writing.table_folder import TableFolder, TableTargetError
-from pullstream.blueprint import Site
-from pullstream.modules.sources.values import values
+from pullstream import values
+from pullstream.authoring import Site
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriter, SparkSession

@@ -9,8 +9,8 @@ from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner import forget_inner
-from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder, StreamEnd
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
@@ -26,7 +26,7 @@ class Inner(Remainder):
 S = TypeVar("S", bound=Inner)
 
 
-class SideBySide(Beside[Any], Generic[S]):
+class SideBySide(TaskKernel[Any], Generic[S]):
     """Reads inner streams, and answers what is there, in the order in which it came.
 
     One answer of each stream waits here at most. The failure of one strikes after the answers that wait, and the end

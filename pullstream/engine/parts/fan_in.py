@@ -9,8 +9,8 @@ from typing_extensions import override
 from pullstream.blueprint import Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Remainder
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
 
@@ -67,7 +67,7 @@ class Meeting:
         self._time = time
 
 
-class FanIn(Beside[Any]):
+class FanIn(TaskKernel[Any]):
     """A kernel that asks its inputs side by side: those from which nothing is left, while it is asked itself."""
 
     def __init__(self, *sources: Source[Any]) -> None:

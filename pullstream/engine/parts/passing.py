@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.protocol import Batch, Done
 
 
-class Passing(Beside[Any]):
+class Passing(TaskKernel[Any]):
     """Hands every ask up, and every answer down, and can do something else meanwhile."""
 
     outside: ClassVar[bool] = False

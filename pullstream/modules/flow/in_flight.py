@@ -4,7 +4,7 @@ from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Site, Transformer, count_argument
+from pullstream.blueprint import Blueprint, Module, Site, Transformer
 from pullstream.blueprint.checks import Count, Instance
 from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, transformer
@@ -100,7 +100,7 @@ class Quota:
     """
 
     def __init__(self, capacity: int) -> None:
-        count_argument("Quota", "capacity", capacity, least=1)
+        Count(1)(Call("Quota", name="capacity"), capacity)
         self._capacity = capacity
         self.grip = Grip("Quota", Site.here())
 
@@ -111,7 +111,7 @@ class Quota:
 
     @capacity.setter
     def capacity(self, capacity: int) -> None:
-        count_argument("Quota", "capacity", capacity, least=1)
+        Count(1)(Call("Quota", name="capacity"), capacity)
         self._capacity = capacity
         gate = self.grip.alive()
         if isinstance(gate, _Gate):

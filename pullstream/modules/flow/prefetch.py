@@ -8,15 +8,15 @@ from pullstream.blueprint import Transformer
 from pullstream.blueprint.checks import Positive
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done
 
 A = TypeVar("A")
 
 
-class Prefetch(Beside[Any]):
+class Prefetch(TaskKernel[Any]):
     """Keeps an ask outstanding for as many values as there is room for; what came is held until it is answered."""
 
     traits = Traits(trusted=True, asks_apart=True)

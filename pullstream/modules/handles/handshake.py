@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Sink, Site, Source, checks
 from pullstream.blueprint.factory import checked
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
@@ -179,7 +179,7 @@ class Talk:
         await self._moved.wait()
 
 
-class Listening(Beside[Any]):
+class Listening(TaskKernel[Any]):
     """The source of what the other side says after the talk, which is had at the first ask."""
 
     def __init__(self, talk: Talk) -> None:

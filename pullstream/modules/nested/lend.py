@@ -13,8 +13,8 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Queue
 from pullstream.engine.nested.inner import forget_inner, open_below
-from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.handle import Grip
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.protocol import DONE, Batch, Done
@@ -42,7 +42,7 @@ class _Borrower:
     loans: deque[_Loan] = attrs.field(factory=deque[_Loan])
 
 
-class Lend(Beside[Any]):
+class Lend(TaskKernel[Any]):
     """Lends values to the borrowers that ask, oldest first; each gives one result for each value, in its order.
 
     A value is held, in the sidecar, from its arrival until its result is answered; no more of them are here than were

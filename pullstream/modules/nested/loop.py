@@ -20,9 +20,9 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.parts.per_batch import PassOn
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
@@ -76,7 +76,7 @@ class _Drained(Waiter):
         return f"{self.owner}, waits until nothing can come round any more"
 
 
-class _Ingress(Beside[Any]):
+class _Ingress(TaskKernel[Any]):
     """Answers what goes round first, and what is outside after it.
 
     So a loop is drained before it is fed. Outside batches at one time may all enter; the first at another time waits

@@ -12,9 +12,9 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.batcher import Batcher
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
-from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")

@@ -10,13 +10,13 @@ from typing import Annotated, Any, cast, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.asyncio_bridge import Job, bridge_to, came_of_cancelling
+from pullstream.asyncio_bridge import Job, Loop, bridge_to, came_of_cancelling
 from pullstream.blueprint import OneShot, Source, checks
 from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.batcher import Batcher
 from pullstream.engine.traits import Traits
-from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
@@ -196,10 +196,7 @@ def from_asyncio(
     source: Annotated[Any, _given],
     *,
     time: checks.TimeOf[Any] = None,
-    loop: Annotated[
-        asyncio.AbstractEventLoop | None,
-        checks.Instance(asyncio.AbstractEventLoop, "takes an asyncio loop as its loop"),
-    ] = None,
+    loop: Loop = None,
 ) -> Source[Any]:
     """Give the values of an async iterable of asyncio's, or the one value of an awaitable of asyncio's.
 

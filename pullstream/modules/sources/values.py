@@ -10,8 +10,8 @@ from pullstream.blueprint import OneShot, Source, checks, table_advice
 from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.batcher import Batcher
 from pullstream.engine.traits import PROMPT
-from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Transformer, checks
 from pullstream.blueprint.factory import Call, together
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.beside import Beside
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
@@ -81,7 +81,7 @@ class _Changed(_Begun):
         return key != before
 
 
-class _Ticking(Beside[Any]):
+class _Ticking(TaskKernel[Any]):
     """Values at the number of the period in which they arrive; a period ends whether any arrive or not."""
 
     traits = Traits(trusted=True, summaries=((),), carries=Carries.LOST)

@@ -14,8 +14,8 @@ from pullstream.blueprint import Transformer, checks
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
-from pullstream.engine.parts.beside import Beside
 from pullstream.engine.parts.pace import Pace
+from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
@@ -67,7 +67,7 @@ class Calls:
         return taken
 
 
-class MapAsync(Beside[Any]):
+class MapAsync(TaskKernel[Any]):
     """Workers make one call after another; an ask is answered as soon as one result is there.
 
     What came is held, in the sidecar, until it is answered. Upstream is asked for what the workers that are free can

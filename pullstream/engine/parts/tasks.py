@@ -16,7 +16,7 @@ from pullstream.protocol import DONE, Batch, Done
 T = TypeVar("T")
 
 
-class Beside(Kernel[T]):
+class TaskKernel(Kernel[T]):
     """A kernel whose work goes on in tasks beside the asks it serves; they end, cancelled, with the stream.
 
     `produce` looks whether it has an answer, and otherwise waits for a `change`. A subclass that overrides `acquire`,
