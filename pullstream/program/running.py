@@ -14,9 +14,9 @@ from pullstream.checker.pipeline import Check, Checker, checker_for
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope, running_program
-from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.runtime.interrupts import Interrupts, Spared
+from pullstream.engine.runtime.rounds import instrument
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside
@@ -269,7 +269,7 @@ class Running(Generic[R]):
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None, None]:
         run = self._run
-        run.clock = BusyClock.of_this_program()
+        run.clock = instrument()
         assembly = Assembly(run)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.sidecar.start()

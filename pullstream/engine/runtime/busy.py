@@ -5,8 +5,6 @@ from time import monotonic
 import trio
 from typing_extensions import override
 
-_PROGRAM: trio.lowlevel.RunVar["BusyClock"] = trio.lowlevel.RunVar("pullstream busy clock")
-
 
 class BusyClock(trio.abc.Instrument):
     """The clock of one trio program that stands still while every task waits.
@@ -18,17 +16,6 @@ class BusyClock(trio.abc.Instrument):
     def __init__(self) -> None:
         self._idle = 0.0
         self._since = 0.0
-
-    @classmethod
-    def of_this_program(cls) -> "BusyClock":
-        """The clock of the trio program that runs."""
-        try:
-            return _PROGRAM.get()
-        except LookupError:
-            clock = cls()
-        _PROGRAM.set(clock)
-        trio.lowlevel.add_instrument(clock)
-        return clock
 
     def now(self) -> float:
         """Seconds, from some point on."""

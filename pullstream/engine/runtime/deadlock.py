@@ -17,7 +17,7 @@ from weakref import WeakSet
 import trio
 
 from pullstream.engine.runtime.blocked import joined, may_be_cancelled
-from pullstream.engine.runtime.rounds import Rounds
+from pullstream.engine.runtime.rounds import Rounds, begun
 
 LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
 """Whether this task only looks on: that it waits, or hears of a failure, means nothing for the run or its user."""
@@ -59,7 +59,7 @@ class Standstill:
     def begin(self, nursery: trio.Nursery) -> None:
         """The run's tasks will be in this nursery."""
         self.nursery = nursery
-        self._rounds = Rounds.of_this_program(nursery)
+        self._rounds = begun()
         if self._rounds is not None:
             self._rounds.runs[nursery] = self
 
@@ -120,7 +120,7 @@ class Standstill:
         """A task begins to wait for those of this run."""
         if self._rounds is None:
             # One run may wait for another that has not begun.
-            self._rounds = Rounds.begun()
+            self._rounds = begun()
         self._awake.pop(task, None)
         if self._rounds is not None:
             self._rounds.waits[task] = self

@@ -6,15 +6,17 @@ happened to that one another is looked for. A run in which none is found stands 
 """
 
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol
+from functools import cache
+from typing import Any, Protocol
 
 import trio
 from typing_extensions import override
 
 from pullstream.engine.runtime import blocked
+from pullstream.engine.runtime.busy import BusyClock
 from pullstream.logger import LOG
 
-_PROGRAM: trio.lowlevel.RunVar["Rounds | None"] = trio.lowlevel.RunVar("pullstream rounds")
+_PROGRAM: trio.lowlevel.RunVar[BusyClock | None] = trio.lowlevel.RunVar("pullstream's instrument", None)
 
 
 class Moved(Protocol):
@@ -30,12 +32,11 @@ class Moved(Protocol):
         """Hear that nothing can move it."""
 
 
-class Rounds(trio.abc.Instrument):
+class Rounds(BusyClock):
     """The rounds of one trio program: in each all tasks that can take a step take one."""
 
-    _silent: ClassVar[bool] = False
-
     def __init__(self) -> None:
+        super().__init__()
         self.waits: dict[trio.lowlevel.Task, Moved] = {}
         """Which tasks wait for the tasks of which run."""
         self.runs: dict[trio.Nursery, Moved] = {}
@@ -44,30 +45,6 @@ class Rounds(trio.abc.Instrument):
         """The runs to be looked at before the next round."""
         self._movers: dict[object, list[Moved]] = {}
         """Somebody who may move a run, for each that is not doubtful."""
-
-    @classmethod
-    def of_this_program(cls, nursery: trio.Nursery) -> "Rounds | None":
-        """Those of the trio program that runs; None if trio does not tell what has to be known."""
-        try:
-            return _PROGRAM.get()
-        except LookupError:
-            rounds = cls() if blocked.told(trio.lowlevel.current_task(), nursery) else None
-        _PROGRAM.set(rounds)
-        if rounds is not None:
-            trio.lowlevel.add_instrument(rounds)
-        elif not cls._silent:
-            Rounds._silent = True
-            LOG.warning(
-                "trio %s does not tell what its tasks wait for in the way that is known here: a run in which nothing "
-                "can move any more will hang, and not fail with StalledError",
-                trio.__version__,
-            )
-        return rounds
-
-    @staticmethod
-    def begun() -> "Rounds | None":
-        """Those of the trio program that runs, if a run has begun in it."""
-        return _PROGRAM.get(None)
 
     def changed(self, mover: object) -> None:
         """Something has happened to a task: the runs of which it was kept in mind are doubtful."""
@@ -99,6 +76,8 @@ class Rounds(trio.abc.Instrument):
     def before_io_wait(self, timeout: float) -> None:
         if self.doubtful:
             self._look()
+        if timeout:
+            super().before_io_wait(timeout)
 
     def _look(self) -> None:
         doubtful, self.doubtful = self.doubtful, {}
@@ -121,3 +100,38 @@ class Rounds(trio.abc.Instrument):
             # A program that is at its end takes no more, and what stands still then has ended with it.
             with suppress(trio.RunFinishedError):
                 trio.lowlevel.current_trio_token().run_sync_soon(first.tell)
+
+
+def instrument() -> BusyClock:
+    """The instrument of the trio program that runs: one for all its runs, since each costs at every step of a program.
+
+    It is no `Rounds` where this trio does not tell what has to be known.
+    """
+    clock = _PROGRAM.get()
+    if clock is not None:
+        return clock
+    task = trio.lowlevel.current_task()
+    assert task.parent_nursery is not None, "only trio's own first task has none"
+    if blocked.told(task, task.parent_nursery):
+        clock = Rounds()
+    else:
+        clock = BusyClock()
+        _warn()
+    _PROGRAM.set(clock)
+    trio.lowlevel.add_instrument(clock)
+    return clock
+
+
+def begun() -> Rounds | None:
+    """The rounds of the trio program that runs, if a run has begun in it, and trio tells what has to be known."""
+    clock = _PROGRAM.get()
+    return clock if isinstance(clock, Rounds) else None
+
+
+@cache
+def _warn() -> None:
+    LOG.warning(
+        "trio %s does not tell what its tasks wait for in the way that is known here: a run in which nothing can move "
+        "any more will hang, and not fail with StalledError",
+        trio.__version__,
+    )
