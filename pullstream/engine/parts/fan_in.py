@@ -9,13 +9,13 @@ from typing_extensions import override
 from pullstream.blueprint import Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.outbox import Remainder
+from pullstream.engine.parts.outbox import Remainder, StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.protocol import DONE, Batch, Done
 from timely import TimeDomainError, less_equal
 
 
-class Input(Remainder):
+class Input(Remainder, StreamEnd):
     """An input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
 
     def __init__(self, lane: Lane[Any]) -> None:
@@ -23,7 +23,6 @@ class Input(Remainder):
         self.lane = lane
         self.prompt = lane.kernel.answers_promptly()
         """Whether it can be asked without waiting."""
-        self.ending: Done | BaseException | None = None
 
     def part(self, limit: int) -> Batch[Any]:
         """Answer the next values, in this very step; with the last of them the batch has been dealt with."""
@@ -142,7 +141,7 @@ class FanIn(TaskKernel[Any]):
                 return
             each.put(answer)
             return
-        each.ending = answer
+        each.end(answer)
         if isinstance(answer, BaseException):
             self.failure_above = self.failure_above or answer
 

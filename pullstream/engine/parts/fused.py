@@ -6,9 +6,10 @@ builtin `map`, and needs no list between stages. Batching stays invisible: when 
 it are answered now, and the failure comes with the next ask.
 """
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from functools import cache
+from sys import maxsize
 from types import CodeType, CoroutineType
 from typing import Any
 
@@ -16,9 +17,10 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
-from pullstream.engine.parts.per_batch import PerBatch
+from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import Carries
 from pullstream.failures import Caught, caught
+from pullstream.protocol import Batch
 
 Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Sequence[Any], list[Any]]]]
 
@@ -129,11 +131,13 @@ class StageDict(MutableMapping[Any, Any]):
         return sum(1 for _ in self)
 
 
-class Segment(PerBatch):
+class Segment(PassOn):
     """Neighbouring stages, run as one in the asker's task."""
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
+        # What is looked up at every ask is found soonest in the instance.
+        self.failed, self.most = None, maxsize
         functions = [stage.function for stage in stages]
         for number, stage in enumerate(stages):
             if stage.kind is Kind.LEAVE_OUT:
@@ -155,16 +159,22 @@ class Segment(PerBatch):
         self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
 
     @override
-    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        out: list[Any] = []
+        if self._saves:
+            self.memory.at(batch.time)
         loop, self._loop = self._loop, self._later
-        if not self._saves:
-            loop.send((values, out))
-            return
-        self.memory.at(time)
+        # As `collect`, written out: nearly every value passes here.
         try:
-            loop.send((values, out))
+            loop.send((batch.values, out))
+        except BaseException as exc:
+            self.failed = exc
+            if not out:
+                raise
         finally:
-            self._save()
+            if self._saves:
+                self._save()
+        return Batch(batch.time, out) if out else None
 
     @override
     def restore(self) -> None:

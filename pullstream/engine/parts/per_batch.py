@@ -21,8 +21,6 @@ class FailsLater(Kernel[Any]):
     def collect(self, work: Callable[..., None], *args: Any) -> list[Any]:
         """Have `work(out, *args)` add values to a list, as many as come before it fails.
 
-        What it keeps everybody else waiting for sets the pace of the run (see `SinkAccount`).
-
         Raises:
             BaseException: what `work` raised, at once if nothing came before.
         """
@@ -100,12 +98,5 @@ class PerBatch(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        out: list[Any] = []
-        # As `collect`, written out: nearly every value passes here.
-        try:
-            self.work(out, batch.time, batch.values)
-        except BaseException as exc:
-            self.failed = exc
-            if not out:
-                raise
+        out = self.collect(self.work, batch.time, batch.values)
         return Batch(batch.time, out) if out else None

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Site, Source, checks
 from pullstream.blueprint.factory import checked
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.parts.outbox import Outbox, StreamEnd
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended
 from pullstream.protocol import DONE, Batch, Done
@@ -30,7 +30,7 @@ class Broadcast(Generic[T]):
         self._room = trio.Event()
         self._sending = 0
         self._last: Hashable = BEGINNING
-        self._ending: Done | BaseException | None = None
+        self._ending = StreamEnd()
 
     def listen(self) -> Source[T]:
         """A source of what is sent from its first ask on; to be opened by any run, any number of times."""
@@ -104,9 +104,9 @@ class Broadcast(Generic[T]):
         return self._last
 
     @property
-    def ending(self) -> Done | BaseException | None:
+    def ending(self) -> StreamEnd:
         """The ending, when nothing is being sent any more."""
-        return None if self._sending else self._ending
+        return StreamEnd() if self._sending else self._ending
 
     def join(self, listener: "_Listener") -> None:
         """Listen from now on."""
@@ -125,7 +125,7 @@ class Broadcast(Generic[T]):
     # ----
 
     def _check(self) -> None:
-        if self._ending is not None:
+        if self._ending.known:
             raise Ended(f"broadcast, made at {self._site}, takes nothing after end() or fail()")
 
     def _follow(self, time: Hashable) -> None:
@@ -136,9 +136,8 @@ class Broadcast(Generic[T]):
         self._last = time
 
     def _end(self, ending: Done | BaseException) -> None:
-        if self._ending is None:
-            self._ending = ending
-            self._stir()
+        self._ending.end(ending)
+        self._stir()
 
     def _stir(self) -> None:
         for listener in self._listeners:
@@ -175,7 +174,7 @@ class _Listener(Kernel[Any]):
         """Lower the source's capability to the first time that may still be answered; at the end to none."""
         if self._queue:
             self.location.advance(self._queue.first)
-        elif self._handle.ending is DONE:
+        elif self._handle.ending.ending is DONE:
             self.location.resign()
         else:
             self.location.advance(self._handle.last)
@@ -190,10 +189,7 @@ class _Listener(Kernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._queue:
-            ending = self._handle.ending
-            if isinstance(ending, BaseException):
-                raise ending
-            if ending is DONE:
+            if self._handle.ending.reached():
                 return DONE
             self.changed = trio.Event()
             await self.changed.wait()

@@ -11,6 +11,7 @@ from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal, Standstill
 from pullstream.engine.sidecar.location import Location
@@ -55,8 +56,8 @@ class Joint:
         self.site = site
         self.wanted = 0
         """The number of values that the reading end waits for."""
-        self.ending: Done | BaseException | None = None
-        """The ending of what is written."""
+        self.end = StreamEnd()
+        """The end of what is written."""
         self.left = False
         """Whether the reading end has gone."""
         self.reason: BaseException | None = None
@@ -108,7 +109,7 @@ class Joint:
         """Wait for what is written, at most `limit` values of it."""
         self.wanted = limit
         try:
-            while self._batch is None and self.ending is None:
+            while self._batch is None and not self.end.known:
                 self._answered = signal_of(self.writes)
                 self.stir(self._asked)
                 await self._answered.wait(outside=self.writes is None)
@@ -120,15 +121,13 @@ class Joint:
                 # It is handed over: in flight where it is read, in this very step.
                 self.reader.settle()
             return batch
-        if isinstance(self.ending, BaseException):
-            raise self.ending
-        return DONE
+        return self.end.reached() or DONE
 
     async def leave(self, reason: BaseException | None) -> None:
         """Leave the reading end: the writing end is ended as well, and lets go first (R6)."""
         self.left, self.reason = True, reason
         self.stir(self._asked)
-        if self.reader is not None and self.ending is None:
+        if self.reader is not None and not self.end.known:
             await self.reader.terminate(reason)
 
     # ---- the writing end
@@ -156,7 +155,7 @@ class Joint:
         self._end(DONE)
 
     def _end(self, ending: Done | BaseException) -> None:
-        self.ending = ending
+        self.end.end(ending)
         self.stir(self._answered)
 
 
@@ -203,7 +202,7 @@ class PairSource(Kernel[Any]):
 
     @override
     def relayed(self, exc: BaseException) -> bool:
-        return exc is self._joint.ending
+        return exc is self._joint.end.ending
 
 
 class PairSink(Wiring):

@@ -10,6 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, Sink, Site, Source, checks
 from pullstream.blueprint.factory import checked
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_cancelled
@@ -34,7 +35,8 @@ class Talk:
         self._said: deque[Any] = deque()
         self._rest: deque[Any] = deque()
         self._time: Hashable = 0
-        self._over: Done | BaseException | None = None
+        self.over = StreamEnd()
+        """How it ended."""
         self._moved = trio.Event()
 
     def __repr__(self) -> str:
@@ -92,7 +94,7 @@ class Talk:
         """
         self._said.append(value)
         self._move()
-        while self._said and self._over is None:
+        while self._said and not self.over.known:
             await self._wait()
         if self._said:
             raise Ended(f"the other side left in the middle of the handshake made at {self._site}")
@@ -140,16 +142,10 @@ class Talk:
 
     def end(self, how: Done | BaseException) -> None:
         """The talk is over; the first way counts."""
-        if self._over is None:
-            self._over = how
+        self.over.end(how)
         self._move()
         if self._listening is not None:
             self._listening.wake()
-
-    @property
-    def over(self) -> Done | BaseException | None:
-        """The ending of the talk, if it has ended."""
-        return self._over
 
     @property
     def left(self) -> bool:
@@ -164,7 +160,7 @@ class Talk:
 
     async def said(self, limit: int) -> list[Any]:
         """The values said to the other side; none, once the talk is over."""
-        while not self._said and self._over is None:
+        while not self._said and not self.over.known:
             await self._wait()
         values = [self._said.popleft() for _ in range(min(limit, len(self._said)))]
         self._move()
@@ -198,10 +194,8 @@ class Listening(TaskKernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while self._talk.over is None:
+        while not self._talk.over.reached():
             await self.change(outside=True)
-        if isinstance(self._talk.over, BaseException):
-            raise self._talk.over
         heard = self._talk.heard(limit)
         if heard is not None:
             if not self._talk.left:
@@ -239,8 +233,7 @@ class Speaking(Kernel[Any]):
             values = await self._talk.said(limit)
             if values:
                 return Batch(self._time, values)
-            if isinstance(self._talk.over, BaseException):
-                raise self._talk.over
+            self._talk.over.reached()
             self._talking = False
             self.location.drop(BEGINNING)
         answer = await cast("Any", self.upstream).ask(limit)

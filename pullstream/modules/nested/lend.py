@@ -14,6 +14,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Queue
 from pullstream.engine.nested.inner import forget_inner, open_below
 from pullstream.engine.parts.handle import Grip
+from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
@@ -63,7 +64,7 @@ class Lend(TaskKernel[Any]):
         self._ready: deque[_Loan] = deque()
         self._free: list[_Loan] = []
         self._arrived = 0
-        self._outer_end: Done | BaseException | None = None
+        self._outer = StreamEnd()
         self._last_failure: BaseException | None = None
         self._failed: BaseException | None = None
         if pool is not None:
@@ -85,9 +86,7 @@ class Lend(TaskKernel[Any]):
                 return Batch(results[0].time, [loan.value for loan in results])
             if self._failed is not None:
                 raise self._failed
-            if not self._row and self._outer_end is not None:
-                if isinstance(self._outer_end, BaseException):
-                    raise self._outer_end
+            if not self._row and self._outer.reached():
                 return DONE
             self._check_borrowers()
             self._lend(limit)
@@ -119,7 +118,7 @@ class Lend(TaskKernel[Any]):
                 room -= 1
             wanted += max(room, 0)
         room = min(wanted, limit - len(self._row))
-        if room > 0 and not self._free and self._outer_end is None:
+        if room > 0 and not self._free and not self._outer.known:
             self.ask_beside(self.upstream, room)
 
     def _results(self, limit: int) -> list[_Loan]:
@@ -151,7 +150,7 @@ class Lend(TaskKernel[Any]):
                 self._free.append(loan)
             self.upstream.ack()
         else:
-            self._outer_end = answer
+            self._outer.end(answer)
 
     def _returned(self, borrower: _Borrower, answer: Batch[Any]) -> None:
         for value in answer.values:

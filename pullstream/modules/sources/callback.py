@@ -2,20 +2,17 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
 from threading import RLock
 from typing import Annotated, Any, Generic, Literal
 
-import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.batcher import Batcher
-from pullstream.engine.traits import Traits
+from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.errors import Overflow
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.modules.sources.handed import Handed
+from pullstream.protocol import DONE, Done
 
 T = TypeVar("T")
 
@@ -32,14 +29,14 @@ class Emit(Generic[T]):
         self._wake = wake
         self._values: deque[T] = deque()
         self._lock = RLock()
-        self.ending: Done | BaseException | None = None
+        self.ending = StreamEnd()
         self.dropped = 0
         """The number of values that were dropped for want of room."""
 
     def __call__(self, value: T) -> bool:
         """Give a value; whether it was taken. After the end nothing is, and nothing is raised."""
         with self._lock:
-            if self.ending is not None:
+            if self.ending.known:
                 return False
             if len(self._values) >= self._capacity:
                 if self._overflow == "drop_oldest":
@@ -71,16 +68,13 @@ class Emit(Generic[T]):
 
     def _end(self, ending: Done | BaseException) -> None:
         with self._lock:
-            if self.ending is not None:
-                return
-            self.ending = ending
+            self.ending.end(ending)
         self._wake()
 
     def close(self) -> None:
         """Take nothing and keep nothing, as nobody reads any more."""
         with self._lock:
-            if self.ending is None:
-                self.ending = DONE
+            self.ending.end()
             self._values.clear()
 
     def take(self) -> Iterator[T]:
@@ -93,9 +87,7 @@ class Emit(Generic[T]):
             yield value
 
 
-class _Called(Kernel[Any]):
-    traits = Traits(trusted=True)
-
+class _Called(Handed):
     def __init__(
         self,
         register: Callable[[Emit[Any]], object],
@@ -103,14 +95,13 @@ class _Called(Kernel[Any]):
         overflow: Policy,
         time: Callable[[Any], Hashable] | None = None,
     ) -> None:
+        super().__init__(time)
         self._register = register
-        self._batcher = Batcher(time)
-        self._emit: Emit[Any] = Emit(capacity, overflow, self._wake)
-        self._changed = trio.Event()
+        self._emit: Emit[Any] = Emit(capacity, overflow, self.wake)
 
     @override
     async def acquire(self) -> None:
-        self._token = trio.lowlevel.current_trio_token()
+        await super().acquire()
         try:
             self._unregister: Any = self._register(self._emit)
         except BaseException:
@@ -118,30 +109,15 @@ class _Called(Kernel[Any]):
             raise
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def asked(self, limit: int) -> StreamEnd:
         if self._unregister is not None and not callable(self._unregister):
             unregister, self._unregister = self._unregister, None
             raise TypeError(f"from_callback: register returned {unregister!r}, which cannot be called to unregister")
-        while True:
-            # Looked at first: what is there now is all that came before it.
-            ending = self._emit.ending
-            self._changed = trio.Event()
-            batch = self._batcher.batch(self._emit.take(), limit)
-            if batch is not None:
-                return batch
-            if isinstance(ending, BaseException):
-                raise ending
-            if ending is DONE:
-                return DONE
-            await self._changed.wait()
+        return self._emit.ending
 
-    def _wake(self) -> None:
-        # When the trio program is over, nobody is there to be woken.
-        with suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(self._set, idempotent=True)
-
-    def _set(self) -> None:
-        self._changed.set()
+    @override
+    def taken(self) -> Iterator[Any]:
+        return self._emit.take()
 
     @override
     async def release(self) -> None:

@@ -7,25 +7,20 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaita
 from contextlib import suppress
 from typing import Annotated, Any, cast, overload
 
-import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.asyncio_bridge import Job, Loop, bridge_to, came_of_cancelling
 from pullstream.blueprint import OneShot, Source, checks
 from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.batcher import Batcher
-from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.engine.parts.outbox import StreamEnd
+from pullstream.modules.sources.handed import Handed
 
 T = TypeVar("T")
 
 
-class _Bridged(Kernel[Any]):
+class _Bridged(Handed):
     """An asyncio task makes the values, no more than were asked for; trio takes whatever is there."""
-
-    traits = Traits(trusted=True)
 
     def __init__(
         self,
@@ -35,10 +30,10 @@ class _Bridged(Kernel[Any]):
     ) -> None:
         self._given = given
         self._loop = loop
-        self._batcher = Batcher(time)
+        super().__init__(time)
         self._made: deque[Any] = deque()
         self._taken = 0
-        self._ending: Done | BaseException | None = None
+        self._end = StreamEnd()
         self._trouble: BaseException | None = None
         self._running = False
         self._stopping = False
@@ -49,29 +44,18 @@ class _Bridged(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         bridge = await bridge_to(self._loop)
-        self._token = trio.lowlevel.current_trio_token()
-        self._changed = trio.Event()
+        await super().acquire()
         self._call = bridge.loop.call_soon_threadsafe
         self._demand = asyncio.Event()
         self._job = Job(bridge.loop, self._drive)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        self._call(self._want, self._taken - self._batcher.pending + limit)
-        while True:
-            # Looked at first: what is there now is all that came before it.
-            ending = self._ending
-            self._changed = trio.Event()
-            batch = self._batcher.batch(self._available(), limit)
-            if batch is not None:
-                return batch
-            if isinstance(ending, BaseException):
-                raise ending
-            if ending is DONE:
-                return DONE
-            await self._changed.wait()
+    def asked(self, limit: int) -> StreamEnd:
+        self._call(self._want, self._taken - self.batcher.pending + limit)
+        return self._end
 
-    def _available(self) -> Iterator[Any]:
+    @override
+    def taken(self) -> Iterator[Any]:
         while self._made:
             self._taken += 1
             yield self._made.popleft()
@@ -92,9 +76,6 @@ class _Bridged(Kernel[Any]):
         # A coroutine that nobody asked for would complain, when it is collected, that it was never awaited.
         if inspect.iscoroutine(self._given) and inspect.getcoroutinestate(self._given) == inspect.CORO_CREATED:
             self._given.close()
-
-    def _set(self) -> None:
-        self._changed.set()
 
     # ---- in asyncio's thread
 
@@ -125,24 +106,20 @@ class _Bridged(Kernel[Any]):
                 self._running = False
                 made += 1
                 self._made.append(value)
-                self._wake()
+                self.wake()
         except StopAsyncIteration:
-            self._ending = DONE
+            self._end.end()
         except BaseException as exc:  # noqa: BLE001 - raised in the asker's task or, when nobody asks any more, by release
             if not self._stopping:
-                self._ending = exc
+                self._end.end(exc)
             elif came_of_cancelling(exc):
                 self._trouble = exc
         self._running = False
-        self._wake()
+        self.wake()
         try:
             await values.aclose()
         except BaseException as exc:  # noqa: BLE001 - as above
             self._trouble = self._trouble or exc
-
-    def _wake(self) -> None:
-        with suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(self._set, idempotent=True)
 
 
 async def _values(given: Any) -> AsyncGenerator[Any, None]:

@@ -49,8 +49,7 @@ class _Live(Prefetch):
         while not old.done:
             if old.left:
                 return old.part(limit)
-            if isinstance(old.ending, BaseException):
-                raise old.ending
+            old.reached()
             self.ask_beside(old.lane, limit)
             await self.change()
         if self._sync is not None:
@@ -71,9 +70,9 @@ class _Live(Prefetch):
         if lane is not old.lane:
             super().arrived(lane, answer)
         elif isinstance(answer, Batch):
-            old.time, old.values, old.used = answer.time, answer.values, 0
+            old.put(answer)
         else:
-            old.ending = answer
+            old.end(answer)
 
 
 def _read(call: Call, old: Any) -> Source[Any]:  # noqa: ARG001 - what every check is given

@@ -14,6 +14,7 @@ from pullstream.blueprint import Transformer, checks
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
+from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.deadlock import Signal
@@ -87,7 +88,7 @@ class MapAsync(TaskKernel[Any]):
         self._serving = False
         self._stopped = False
         self._failure: BaseException | None = None
-        self._upstream_end: Done | BaseException | None = None
+        self._outer = StreamEnd()
         self._workers = 0
         self._idle = 0
         self._parked: list[Signal] = []
@@ -95,11 +96,11 @@ class MapAsync(TaskKernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if limit == 1 and not self._groups and self._upstream_end is None and not self.asking(self.upstream):
+        if limit == 1 and not self._groups and self._outer.ending is None and not self.asking(self.upstream):
             return await self._one()
         self._serving = True
         while True:
-            if not self._groups and self._upstream_end is None and not self.asking(self.upstream):
+            if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
                 # With nothing under way there is nothing to ask beside.
                 self.arrived(self.upstream, await self.upstream.ask(min(limit, self._pace.next())))
             self._begin(limit)
@@ -107,9 +108,7 @@ class MapAsync(TaskKernel[Any]):
             if batch is not None:
                 self._serving = False
                 return batch
-            if not self._groups and self._upstream_end is not None:
-                if isinstance(self._upstream_end, BaseException):
-                    raise self._upstream_end
+            if not self._groups and self._outer.reached():
                 return DONE
             await self.change()
 
@@ -151,7 +150,7 @@ class MapAsync(TaskKernel[Any]):
             self.start(self._attentive, self._work())
         busy = self._workers - self._idle
         room = limit - self._unanswered
-        if room > 0 and busy < self._concurrency and self._upstream_end is None and not self.asking(self.upstream):
+        if room > 0 and busy < self._concurrency and self._outer.ending is None and not self.asking(self.upstream):
             # What the pace allows beyond the concurrency may wait for a worker: calls are cheap then.
             self.ask_beside(self.upstream, min(room, self._pace.next() - busy))
 
@@ -267,7 +266,7 @@ class MapAsync(TaskKernel[Any]):
             self._unbegun += len(group.values)
             lane.ack()
         else:
-            self._upstream_end = answer
+            self._outer.end(answer)
 
 
 def _explained(exc: BaseException, awaitable: object) -> BaseException:
