@@ -55,7 +55,8 @@ Kernels
     - `Expand`: streams one after another; `SideBySide` with `Inner`: at the same time
     - `Notified`, on `Eventful`: batches and completions; `Gather` with `Part`: what is kept of one time
     - `TaskKernel`: work that goes on in tasks of its own; `Passing`: something else while it waits
-    - `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`
+    - `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`,
+      which is given the run's `Assembly`; a sink at run time is something `Consuming`
     - `SideBranch`: some of the values go to a sink beside
 
 Parts of kernels

@@ -108,7 +108,7 @@ LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)
 
 
 def a_fold(call: Call, fold: Any) -> Any:
-    """A fold."""
+    """Give a fold, or refuse what is none: the check of an argument, see `pullstream.authoring`."""
     if not isinstance(fold, Fold):
         raise call.refuse(
             f"needs a Fold(initial, step, finish), or what a function of ps.agg returns, as agg.count() does, and got "

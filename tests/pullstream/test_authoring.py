@@ -1,0 +1,293 @@
+"""Third parties can do what adapters do: everything here is written with `pullstream` and `pullstream.authoring`."""
+
+import inspect
+import pickle
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream import authoring
+from pullstream.authoring import (
+    Carries,
+    Count,
+    Each,
+    Handled,
+    Instance,
+    OneOf,
+    PerBatch,
+    Positive,
+    Sync,
+    Traits,
+    catches,
+    caught,
+    checked,
+    opens,
+    together,
+)
+
+
+class _Numbers(ps.Kernel[int]):
+    """Counts; a journal keeps how far it has come."""
+
+    traits = Traits(waits=False, carries=Carries.MEMORY)
+
+    def __init__(self, until: int, step: int) -> None:
+        self.until = until
+        self.step = step
+        self.at = 0
+
+    def identity(self) -> object:
+        return "numbers", self.until
+
+    def restore(self) -> None:
+        self.at = self.memory.get("at", 0)
+
+    async def produce(self, limit: int) -> Any:
+        if self.at >= self.until:
+            return ps.DONE
+        value, self.at = self.at, self.at + self.step
+        self.memory.at(value)["at"] = self.at
+        return ps.Batch(value, [value])
+
+
+@ps.source
+def numbers(until: Positive, *, step: Positive = 1) -> ps.Source[int]:
+    """Count to `until`, each number at its own time."""
+    return opens(_Numbers(until, step))
+
+
+class _Halves(PerBatch):
+    traits = Traits(waits=False, prompt=True, trusted=True)
+
+    def __init__(self, function: Callable[[Any], Any], on_error: object) -> None:
+        self.function = function
+        self.catches = catches(on_error)
+
+    def work(self, out: list[Any], time: Any, values: Any) -> None:
+        for value in values:
+            try:
+                out.append(self.function(value))
+            except Exception as exc:
+                if not self.catches:
+                    raise
+                out.append(caught(value, exc))
+
+
+@ps.transformer
+def convert(
+    function: Annotated[Callable[[Any], Any], Sync("it is called at once")], *, on_error: Handled = "fail"
+) -> ps.Transformer[Any, Any]:
+    """Apply a function, one value after another."""
+    return opens(_Halves(function, on_error))
+
+
+@ps.sink
+async def gathered(
+    upstream: ps.Reader[Any], ctx: ps.Context, *, how: Annotated[str, OneOf("list", "set")] = "list"
+) -> Any:
+    """Keep what comes."""
+    kept: list[Any] = []
+    async for batch in ctx.batches(upstream):
+        kept.extend(batch.values)
+    return kept if how == "list" else set(kept)
+
+
+@checked
+def chained(*sources: Annotated[ps.Source[Any], Each(Instance(ps.Source, "chains sources"))]) -> ps.Source[Any]:
+    """Read sources one after another."""
+    return ps.concat(*sources)
+
+
+def _one_end(call: authoring.Call) -> None:
+    if (call["first"] is None) == (call["last"] is None):
+        raise call.refuse("needs first= or last=")
+
+
+@ps.transformer
+@together(_one_end)
+def end(
+    *, first: Annotated[int | None, Count(1)] = None, last: Annotated[int | None, Count(1)] = None
+) -> ps.Transformer[Any, Any]:
+    """Give one end of a stream."""
+    return opens(_Halves(lambda value: (first, last, value), "fail"))
+
+
+def refused(compose: Callable[[], object]) -> str:
+    with pytest.raises(ps.CompositionError) as caught_here:
+        compose()
+    return str(caught_here.value)
+
+
+def test_a_source_goes_on_where_it_was(tmp_path):
+    """A journal restores what the kernel keeps in its memory, and knows another source by its arguments."""
+    path = tmp_path / "journal"
+    seen: list[int] = []
+
+    def stopping(value: int) -> None:
+        seen.append(value)
+        if seen == [0, 1, 2, 3]:
+            raise OSError("power cut")
+
+    pipeline = ps.pipe(numbers(6), ps.tap(stopping), gathered())
+    with pytest.raises(OSError, match="power cut"):
+        ps.run(pipeline, journal=path, limit=1)
+    ps.run(pipeline, journal=path, limit=1)
+
+    assert seen == [0, 1, 2, 3, 3, 4, 5]
+    with pytest.raises(ps.JournalError, match=re.escape("was numbers(6), and is numbers(6, step=2)")):
+        ps.run(ps.pipe(numbers(6, step=2), ps.tap(stopping), gathered()), journal=path)
+
+
+@pytest.mark.parametrize("limit", [1, 7])
+def test_a_transformer_has_an_error_policy(limit):
+    """Every policy of `on_error` works on a module that says only what it catches."""
+    texts = ps.values(["1", "x", "3"])
+    told: list[Any] = []
+
+    assert ps.run(ps.pipe(texts, convert(int, on_error="skip"), gathered()), limit=limit) == [1, 3]
+    one, failed, three = ps.run(ps.pipe(texts, convert(int, on_error="result"), gathered()), limit=limit)
+    assert (one, failed.value, three) == (1, "x", 3)
+    aside = ps.drain(lambda failed: told.append(failed.value))
+    assert ps.run(ps.pipe(texts, convert(int, on_error=aside), gathered()), limit=limit) == [1, 3]
+    assert told == ["x"]
+    with pytest.raises(ValueError, match="invalid literal") as failure:
+        ps.run(ps.pipe(texts, convert(int), gathered()), limit=limit)
+    assert "raised in convert, composed at" in failure.value.__notes__[0]
+
+
+def test_a_sink_that_a_policy_sends_to_may_be_used_once():
+    """A sink over something that can be read only once stands in two places of a blueprint, and is one."""
+    send, receive = trio.open_memory_channel[Any](3)
+
+    assert ps.run(ps.pipe(ps.values(["1", "x"]), convert(int, on_error=ps.to_channel(send)), gathered())) == [1]
+    assert receive.receive_nowait().value == "x"
+
+
+def test_a_sink_has_options():
+    """An async function is a sink, and what it takes beyond (upstream, ctx) is checked."""
+    assert ps.run(ps.pipe(ps.values([1, 1]), gathered(how="set"))) == {1}
+    assert "gathered() at" in refused(lambda: gathered(how="heap"))
+    assert "got how='heap': it is 'list' or 'set'" in refused(lambda: gathered(how="heap"))
+
+
+@pytest.mark.parametrize(
+    ("compose", "words"),
+    [
+        (lambda: numbers(0), ["numbers() at", __file__, "at least 1 as its until", "got 0"]),
+        (lambda: numbers(3, step="x"), ["at least 1 as its step", "'x'"]),
+        (numbers, ["numbers() at", "missing a required argument: 'until'"]),
+        (lambda: numbers(1, stop=2), ["numbers() at", "stop", "did you mean step=?"]),
+        (lambda: numbers(1, 2), ["numbers() at", "too many positional arguments"]),
+        (lambda: numbers(1, until=2), ["numbers() at", "multiple values for argument 'until'"]),
+        (lambda: convert(3), ["convert() at", "needs a callable as its function", "3 (int)"]),
+        (lambda: convert(int, on_error="no"), ["got on_error='no'", "'skip'", "or a sink"]),
+        (lambda: chained(ps.values([1]), 3), ["chained() at", "chains sources, and got 3"]),
+        (chained, ["chained() at", "needs at least one source"]),
+        (end, ["end() at", "needs first= or last="]),
+        (lambda: end(first=1, last=2), ["end() at", "needs first= or last="]),
+        (lambda: end(first=0), ["end() at", "at least 1 as its first"]),
+    ],
+)
+def test_wrong_arguments_are_refused_when_composing(compose, words):
+    """The message names the module, the line, the argument and what it was; a call that Python refuses is no other."""
+    message = refused(compose)
+
+    assert [word for word in words if word not in message] == []
+
+
+def test_composing_opens_nothing():
+    """The function of a module is called by each run, and by nothing else."""
+    opened: list[int] = []
+
+    @ps.source
+    def watched(number: Positive) -> ps.Source[int]:
+        """Count."""
+        opened.append(number)
+        return opens(_Numbers(number, 1))
+
+    pipeline = ps.pipe(watched(2), gathered())
+    assert opened == []
+    assert ps.run(pipeline) == ps.run(pipeline) == [0, 1]
+    assert opened == [2, 2]
+
+
+def test_a_module_is_shown_as_one_would_write_it():
+    """What is as by default is left out; arguments by position come first, however they were given."""
+    assert repr(numbers(until=3, step=1)) == "numbers(3)"
+    assert repr(numbers(3, step=2)) == "numbers(3, step=2)"
+    assert repr(convert(int, on_error="skip")) == "convert(int, on_error='skip')"
+    assert repr(ps.repeat("a", times=2)) == "repeat('a', 2)"
+    assert repr(ps.batch(seconds=2)) == "batch(seconds=2)"
+
+
+def test_a_module_can_be_compared_and_pickled():
+    """A blueprint is its functions by name and its arguments."""
+    for made in (numbers(3), ps.map(str), ps.take(2), ps.values([1]), ps.collect(timed=True), ps.count_by_key()):
+        again = made if made.modules[0].name == "numbers" else pickle.loads(pickle.dumps(made))
+        assert again == made
+    assert numbers(3) == numbers(until=3) != numbers(4)
+
+
+def test_help_shows_what_a_module_takes_and_gives():
+    """The checks beside the types are for the toolkit; a reader sees the types."""
+    assert str(inspect.signature(numbers)).replace("pullstream.blueprint.modules.", "") == (
+        "(until: int, *, step: int = 1) -> Source[int]"
+    )
+    assert "how: str = 'list') -> pullstream.blueprint.modules.Sink[typing.Any, typing.Any]" in str(
+        inspect.signature(gathered)
+    )
+    assert inspect.getdoc(convert) == "Apply a function, one value after another."
+    assert inspect.unwrap(numbers) is not numbers
+
+
+def test_annotations_that_are_text_are_read():
+    """`from __future__ import annotations` makes text of annotations; the checks in them hold all the same."""
+    namespace: dict[str, Any] = {"__name__": "somewhere"}
+    code = (
+        "from __future__ import annotations\n"
+        "from typing import TYPE_CHECKING\n"
+        "import pullstream as ps\n"
+        "from pullstream.authoring import Positive, opens\n"
+        "if TYPE_CHECKING:\n"
+        "    from nowhere import Nothing\n"
+        "@ps.transformer\n"
+        "def few(count: Positive, *, other: Nothing | None = None) -> ps.Transformer[int, int]:\n"
+        "    return opens(None)\n"
+    )
+    exec(compile(code, "somewhere.py", "exec", dont_inherit=True), namespace)
+
+    assert "at least 1 as its count" in refused(lambda: namespace["few"](0))
+    assert repr(namespace["few"](2, other=3)) == "few(2, other=3)"
+
+
+def test_a_function_that_composes_is_checked():
+    """`checked` is for what is no module: it passes on what the checks give."""
+
+    @checked
+    def several(number: Positive, *names: str, **more: int) -> list[Any]:
+        """Make something else than a module."""
+        return [number, names, more]
+
+    assert several(2, "a", "b", c=3) == [2, ("a", "b"), {"c": 3}]
+    assert "several() at" in refused(lambda: several(0))
+
+
+@pytest.mark.parametrize("name", [name for name in authoring.__all__ if not name.isupper()])
+def test_every_name_of_the_door_is_explained(name):
+    """A class or function says what it is; every name has its place on the door's own page."""
+    value = getattr(authoring, name)
+    if inspect.isclass(value) or inspect.isroutine(value):
+        assert len((inspect.getdoc(value) or "").split()) > 3
+    assert f"`{name}`" in (authoring.__doc__ or "")
+
+
+def test_the_door_leads_to_everything_that_is_exported():
+    """Its page names no name that is not there, and it exports nothing else."""
+    named = set(re.findall(r"`(\w+)`", (authoring.__doc__ or "").partition("Composing and opening")[2]))
+
+    assert named - {"on_error", "adapters", "opens"} <= {*authoring.__all__}
+    assert {*authoring.__all__} <= named
