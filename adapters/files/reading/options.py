@@ -41,8 +41,9 @@ class Options(TypedDict, total=False):
       with what has come, and done again, whole, by the next run; so keep the files of that time until then.
     - `filesystem`: fsspec's, for `paths` within it; `storage_options`: what fsspec needs for URLs.
 
-    A run with a journal is refused where a file has changed that an earlier one has read; where its path says its time,
-    and that is not done, it is read anew instead, so that one that made a run fail can be mended.
+    A run with a journal is refused where a file has changed that an earlier one has read; where nothing that is in it
+    is done, it is read anew instead, so that one that made a run fail can be mended. Where some of it is, as of a file
+    with several times, nobody knows where in the new one to go on.
     A file is known by its size, the time it was written and, on this machine, a digest of its first and last 64 KiB:
     what is changed in the middle of a larger one, with its size and time kept, nobody notices.
     """

@@ -177,9 +177,8 @@ class FilesReader:
     def _turns(self, listing: Listing) -> Iterator[Turn | None]:
         """Files in their order; None where there is no new one at the moment."""
         files = listing.look(follow=self._plan.follow)
-        if isinstance(self._plan.time, PathTime):
-            self._mended = self._earlier.mended(files, self._plan.time.of)
-            self._earlier = self._earlier.as_now(files, self._mended)
+        self._mended = self._earlier.mended(files, self._plan.time, numbered=self._plan.follow)
+        self._earlier = self._earlier.as_now(files, self._mended)
         self._earlier.check(files)
         if self._plan.follow:
             yield from self._followed(listing, files)

@@ -70,10 +70,22 @@ class EarlierRun:
         """Paths in the order in which they were read."""
         return sorted(self.files, key=lambda path: self.files[path][0])
 
-    def mended(self, there: Sequence[File], time_of: Callable[[str], Hashable]) -> set[str]:
+    def mended(self, there: Sequence[File], time: object, *, numbered: bool) -> set[str]:
         """The files that have changed, but of which nothing is done: one that failed, say, and was put right."""
         known = [file for file in there if file.path in self.files]
-        return {file.path for file in known if not self.done(time_of(file.path)) and self._has_changed(file)}
+        return {
+            file.path for file in known if self._nothing_done(file.path, time, numbered) and self._has_changed(file)
+        }
+
+    def _nothing_done(self, path: str, time: object, numbered: bool) -> bool:  # noqa: FBT001
+        """Whether no time of what is in a file is complete; `numbered`, files without times have their numbers'."""
+        number = self.files[path][0]
+        if isinstance(time, PathTime):
+            return not self.done(time.of(path))
+        if time is None:
+            return not self.done(number if numbered else 0)
+        # Files are read one after the other, and this is where the last value stands that is done.
+        return self.place is None or number > self.files[self.place.path][0]
 
     def as_now(self, there: Sequence[File], paths: set[str]) -> "EarlierRun":
         """The same, with some of the files as they are now."""

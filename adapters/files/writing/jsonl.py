@@ -57,6 +57,8 @@ def write_jsonl(
     - `manifest` is the path of a file with a line of JSON for each file that has appeared: time, key, path, rows,
       bytes, and for a file that grows the offset.
       An older one is replaced; what is no manifest is refused.
+    - A time that a journal knows to be done is not done again: a file of it that was taken away since stays away, which
+      the log says when the run is resumed (not of a URL's, and not where there is nothing left to do).
     - A second run of the same user to the same target is refused, as long as the first lives (on a URL: on the same
       machine).
     - A URL's file is made on the local disk (`TMPDIR`) and then put: on an object store at once, elsewhere beside its

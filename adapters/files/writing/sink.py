@@ -23,6 +23,7 @@ from adapters.files.writing.store import Local, Remote, Store
 from adapters.files.writing.target import Names, Target
 from adapters.files.writing.write_behind import WriteBehind
 from pullstream import Batch, Context, Reader
+from pullstream.logger import LOG
 
 MEMORY = 64 << 20
 """Bytes that may wait in memory, in all targets together, before some of them go to the disk."""
@@ -102,10 +103,24 @@ class FilesWriter:
             entries += some
             for entry in () if self.grows else some:
                 self._names.keep(entry["path"], time)
+        if not self.grows and not target.is_url:
+            self._tell_missing([entry["path"] for entry in entries])
         self._show(entries)
         if self._manifest is not None:
             with explained(self._listing):
                 self._manifest.open(entries)
+
+    def _tell_missing(self, paths: Iterable[str]) -> None:
+        """Log that files which earlier runs have made are not there: their times are done, so they stay away."""
+        missing = [path for path in paths if not Path(path).exists()]
+        if missing:
+            LOG.warning(
+                "%s: %s%s, made by an earlier run with this journal, is not there any more, and is not made again, as "
+                "its time is done; to have it made, begin anew with another journal",
+                self._plan.where,
+                missing[0],
+                f" (and {len(missing) - 1} more)" if len(missing) > 1 else "",
+            )
 
     def _show(self, entries: Iterable[Entry]) -> None:
         for entry in entries:

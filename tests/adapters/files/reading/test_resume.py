@@ -238,6 +238,38 @@ def test_a_file_that_failed_may_be_mended(options, put, folder, journal):
             ps.run(kept(out, make()), journal=journal)
 
 
+@pytest.mark.parametrize("time", ["t", lambda row: row["t"], None, "follow"])
+def test_a_file_of_which_nothing_is_done_may_be_mended(time, put, folder, journal):
+    """However values have their times: it is read anew."""
+    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\n')
+    put("in/2.jsonl", '{"t": 3}\nno object\n')
+
+    def run(out):
+        follow = time == "follow"
+        source = files.read_jsonl(folder / "in", time=None if follow else time, follow=follow)
+        ends = [ps.take(4)] if follow else []
+        ps.run(kept(out, ps.pipe(source, *ends, ps.map(lambda row: row["t"]))), journal=journal)
+
+    out = {}
+    with pytest.raises(files.FileReadError, match=r"in/2.jsonl:2"):
+        run(out)
+    put("in/2.jsonl", '{"t": 3}\n{"t": 4}\n')
+    run(out)
+    wanted = {None: {0: [1, 2, 3, 4]}, "follow": {0: [1, 2], 1: [3, 4]}}
+    assert out == wanted.get(time, {1: [1], 2: [2], 3: [3], 4: [4]})
+
+
+def test_a_file_of_which_something_is_done_may_not(put, folder, journal):
+    """Where its values went on, nobody knows any more."""
+    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\nno object\n')
+    source = files.read_jsonl(folder / "in", time="t")
+    with pytest.raises(files.FileReadError, match=r"in/1.jsonl:3"):
+        ps.run(kept({}, source), journal=journal)
+    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\n')
+    with pytest.raises(ps.JournalError, match=r"in/1.jsonl has changed since it was read"):
+        ps.run(kept({}, source), journal=journal)
+
+
 def rewritten(path, before, now):
     """Another content of the same size, at the same time."""
     found, data = path.stat(), path.read_bytes()

@@ -216,3 +216,28 @@ def test_a_file_of_an_earlier_run_is_nobody_else_s(target, key, told, tmp_path):
     stops.clear()
     with pytest.raises(files.FileTargetError, match=f"{told}.* would share the file"):
         ps.run(pipeline, journal=tmp_path / "j")
+
+
+def test_a_file_that_was_taken_away_is_told_of(tmp_path, caplog):
+    """Its time is done and is not done again, which the log says, once, when the run goes on."""
+    end = tmp_path / "end"
+
+    def left(row):
+        return {"n": row["n"], "left": 1 / (int(end.read_text()) - row["n"])}
+
+    days = ps.values([{"n": n} for n in range(6)], time=lambda row: row["n"])
+    pipeline = ps.pipe(days, ps.map(left), files.write_jsonl(tmp_path / "{time}.jsonl"))
+
+    def told(day):
+        caplog.clear()
+        end.write_text(str(day))
+        with pytest.raises(ZeroDivisionError):
+            ps.run(pipeline, journal=tmp_path / "journal")
+        return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+    assert told(3) == told(4) == []
+    (tmp_path / "1.jsonl").unlink()
+    (said,) = told(5)
+    assert f"{tmp_path}/1.jsonl, made by an earlier run with this journal, is not there any more" in said
+    (tmp_path / "0.jsonl").unlink()
+    assert "0.jsonl (and 1 more), made by an earlier run" in told(5)[0]
