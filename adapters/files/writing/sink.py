@@ -23,7 +23,7 @@ from adapters.files.writing.store import Local, Remote, Store
 from adapters.files.writing.target import Names, Target
 from adapters.files.writing.write_behind import WriteBehind
 from pullstream import Batch, Context, Reader
-from pullstream.logger import LOG
+from pullstream.authoring import LOG
 
 MEMORY = 64 << 20
 """Bytes that may wait in memory, in all targets together, before some of them go to the disk."""
