@@ -75,6 +75,8 @@ def infinite(
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.infinite(lambda: "tick"), ps.take(2), ps.collect()))
     ['tick', 'tick']
+
+    As there, there is no `on_error`.
     """
     return unfold(None, lambda _: (function(), None), time=time)
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Module, Sink
 from pullstream.blueprint.checks import OneOf
@@ -41,8 +41,19 @@ class Policy:
         return (_follower(module, value),)
 
 
+class PolicyHere(Policy):
+    """The same, of a module with nothing below it."""
+
+    @override
+    def below(self, module: Module, value: object) -> tuple[Module, ...]:
+        return ()
+
+
 OnError: TypeAlias = Annotated[Literal["fail", "skip"] | Sink[Failed[A], Any], Policy(("fail", "skip"))]
 """An option `on_error` whose policies add nothing to what comes out of a module; "result" does."""
+
+OnErrorHere: TypeAlias = Annotated[Literal["fail", "skip"] | Sink[Failed[A], Any], PolicyHere(("fail", "skip"))]
+"""The same of a module that does by itself what the policy says."""
 
 Handled: TypeAlias = Annotated[object, Policy()]
 """An option `on_error` of a module's function; `catches` says whether the module answers marks."""
@@ -74,7 +85,7 @@ def _follower(above: Module, on_error: object) -> Module:
     if on_error == "skip":
         return Module("on_error", _leave_out, follows=True)
     if on_error == "result":
-        return Module("on_error", _Reveals(above), follows=True)
+        return Module("on_error", Reveals(above), follows=True)
     return Module("on_error", _Diverts(above), (on_error,), follows=True)
 
 
@@ -83,15 +94,17 @@ def _leave_out() -> Stage:
 
 
 @attrs.frozen
-class _Reveals:
+class Reveals:
     """Shows what a module above has caught; no argument says which one, since its place is no part of what it is."""
 
     above: Module
 
     def __call__(self) -> Stage:
+        """The stage right below it."""
         return Stage(Kind.REVEAL, self.failed)
 
     def failed(self, mark: Caught) -> Failed[Any]:
+        """The value that failed, with a note of where."""
         blame(mark.error, f"{self.above}, composed at {self.above.site}")
         return Failed(mark.value, mark.error)
 
@@ -103,7 +116,7 @@ class _Diverts:
     above: Module
 
     def __call__(self, sink: Blueprint) -> SideBranch:
-        return SideBranch(sink, _is_mark, _Reveals(self.above).failed)
+        return SideBranch(sink, _is_mark, Reveals(self.above).failed)
 
 
 def _is_mark(value: object) -> bool:

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner import forget_inner
-from pullstream.engine.parts.outbox import Remainder, StreamEnd
+from pullstream.engine.parts.outbox import Outbox, Remainder, StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
@@ -40,6 +40,8 @@ class SideBySide(TaskKernel[Any], Generic[S]):
         """The streams that have not ended."""
         self.outer = StreamEnd()
         """The end of what is upstream."""
+        self.owed = Outbox(self)
+        """Answers that came of no stream."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
         self._failed: BaseException | None = None
@@ -81,6 +83,8 @@ class SideBySide(TaskKernel[Any], Generic[S]):
             if self._failed is not None:
                 raise self._failed
             self.deal()
+            if self.owed:
+                return self.owed.take(limit)
             if not self.inner and self.outer.reached():
                 return DONE
             for stream in self._to_ask:

@@ -10,12 +10,14 @@ from pullstream.blueprint import Source, checks
 from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
+from pullstream.failures import caught
 from pullstream.logger import LOG
 from pullstream.modules.combining.join_state import Kept, KeptValue, Near
 from pullstream.modules.windows.grid import duration, refusal
@@ -82,9 +84,12 @@ class _Join(FanIn):
         keys: tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]],
         how: How = "inner",
         within: Any = None,
+        *,
         capacity: int = CAPACITY,
+        on_error: object = "fail",
     ) -> None:
         super().__init__(*sources)
+        self._catches = catches(on_error)
         self._keys = keys
         self._outer = how == "left"
         self._within = within
@@ -198,10 +203,17 @@ class _Join(FanIn):
         kept, matches, is_left = side.kept, side.other.kept, side is self._sides[0]
         owing = is_left and self._outer
         keep = self._arriving(side.other).less_equal(reach)
-        out: list[tuple[Any, Any]] = []
+        out: list[Any] = []
         try:
             for value in values:
-                key = side.key(value)
+                try:
+                    key = side.key(value)
+                    hash(key)
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    out.append(caught(value, exc))
+                    continue
                 entry = KeptValue(time, reach, value)
                 for at, found in matches.find(key, time, reach):
                     entry.matched = True
@@ -314,6 +326,7 @@ def join(
     how: Literal["inner"] = "inner",
     within: Any = None,
     capacity: int = CAPACITY,
+    on_error: OnError[A | B] = "fail",
 ) -> Source[tuple[A, B]]: ...
 @overload
 def join(
@@ -324,6 +337,7 @@ def join(
     how: Literal["left"],
     within: Any = None,
     capacity: int = CAPACITY,
+    on_error: OnError[A | B] = "fail",
 ) -> Source[tuple[A, B | None]]: ...
 @source
 def join(
@@ -334,6 +348,7 @@ def join(
     how: Annotated[How, checks.OneOf(*HOW)] = "inner",
     within: Annotated[Any, duration] = None,
     capacity: checks.Positive = CAPACITY,
+    on_error: OnError[Any] = "fail",
 ) -> Source[tuple[Any, Any]]:
     """Give pairs of the values of two sources whose keys are equal, and whose times are equal or near.
 
@@ -357,10 +372,11 @@ def join(
     A value is kept until everything that could match it is complete in the other source. At most about `capacity` are
     kept of each: a source that is so far ahead is not asked until the other one has come after it. The join ends when
     nothing can come of it any more, and aborts the source that goes on (R7); a source that fails ends the other (R6).
+    If a key raises, see `map`; there is no "result" here.
 
     Raises:
         Overflow: both sources are ahead of each other: their times do not complete.
         TimeDomainError: `within` cannot be added to a time, or times are only partially ordered.
     """
     keys: Any = cast("object", on) if isinstance(on, tuple) else (on, on)
-    return opens(_Join((left, right), keys, how, within, capacity))
+    return opens(_Join((left, right), keys, how, within, capacity=capacity, on_error=on_error))

@@ -8,16 +8,21 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
+from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.fan_in import FanIn, Input
+from pullstream.engine.parts.outbox import Outbox
+from pullstream.failures import Caught
 from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
 
 
 class _MergeSorted(FanIn):
-    def __init__(self, *sources: Source[Any], key: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, *sources: Source[Any], key: Callable[[Any], Any] | None, on_error: object) -> None:
         super().__init__(*sources)
-        self._key = key
+        self._catches = key is not None and catches(on_error)
+        self._key = guarded(key) if key is not None and self._catches else key
+        self._marks = Outbox(self)
         self._heads: list[tuple[Any, int]] = []
         self._failed: BaseException | None = None
         self._at: Hashable = None
@@ -27,19 +32,21 @@ class _MergeSorted(FanIn):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
+            values: list[Any] = []
+            if self._failed is None:
+                try:
+                    self._gather(values, limit)
+                except BaseException as exc:  # noqa: BLE001 - raised when what comes before it has been answered
+                    self._failed = exc
+                else:
+                    if values or self._marks:
+                        self.settle(self._lacking())
+            if values:
+                return Batch(self._at, values)
+            if self._marks:
+                return self._marks.take(limit)
             if self._failed is not None:
                 raise self._failed
-            values: list[Any] = []
-            try:
-                self._gather(values, limit)
-            except BaseException as exc:
-                if not values:
-                    raise
-                self._failed = exc
-            if values:
-                if self._failed is None:
-                    self.settle(self._lacking())
-                return Batch(self._at, values)
             if self.failure_above is not None:
                 raise self.failure_above
             if not self._heads and not self._missing:
@@ -69,15 +76,19 @@ class _MergeSorted(FanIn):
         key, heads, source, used = self._key, self._heads, each.values, each.used
         end = min(len(source), used + limit - len(values))
         other = heads[0] if heads else None
+        value = source[used]
         try:
             while True:
-                values.append(source[used])
+                values.append(value)
                 used += 1
                 if used == end:
                     self._missing.append(number)
                     break
                 value = source[used]
                 head = (value if key is None else key(value), number)
+                if self._catches and head[0].__class__ is Caught:
+                    value = head[0]
+                    continue
                 if other is not None and other < head:
                     heappush(heads, head)
                     break
@@ -91,7 +102,12 @@ class _MergeSorted(FanIn):
             each = self.all[missing[0]]
             if each.left:
                 value = each.values[each.used]
-                heappush(self._heads, (value if key is None else key(value), missing[0]))
+                head = value if key is None else key(value)
+                if self._catches and head.__class__ is Caught:
+                    each.used += 1
+                    self._marks.put(each.time, (head,))
+                    continue
+                heappush(self._heads, (head, missing[0]))
             elif not each.done:
                 return False
             del missing[0]
@@ -102,6 +118,7 @@ class _MergeSorted(FanIn):
 def merge_sorted(
     *sources: Annotated[Source[T], checks.sources],
     key: Annotated[Callable[[T], Any] | None, checks.Sync("what has to be awaited goes into map_async, above")] = None,
+    on_error: OnError[T] = "fail",
 ) -> Source[T]:
     """Merge sources whose values are in order into one that is.
 
@@ -116,5 +133,6 @@ def merge_sorted(
 
     A value waits until the next one of every source is known; one batch of each is kept at most, and each value keeps
     its time. A source that fails ends the others, when its next value would be needed (R6, R8).
+    If `key` raises, see `map`; there is no "result" here.
     """
-    return opens(_MergeSorted(*sources, key=key))
+    return opens(_MergeSorted(*sources, key=key, on_error=on_error))

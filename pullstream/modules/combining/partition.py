@@ -12,7 +12,9 @@ from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Branch, Dealt, Hub
+from pullstream.engine.nested.on_error import OnErrorHere, Reveals
 from pullstream.errors import RoutingError
+from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
 from pullstream.protocol import Batch
 
@@ -29,7 +31,9 @@ class _Partition(Wiring):
         sinks: Mapping[Hashable, Blueprint],
         other: Blueprint | None = None,
         capacity: int = 0,
+        on_error: Any = "fail",
     ) -> None:
+        self._on_error = on_error
         self._key = key
         self._sinks = sinks
         self._other = other
@@ -40,6 +44,11 @@ class _Partition(Wiring):
         assert upstream is not None, "a partition is a sink"
         name = named(module)
         hub = _Router(assembly, module, upstream, self._key, self._capacity)
+        if isinstance(self._on_error, Blueprint):
+            hub.failed = branch = hub.branch(f"{name}[on_error]")
+            hub.reveal = Reveals(module).failed
+            assembly.beside.append(assembly.sink(self._on_error, branch))
+        hub.skips = self._on_error == "skip"
         consumers: list[Consuming] = []
         for key, chosen in self._sinks.items():
             hub.ways[key] = branch = hub.branch(f"{name}[{key!r}]")
@@ -59,6 +68,13 @@ class _Router(Hub):
         self._capacity = capacity
         self.ways: dict[Hashable, Branch] = {}
         self.other: Branch | None = None
+        self.failed: Branch | None = None
+        self.reveal: Callable[[Caught], Failed[Any]]
+        self.skips = False
+
+    @override
+    def needed(self) -> bool:
+        return any(branch is not self.failed for branch in self.branches)
 
     @override
     def room(self) -> int:
@@ -79,8 +95,17 @@ class _Router(Hub):
     def _route(self, values: Sequence[Any], dealt: dict[Branch, list[Any]]) -> BaseException | None:
         try:
             for value in values:
-                key = self._key(value)
-                branch = self.ways.get(key, self.other)
+                try:
+                    key = self._key(value)
+                    branch = self.ways.get(key, self.other)
+                except Exception as exc:
+                    if self.failed is not None:
+                        dealt.setdefault(self.failed, []).append(self.reveal(caught(value, exc)))
+                    elif self.skips:
+                        self.location.meter.skipped += 1
+                    else:
+                        raise
+                    continue
                 if branch is None:
                     raise RoutingError(  # noqa: TRY301 - one place for whatever goes wrong with a value
                         f"{self.location}: {value!r} has the key {key!r}, and there is no sink for it: give it one, or "
@@ -119,10 +144,17 @@ def _sinks(call: Call, sinks: Any) -> Any:
 
 
 @overload
-def partition(key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, capacity: int = 0) -> Sink[A, dict[K, R]]: ...
+def partition(
+    key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, capacity: int = 0, on_error: OnErrorHere[A] = "fail"
+) -> Sink[A, dict[K, R]]: ...
 @overload
 def partition(
-    key: Callable[[A], K], sinks: Mapping[K, Sink[A, R]], *, other: Sink[A, R2], capacity: int = 0
+    key: Callable[[A], K],
+    sinks: Mapping[K, Sink[A, R]],
+    *,
+    other: Sink[A, R2],
+    capacity: int = 0,
+    on_error: OnErrorHere[A] = "fail",
 ) -> Sink[A, tuple[dict[K, R], R2]]: ...
 @sink
 def partition(
@@ -131,6 +163,7 @@ def partition(
     *,
     other: Annotated[Sink[Any, Any] | None, _A_SINK] = None,
     capacity: Natural = 0,
+    on_error: OnErrorHere[Any] = "fail",
 ) -> Sink[Any, Any]:
     """Give every value to the sink for its key; the result is a dict of their results.
 
@@ -146,9 +179,9 @@ def partition(
 
     The slowest sink sets the pace; with `capacity`, the stream may be ahead of it by so many values, which are kept for
     it. What is for a sink that has ended is dropped; when all have, the stream is aborted; one that fails ends all
-    (R6).
+    (R6). If `key` raises, or gives what has no hash, see `map`; there is no "result" here.
 
     Raises:
         RoutingError: a key has no sink.
     """
-    return opens(_Partition(key, sinks, other, capacity))
+    return opens(_Partition(key, sinks, other, capacity, on_error))

@@ -13,9 +13,11 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Portion
 from pullstream.engine.nested.inner import follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.pace import Pace
 from pullstream.errors import blame
+from pullstream.failures import caught
 from pullstream.protocol import Batch, Done, State
 from timely import Antichain
 
@@ -45,8 +47,11 @@ class GroupBy(SideBySide[_Group]):
 
     traits = attrs.evolve(SideBySide.traits, asks_apart=True)
 
-    def __init__(self, key: Callable[[Any], Hashable], transformer: Any, capacity: int | None) -> None:
+    def __init__(
+        self, key: Callable[[Any], Hashable], transformer: Any, capacity: int | None, on_error: object
+    ) -> None:
         super().__init__()
+        self._catches = catches(on_error)
         self._key = key
         self._transformer = transformer
         self._capacity = capacity
@@ -73,7 +78,15 @@ class GroupBy(SideBySide[_Group]):
         # Until one has to wait for an older group to end.
         try:
             while self._pending:
-                group = self._group(self._key(self._pending[0]))
+                try:
+                    key = self._key(self._pending[0])
+                    hash(key)
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    self.owed.put(self._time, (caught(self._pending.popleft(), exc),))
+                    continue
+                group = self._group(key)
                 if group is None:
                     return
                 value = self._pending.popleft()
@@ -142,28 +155,37 @@ class GroupBy(SideBySide[_Group]):
             del self._groups[stream.key]
 
 
-def _transformer(call: Call, made: Any) -> Any:
-    if not (isinstance(made, Transformer) or callable(made)):
-        raise call.refuse(f"needs a transformer, or a function from a key to one, and got {made!r}")
-    if isinstance(made, Transformer):
-        return cast("Transformer[Any, Any]", made)
-    return checks.Sync("it makes a transformer, which may wait for what it likes")(call, made)
+def _for_keys(call: Call, value: Any) -> Any:
+    if isinstance(value, Transformer):
+        return cast("object", value)
+    if not callable(value):
+        raise call.refuse(f"needs a transformer, or a function from a key to one, and got {value!r}")
+    return checks.Sync("it makes a transformer, which may wait for what it likes")(call, value)
 
 
 @overload
 def group_by(
-    key: Callable[[A], K], transformer: Transformer[A, B], *, capacity: int | None = None
+    key: Callable[[A], K],
+    transformer: Transformer[A, B],
+    *,
+    capacity: int | None = None,
+    on_error: OnError[A] = "fail",
 ) -> Transformer[A, tuple[K, B]]: ...
 @overload
 def group_by(
-    key: Callable[[A], K], transformer: Callable[[K], Transformer[A, B]], *, capacity: int | None = None
+    key: Callable[[A], K],
+    transformer: Callable[[K], Transformer[A, B]],
+    *,
+    capacity: int | None = None,
+    on_error: OnError[A] = "fail",
 ) -> Transformer[A, tuple[K, B]]: ...
 @transformer
 def group_by(
     key: Annotated[Callable[[Any], Any], checks.Sync("await the key first, and group the pairs")],
-    transformer: Annotated[Any, _transformer],
+    transformer: Annotated[Any, _for_keys],
     *,
     capacity: Annotated[int | None, checks.Count(1)] = None,
+    on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, tuple[Any, Any]]:
     """Send every key's values through a transformer of their own; results come as they are ready, as (key, result).
 
@@ -179,9 +201,10 @@ def group_by(
 
     Times are the same inside: a module that waits until a time is complete, such as `reduce_by_key`, is told in every
     group. Upstream is asked again when each group has taken its values, so one that is slow holds up the others; for
-    one value at first, and for more as long as groups take them in a moment.
+    one value at first, and for more as long as groups take them in a moment. If `key` raises, or gives what has no
+    hash, see `map`; there is no "result" here.
 
     Raises:
         BaseException: the failure of any group, or of a function (R8).
     """
-    return opens(GroupBy(key, transformer, capacity))
+    return opens(GroupBy(key, transformer, capacity, on_error))

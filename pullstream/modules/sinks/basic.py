@@ -116,7 +116,7 @@ async def reduce(
     6
 
     `initial` is used by every run of the blueprint, so it must not be changed in place. With `on_error="skip"` a value
-    whose call raises is left out, and counted.
+    whose call raises is left out, and counted; `map` or `filter` in front, with its `on_error`, can give it to a sink.
     """
     memory = ctx.memory
     result = memory.get("result", initial)

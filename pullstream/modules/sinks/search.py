@@ -44,7 +44,7 @@ async def find(
 
     It asks for one value at a time, so that nothing past the match is produced. Where that does not matter, a larger
     `limit` is faster: what is upstream may then be up to so many values ahead. With `on_error="skip"` a value whose
-    test raises is left out, and counted.
+    test raises is left out, and counted; `filter` in front, with its `on_error`, can give it to a sink.
     """
     while (batch := await upstream.ask(min(limit, ctx.limit) if limit > 1 else 1)) is not DONE:
         for value in batch.values:

@@ -60,7 +60,7 @@ def unfold(
 
     `state` is where every run begins, so the function gives a new one instead of changing it. Values are at time 0,
     or at the time that `time` gives each, which must not go back. If the function raises, the values before are
-    delivered first (R8).
+    delivered first (R8), and there is no `on_error`, for there is no state to go on from.
     """
     return opens(Values(_Unfolded(state, function), time))
 

@@ -82,7 +82,8 @@ def _readable(call: Call, iterable: Any) -> Any:
 def values(iterable: Annotated[Iterable[T], _readable], *, time: checks.TimeOf[T] = None) -> Source[T]:
     """Give the values of an iterable, in order; of a mapping, its values.
 
-    All are at time 0, unless `time` gives each its own, which must not go back.
+    All are at time 0, unless `time` gives each its own, which must not go back. What `time` raises fails the stream,
+    here and in every source, which have no `on_error`: `stamp(time, on_error=...)` below one deals with it by value.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values({"a": 1, "b": 2}), ps.collect()))

@@ -29,7 +29,8 @@ async def at_completion(
 
     The time is complete at the output (`progress.completed`) when the call has returned: it is the time's effect. The
     least time comes first, and one call at a time; a time without values has none. Values are kept until then. A call
-    that raises ends the stream, and its time is never complete (R8).
+    that raises ends the stream, and its time is never complete (R8): it is the time's failure, and no value's, so there
+    is no `on_error`.
     """
     kept: dict[Hashable, list[A]] = {}
     async for event in ctx.events(upstream):

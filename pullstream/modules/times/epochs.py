@@ -10,9 +10,11 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Transformer, checks
 from pullstream.blueprint.factory import Call, together
 from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
+from pullstream.failures import caught
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING
@@ -49,16 +51,23 @@ class _Counted(Clock):
 class _Begun(Clock):
     """A new epoch with every value that passes a test, but the first."""
 
-    def __init__(self, test: Callable[[Any], object], location: Location) -> None:
+    def __init__(self, test: Callable[[Any], object], location: Location, *, catches: bool) -> None:
         del location
         super().__init__()
+        self._catches = catches
         self._test = test
         self._begun = False
         self.hold: Any = 0
 
     @override
     def read(self, value: Any) -> tuple[Hashable, Any]:
-        if self._begins(value) and self._begun:
+        try:
+            begins = self._begins(value)
+        except Exception as exc:
+            if not self._catches:
+                raise
+            return self.hold, (caught(value, exc),)
+        if begins and self._begun:
             self.hold += 1
         self._begun = True
         return self.hold, (value,)
@@ -70,8 +79,8 @@ class _Begun(Clock):
 class _Changed(_Begun):
     """A new epoch with every value whose key is not that of the value before."""
 
-    def __init__(self, key: Callable[[Any], object], location: Location) -> None:
-        super().__init__(key, location)
+    def __init__(self, key: Callable[[Any], object], location: Location, *, catches: bool) -> None:
+        super().__init__(key, location, catches=catches)
         self._key: object = _NOTHING
 
     @override
@@ -138,9 +147,9 @@ def _one_of_four(call: Call) -> None:
 @overload
 def epochs(count: int, *, nest: bool = False) -> Transformer[A, A]: ...
 @overload
-def epochs(*, begin: Callable[[A], object], nest: bool = False) -> Transformer[A, A]: ...
+def epochs(*, begin: Callable[[A], object], nest: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
 @overload
-def epochs(*, key: Callable[[A], object], nest: bool = False) -> Transformer[A, A]: ...
+def epochs(*, key: Callable[[A], object], nest: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
 @overload
 def epochs(*, seconds: float) -> Transformer[A, A]: ...
 @transformer
@@ -152,6 +161,7 @@ def epochs(
     key: Annotated[Callable[[Any], object] | None, _AT_ONCE] = None,
     seconds: Annotated[float | None, checks.seconds] = None,
     nest: bool = False,
+    on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Any]:
     """Give the values times 0, 1, 2, ...: epochs of `count` values, or whatever else begins a new one.
 
@@ -170,7 +180,8 @@ def epochs(
     when they are over, whether anything arrives or not. An epoch of `count` values is complete with its last one, any
     other with the first value of the next.
 
-    The input's own times are given up, and it may have one only; or see `nest` of `stamp`.
+    The input's own times are given up, and it may have one only; or see `nest` of `stamp`. If `begin` or `key` raises,
+    see `map`; there is no "result" here.
 
     Raises:
         CapabilityError: the input has a second time.
@@ -178,8 +189,8 @@ def epochs(
     if count is not None:
         return opens(Stamping(partial(_Counted, count), nest=nest, counts=True))
     if begin is not None:
-        return opens(Stamping(partial(_Begun, begin), nest=nest, counts=True))
+        return opens(Stamping(partial(_Begun, begin, catches=catches(on_error)), nest=nest, counts=True))
     if key is not None:
-        return opens(Stamping(partial(_Changed, key), nest=nest, counts=True))
+        return opens(Stamping(partial(_Changed, key, catches=catches(on_error)), nest=nest, counts=True))
     assert seconds is not None, "one of the four is given"
     return opens(_Ticking(seconds))

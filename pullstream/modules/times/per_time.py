@@ -1,18 +1,20 @@
 """`distinct`, `sort_by_time`, `accumulate`: values of a time told apart, in order, or added to what was before."""
 
 from collections.abc import Callable, Hashable, Sequence
+from operator import itemgetter
 from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Transformer, checks
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import OnError
+from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
-from pullstream.engine.parts.fold import Fold, a_fold
+from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
+from pullstream.failures import Caught, caught
 from pullstream.modules.folds.reduce import PerTime
 from timely import BEGINNING, less_equal
 
@@ -22,9 +24,10 @@ R = TypeVar("R")
 
 
 class _Distinct(Notified):
-    def __init__(self, key: Callable[[Any], Hashable] | None = None) -> None:
+    def __init__(self, key: Callable[[Any], Hashable], on_error: object) -> None:
         super().__init__()
         self._key = key
+        self._catches = catches(on_error)
         self._seen: dict[Hashable, set[Hashable]] = {}
 
     @override
@@ -36,8 +39,14 @@ class _Distinct(Notified):
         new: list[Any] = []
         try:
             for value in values:
-                name = value if key is None else key(value)
-                if name not in seen:
+                try:
+                    if (name := key(value)) in seen:
+                        continue
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    new.append(caught(value, exc))
+                else:
                     seen.add(name)
                     new.append(value)
         finally:
@@ -49,7 +58,9 @@ class _Distinct(Notified):
 
 
 @transformer
-def distinct(key: Annotated[Callable[[A], Hashable] | None, checks.KEYS] = None) -> Transformer[A, A]:
+def distinct(
+    key: Annotated[Callable[[A], Hashable] | None, checks.KEYS] = None, *, on_error: OnError[A] = "fail"
+) -> Transformer[A, A]:
     """Keep the values whose key comes for the first time at their time; without `key`, a value is its own.
 
     >>> import pullstream as ps
@@ -57,9 +68,10 @@ def distinct(key: Annotated[Callable[[A], Hashable] | None, checks.KEYS] = None)
     >>> ps.run(ps.pipe(visits, ps.distinct(lambda visit: visit[1]), ps.collect()))
     [(1, 'ann'), (1, 'bob'), (2, 'ann')]
 
-    They come at once. The keys of a time are kept until it is complete; `unique` keeps them for the whole run.
+    They come at once. The keys of a time are kept until it is complete; `unique` keeps them for the whole run. If `key`
+    raises, or gives what has no hash, see `map`; there is no "result" here.
     """
-    return opens(_Distinct(key))
+    return opens(_Distinct(key or itself, on_error))
 
 
 class _ValuesByTime(PerTime[list[Any]]):
@@ -75,13 +87,22 @@ class _ValuesByTime(PerTime[list[Any]]):
 
 
 class _Sorting(_ValuesByTime):
-    def __init__(self, key: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, key: Callable[[Any], Any] | None, on_error: object) -> None:
         super().__init__()
         self._key = key
+        self._catches = catches(on_error)
 
     @override
     def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
-        return state if self._key is None else sorted(state, key=self._key)
+        key = self._key
+        if key is None:
+            return state
+        if not self._catches:
+            return sorted(state, key=key)
+        names = [*map(guarded(key), state)]
+        marks = [name for name in names if name.__class__ is Caught]
+        pairs = [pair for pair in zip(names, state, strict=True) if pair[0].__class__ is not Caught]
+        return [*marks, *(value for _, value in sorted(pairs, key=itemgetter(0)))]
 
 
 @transformer
@@ -89,6 +110,8 @@ def sort_by_time(
     key: Annotated[
         Callable[[A], Any] | None, checks.Sync("a key is computed at once; map_async the values first")
     ] = None,
+    *,
+    on_error: OnError[A] = "fail",
 ) -> Transformer[A, A]:
     """Answer times in order, and the values of each by a key: all of a time when it is complete.
 
@@ -98,8 +121,9 @@ def sort_by_time(
     [(1, 11), (1, 12), (2, 21), (3, 35)]
 
     Without a key, and where keys are equal, the values of a time stay as they came. They are kept until it is complete.
+    If `key` raises, see `map`; there is no "result" here.
     """
-    return opens(_Sorting(key))
+    return opens(_Sorting(key, on_error))
 
 
 class _Accumulating(_ValuesByTime):

@@ -61,7 +61,8 @@ def restamp(function: Annotated[Callable[[Any], Hashable], Sync("times are known
     [('n', 2), ('n', 1)]
 
     The function is monotone: a later time never becomes an earlier one. It may be called at any moment, with times
-    that no value has, and a time that it makes is complete when all those it is made of are.
+    that no value has, and a time that it makes is complete when all those it is made of are. It is called with times,
+    and what it raises is no value's fault: there is no `on_error`.
 
     Raises:
         CapabilityError: the function is not monotone.

@@ -18,10 +18,12 @@ from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.aside import SideBranch
+from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError
+from pullstream.failures import caught
 from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, TimelyError, less_equal
@@ -86,14 +88,20 @@ class Clock(ABC):
 
 
 class _InOrder(Clock):
-    def __init__(self, time_of: Callable[[Any], Hashable], location: Location) -> None:
+    def __init__(self, time_of: Callable[[Any], Hashable], location: Location, *, catches: bool) -> None:
         super().__init__()
         self._time_of = time_of
         self._location = location
+        self._catches = catches
 
     @override
     def read(self, value: Any) -> tuple[Hashable, Any]:
-        time = event_time(self._time_of, value)
+        try:
+            time = event_time(self._time_of, value)
+        except Exception as exc:
+            if not self._catches:
+                raise
+            return self.hold, (caught(value, exc),)
         if time != self.hold:
             if not less_equal(self.hold, time):
                 raise CapabilityError(
@@ -105,8 +113,11 @@ class _InOrder(Clock):
 
 
 class _WithLateness(Clock):
-    def __init__(self, time_of: Callable[[Any], Hashable], location: Location, lateness: Any, late: object) -> None:
+    def __init__(
+        self, time_of: Callable[[Any], Hashable], location: Location, lateness: Any, late: object, *, catches: bool
+    ) -> None:
         super().__init__()
+        self._catches = catches
         self._time_of = time_of
         self._location = location
         self._lateness = lateness
@@ -115,7 +126,12 @@ class _WithLateness(Clock):
 
     @override
     def read(self, value: Any) -> tuple[Hashable, Any]:
-        time: Any = event_time(self._time_of, value)
+        try:
+            time: Any = event_time(self._time_of, value)
+        except Exception as exc:
+            if not self._catches:
+                raise
+            return self.hold, (caught(value, exc),)
         if not less_equal(self.hold, time):
             return self._too_late(value, time)
         if not less_equal(time, self._latest):
@@ -269,6 +285,7 @@ def stamp(
     lateness: Any = None,
     late: Annotated[Literal["error", "drop"] | Sink[A, Any], _LateOption()] = "error",
     nest: bool = False,
+    on_error: OnError[A] = "fail",
 ) -> Transformer[A, A]:
     """Give every value the time that a function says, of the value: event time.
 
@@ -290,17 +307,18 @@ def stamp(
     one; what is late costs as much again where a sink takes it, which is told of every time.
 
     The input's own times are given up; it may have one only, such as the 0 of a source that says nothing, or what
-    `ps.restamp(lambda _: 0)` makes of any. With
-    `nest=True` it may have several: times are then pairs (outer, inner), values are in order within each outer time,
-    and what is complete above is complete below.
+    `ps.restamp(lambda _: 0)` makes of any. With `nest=True` it may have several: times are then pairs (outer, inner),
+    values are in order within each outer time, and what is complete above is complete below. If `time` raises, or gives
+    None, see `map`; there is no "result" here, and a sink has the value at the least time that may still come.
 
     Raises:
         CapabilityError: a value goes back in time, is too late, or is at a second time of the input.
     """
+    catching = catches(on_error)
     if lateness is None:
-        return opens(Stamping(partial(_InOrder, time), nest=nest))
-    clock = partial(_WithLateness, time, lateness=lateness, late=late)
-    return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=late != "error"))
+        return opens(Stamping(partial(_InOrder, time, catches=catching), nest=nest, counts=catching))
+    clock = partial(_WithLateness, time, lateness=lateness, late=late, catches=catching)
+    return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=catching or late != "error"))
 
 
 def _aside(sink: Blueprint) -> SideBranch:

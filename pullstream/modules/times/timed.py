@@ -1,14 +1,16 @@
 """`timed`: the times as values."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Transformer
 from pullstream.blueprint.checks import Sync
 from pullstream.decorators import opens, transformer
+from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.per_batch import PerBatch
+from pullstream.failures import Failed, caught
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -19,24 +21,34 @@ def _pair(time: Hashable, value: Any) -> tuple[Hashable, Any]:
 
 
 class _Timed(PerBatch):
-    def __init__(self, function: Callable[[Any, Any], Any] = _pair) -> None:
+    def __init__(self, function: Callable[[Any, Any], Any], on_error: object) -> None:
         self._function = function
+        self._catches = catches(on_error)
 
     @override
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         for value in values:
-            out.append(self._function(time, value))  # noqa: PERF401 - what came before a failure is kept
+            try:
+                out.append(self._function(time, value))
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                out.append(caught(value, exc))
 
 
 @overload
 def timed() -> Transformer[A, tuple[Any, A]]: ...
 @overload
-def timed(function: Callable[[Any, A], B]) -> Transformer[A, B]: ...
+def timed(function: Callable[[Any, A], B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
+@overload
+def timed(function: Callable[[Any, A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
 @transformer
 def timed(
     function: Annotated[
         Callable[[Any, Any], Any], Sync("map_async(function, concurrency) awaits it, of pairs from timed()")
     ] = _pair,
+    *,
+    on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Make of every value, and the time that it is at, what `function(time, value)` gives; by default both, as a pair.
 
@@ -51,6 +63,7 @@ def timed(
     {'day': 1, 'item': 'rice', 'sold': 1}
     {'day': 2, 'item': 'tea', 'sold': 1}
 
-    Values stay at their times, which `restamp` changes. What has no times is all at 0.
+    Values stay at their times, which `restamp` changes. What has no times is all at 0. If the function raises, see
+    `map`.
     """
-    return opens(_Timed(function))
+    return opens(_Timed(function, on_error))
