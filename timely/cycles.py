@@ -41,20 +41,20 @@ def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[in
         if depth[root] is not None:
             continue
         depth[root] = 0
-        found = [root]
-        for place in found:
+        row = [root]
+        for place in row:
             here = depth[place] or 0
             for other, change in undirected[place]:
                 if depth[other] is None:
                     depth[other] = here + change
-                    found.append(other)
+                    row.append(other)
                 elif depth[other] != here + change:
                     raise GraphError(
                         f"loop contexts do not nest: {name[other]} is reached inside {depth[other]} and inside "
                         f"{here + change} loops (counted from {name[root]}); enter and leave must come in pairs",
                     )
-        outermost = min(depth[place] or 0 for place in found)
-        for place in found:
+        outermost = min(depth[place] or 0 for place in row)
+        for place in row:
             depth[place] = (depth[place] or 0) - outermost
     return [level or 0 for level in depth]
 
@@ -69,7 +69,7 @@ def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) ->
     low: dict[int, int] = {}
     stack: list[int] = []
     done: set[int] = set()
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for root in nodes:
         if root in index:
             continue
@@ -96,9 +96,9 @@ def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) ->
                     while not component or component[-1] != node:
                         component.append(stack.pop())
                     done.update(component)
-                    found.append(sorted(component))
-    found.reverse()
-    return found
+                    groups.append(sorted(component))
+    groups.reverse()
+    return groups
 
 
 @attrs.frozen

@@ -33,21 +33,21 @@ def blockers(
     roots: bool,
 ) -> list[Blocker]:
     """The pointstamps of `counts` which may lead to `time` or before at `place`, nearest first (`Tracker.explain`)."""
-    found: list[tuple[int, Any, tuple[int, ...]]] = []
+    starts: list[tuple[int, Any, tuple[int, ...]]] = []
     allowed = ancestors(graph, place)
     for start in allowed:
         for held in minimal(counts[start]):
             path = lead(graph, start, held, place, time, allowed)
             if path is not None:
-                found.append((start, held, path))
+                starts.append((start, held, path))
     if roots:
-        found = _roots(graph, found, allowed)
-    found.sort(key=lambda blocker: len(blocker[2]))
-    return [Blocker(graph.location(start), held, tuple(map(graph.location, path))) for start, held, path in found]
+        starts = _roots(graph, starts, allowed)
+    starts.sort(key=lambda blocker: len(blocker[2]))
+    return [Blocker(graph.location(start), held, tuple(map(graph.location, path))) for start, held, path in starts]
 
 
 def _roots(
-    graph: Graph, found: list[tuple[int, Any, tuple[int, ...]]], allowed: Mapping[int, None]
+    graph: Graph, starts: list[tuple[int, Any, tuple[int, ...]]], allowed: Mapping[int, None]
 ) -> list[tuple[int, Any, tuple[int, ...]]]:
     """The blockers that no other leads to, unless it leads back: `BEGINNING` goes round a cycle without advancing."""
 
@@ -56,21 +56,21 @@ def _roots(
 
     return [
         one
-        for one in found
-        if not any(other[0] != one[0] and leads(other, one) and not leads(one, other) for other in found)
+        for one in starts
+        if not any(other[0] != one[0] and leads(other, one) and not leads(one, other) for other in starts)
     ]
 
 
 def ancestors(graph: Graph, place: int) -> dict[int, None]:
     """The places from which `place` can be reached, itself included, nearest first."""
-    found: dict[int, None] = {place: None}
+    places: dict[int, None] = {place: None}
     agenda = [place]
     for here in agenda:
         for previous, _ in graph.predecessors[here]:
-            if previous not in found:
-                found[previous] = None
+            if previous not in places:
+                places[previous] = None
                 agenda.append(previous)
-    return found
+    return places
 
 
 def lead(  # noqa: PLR0917 - a start, an end, and where to look

@@ -176,14 +176,14 @@ class LoopSummary(Summary):
     def merge(self, other: Summary) -> Summary | None:
         if not isinstance(other, LoopSummary) or type(other) is not type(self):
             return None
-        kept = len(self.enters) - other.leaves
-        if kept < 0:
-            joined = type(self)(self.leaves - kept, other.feedback, other.enters)
-        elif kept == 0:
+        rest = len(self.enters) - other.leaves
+        if rest < 0:
+            joined = type(self)(self.leaves - rest, other.feedback, other.enters)
+        elif rest == 0:
             joined = type(self)(self.leaves, self.feedback + other.feedback, other.enters)
         else:
-            last = self.enters[kept - 1] + other.feedback
-            joined = type(self)(self.leaves, self.feedback, (*self.enters[: kept - 1], last, *other.enters))
+            last = self.enters[rest - 1] + other.feedback
+            joined = type(self)(self.leaves, self.feedback, (*self.enters[: rest - 1], last, *other.enters))
         return joined if joined.letters else IDENTITY
 
     @override

@@ -116,15 +116,15 @@ def minimal(times: Iterable[T]) -> list[T]:
     >>> minimal([frozenset("ab"), frozenset("a"), frozenset("b"), frozenset("a")])
     [frozenset({'a'}), frozenset({'b'})]
     """
-    kept: list[T] = []
+    least: list[T] = []
     for time in times:
-        for other in kept:
+        for other in least:
             if less_equal(other, time):
                 break
         else:
-            kept = [other for other in kept if not less_equal(time, other)]
-            kept.append(time)
-    return kept
+            least = [other for other in least if not less_equal(time, other)]
+            least.append(time)
+    return least
 
 
 _TOTAL: tuple[type, ...] = (int, float, str, bytes, date, timedelta, clock_time, Fraction, Decimal, Beginning)

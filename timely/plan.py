@@ -107,14 +107,14 @@ def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
 
 def _upstream(graph: Graph, places: Collection[int]) -> dict[int, None]:
     """The places from which some of `places` can be reached, these included."""
-    found = dict.fromkeys(places)
+    above = dict.fromkeys(places)
     agenda = list(places)
     for place in agenda:
         for previous, _ in graph.predecessors[place]:
-            if previous not in found:
-                found[previous] = None
+            if previous not in above:
+                above[previous] = None
                 agenda.append(previous)
-    return found
+    return above
 
 
 def _jump(

@@ -59,20 +59,20 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
 
 def first_misfit(column: Sequence[Any] | Array, kind: DataType | None) -> tuple[int, Any, Exception] | None:
     """The first value that does not fit a type, or without one does not go with those before: its place, and why."""
-    told: dict[int, Exception] = {}
+    problems: dict[int, Exception] = {}
 
     def fails(size: int) -> bool:
         try:
             exact_array(column[:size], kind)
         except TROUBLE as exc:
-            told[size] = exc
-        return size in told
+            problems[size] = exc
+        return size in problems
 
     size = 1 + bisect_left(range(1, len(column) + 1), x=True, key=fails)
-    if size not in told:
+    if size not in problems:
         return None
     value: Any = column[size - 1]
-    return size - 1, value.as_py() if hasattr(value, "as_py") else value, told[size]
+    return size - 1, value.as_py() if hasattr(value, "as_py") else value, problems[size]
 
 
 # ---- what pyarrow takes, and loses something of it
@@ -162,8 +162,8 @@ def _floats(values: Sequence[Any], _: Array | None) -> None:
 
 def _small_floats(kind: DataType, values: Sequence[Any], array: Array | None) -> None:
     _floats(values, None)
-    found = _infinite(pyarrow().array(values, kind) if array is None else array)
-    if found.true_count and any(abs(value) != float("inf") for value in compress(values, found.to_pylist())):
+    infinities = _infinite(pyarrow().array(values, kind) if array is None else array)
+    if infinities.true_count and any(abs(value) != float("inf") for value in compress(values, infinities.to_pylist())):
         raise ValueError("it is too large")
 
 
@@ -231,13 +231,13 @@ def _cast(column: Array, kind: DataType) -> Array:
     before, after = _family(column.type), _family(kind)
     if after is None or (before != after and (before, after) not in _ALIKE):
         return exact_array(column.to_pylist(), kind)
-    made = column.cast(kind)
+    array = column.cast(kind)
     if before == "floating":
-        if after == "decimal" and not made.cast(column.type).equals(column):
+        if after == "decimal" and not array.cast(column.type).equals(column):
             raise ValueError("it has more digits")
-        if after == "floating" and not _infinite(made).equals(_infinite(column)):
+        if after == "floating" and not _infinite(array).equals(_infinite(column)):
             raise ValueError("it is too large")
-    return made
+    return array
 
 
 def _family(kind: DataType) -> str | None:

@@ -90,9 +90,10 @@ class Packing:
             return block.columns
         else:
             places = self._by_name(block, before)
-        found = dict(zip(places, block.columns, strict=True))
+        columns = dict(zip(places, block.columns, strict=True))
         return [
-            found[place] if place in found else [given.get(name)] * block.size for place, name in enumerate(self._names)
+            columns[place] if place in columns else [given.get(name)] * block.size
+            for place, name in enumerate(self._names)
         ]
 
     def _by_position(self, block: RowBlock, before: int) -> Sequence[int]:
@@ -148,11 +149,11 @@ class Packing:
 def misfit(name: str, kind: DataType | None, column: Any, rows: int, exc: Exception) -> str:
     """The text about a column that does not fit: which value it is, where it can be told."""
     column_is = f"the column {name!r} is {kind}, and" if kind is not None else f"the column {name!r}"
-    found = first_misfit(column, kind)
-    if found is None:
+    first = first_misfit(column, kind)
+    if first is None:
         return f"{column_is} does not take all that came: {exc}"
-    place, value, told = found
-    return f"{column_is} does not take {shown(value)}, value {rows + place + 1}: {_short(str(told), 200)}"
+    place, value, problem = first
+    return f"{column_is} does not take {shown(value)}, value {rows + place + 1}: {_short(str(problem), 200)}"
 
 
 def shown(value: object) -> str:

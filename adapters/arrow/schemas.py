@@ -22,15 +22,15 @@ def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") ->
         return None
     pa = pyarrow()
     why = ""
-    made: Schema = schema
+    arrow_schema: Schema = schema
     if isinstance(schema, Mapping):
         try:
-            made = pa.schema(schema)
+            arrow_schema = pa.schema(schema)
         except (TypeError, ValueError) as exc:
             why = f": {exc}"
-    if isinstance(made, pa.Schema):
-        if len(set(made.names)) == len(made.names):
-            return made
+    if isinstance(arrow_schema, pa.Schema):
+        if len(set(arrow_schema.names)) == len(arrow_schema.names):
+            return arrow_schema
         why = ", in which a column comes twice"
     raise CompositionError(
         f"{module}() at {Site.here()} got schema={schema!r}{why}; it is a mapping of columns to Arrow types or their "

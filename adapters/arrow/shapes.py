@@ -127,9 +127,9 @@ def _row(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
 def _attributes(names: tuple[str, ...]) -> Iterator[str]:
     """Attribute names for columns; what Python takes for no name, or has twice, goes by its position."""
     for name in names:
-        made = re.sub(r"\W+", "_", name).strip("_")
-        made += "_" * iskeyword(made)
-        yield made if made == name or made not in names else ""
+        attribute = re.sub(r"\W+", "_", name).strip("_")
+        attribute += "_" * iskeyword(attribute)
+        yield attribute if attribute == name or attribute not in names else ""
 
 
 def _names(row: Any) -> tuple[str, ...]:

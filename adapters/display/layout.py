@@ -46,15 +46,15 @@ def headline(history: History, width: int = 0) -> list[Text]:
         parts.append(Text(f"{now.done:,}{of} {_times(now.done if history.times is None else history.times)} done"))
     if not history.nothing_to_do:
         parts.append(Text(f"{now.read:,} {'value' if now.read == 1 else 'values'}, {of_rate(history.rate)}/s"))
-    found = [Text()]
+    rows = [Text()]
     for part in parts:
-        if not found[-1]:
-            found[-1] = part
-        elif not width or found[-1].cell_len + part.cell_len + 3 <= width:
-            found[-1] = Text.assemble(found[-1], (" · ", "dim"), part)
+        if not rows[-1]:
+            rows[-1] = part
+        elif not width or rows[-1].cell_len + part.cell_len + 3 <= width:
+            rows[-1] = Text.assemble(rows[-1], (" · ", "dim"), part)
         else:
-            found.append(part)
-    return [_fitted(line, width) for line in found]
+            rows.append(part)
+    return [_fitted(line, width) for line in rows]
 
 
 def quiet(history: History) -> list[str]:

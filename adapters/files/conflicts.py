@@ -170,8 +170,8 @@ def _same_store(fs: Any, other: Any) -> bool:
     """Whether two file systems are one: fsspec's are others, to themselves, in each thread, as some must be."""
     if fs is None or other is None:
         return False
-    given = ("storage_args", "storage_options")
-    return fs == other or (type(fs) is type(other) and all(getattr(fs, a) == getattr(other, a) for a in given))
+    options = ("storage_args", "storage_options")
+    return fs == other or (type(fs) is type(other) and all(getattr(fs, a) == getattr(other, a) for a in options))
 
 
 def same_file(path: Path, other: Path) -> bool:
@@ -202,5 +202,5 @@ def _is_data(path: str) -> bool:
 def _matches(pattern: str, path: str) -> bool:
     """Whether a pattern finds a file; what is called as no data is, only if it is meant by name."""
     plain = not pattern.rpartition("/")[2].startswith((".", "_"))
-    found = re.match(fsspec().utils.glob_translate(pattern), path)
-    return found is not None and not (plain and is_aside(path.rpartition("/")[2]))
+    match = re.match(fsspec().utils.glob_translate(pattern), path)
+    return match is not None and not (plain and is_aside(path.rpartition("/")[2]))

@@ -24,16 +24,16 @@ _PLAN = re.compile(r"\n=== Streaming Query ===\n.*?(?=\ncaused by |\Z)", re.DOTA
 def job_error(exc: BaseException) -> SparkJobError:
     """Spark's innermost cause, without Java frames and without the Python frames of Spark's own worker."""
     details = str(exc)
-    told = essence(_cause(exc) or details)
-    raised = _RAISED.findall(told)
-    return SparkJobError(f"Spark could not do the job: {told}", details, raised[-1] if raised else None)
+    message = essence(_cause(exc) or details)
+    raised = _RAISED.findall(message)
+    return SparkJobError(f"Spark could not do the job: {message}", details, raised[-1] if raised else None)
 
 
 def stream_error(exc: BaseException) -> SparkStreamError:
     """The same of a streaming query."""
     details = str(exc)
-    told = _PLAN.sub("", _cause(exc) or details)
-    return SparkStreamError(f"the streaming query failed: {essence(told)}", details)
+    message = _PLAN.sub("", _cause(exc) or details)
+    return SparkStreamError(f"the streaming query failed: {essence(message)}", details)
 
 
 def start_error(exc: BaseException, master: str) -> SparkJobError:
@@ -73,7 +73,7 @@ def first_line(exc: BaseException) -> str:
 
 def essence(text: str) -> str:
     """The lines of a message of Spark's that are about the user's program."""
-    kept: list[str] = []
+    lines: list[str] = []
     skipping = False
     for line in text.strip().splitlines():
         if line.startswith(("\tat ", "\t...", "Driver stacktrace:")):
@@ -83,8 +83,8 @@ def essence(text: str) -> str:
         elif not line.startswith("    "):
             skipping = False
         if not skipping:
-            kept.append(line)
-    return "\n".join(kept).strip()
+            lines.append(line)
+    return "\n".join(lines).strip()
 
 
 def _cause(exc: BaseException) -> str | None:

@@ -92,12 +92,12 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 def probe(executable: Path) -> Java | None:
     """Run a Java to learn what it is; None when it does not run."""
     for vector in (True, False):
-        told = _properties(executable, [VECTOR] if vector else [])
-        if told is not None and "java.home" in told:
-            version = told.get("java.version", "unknown")
+        properties = _properties(executable, [VECTOR] if vector else [])
+        if properties is not None and "java.home" in properties:
+            version = properties.get("java.version", "unknown")
             # Before Java 9 the specification's version was written "1.8".
-            release = told.get("java.specification.version", "0").removeprefix("1.")
-            return Java(Path(told["java.home"]), version, int(release), vector)
+            release = properties.get("java.specification.version", "0").removeprefix("1.")
+            return Java(Path(properties["java.home"]), version, int(release), vector)
     return None
 
 

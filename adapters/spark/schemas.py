@@ -28,22 +28,22 @@ def spark_schema(module: str, schema: object, site: Site | None = None) -> "Stru
         raise SparkMissing.of("pyspark") from exc
     try:
         if isinstance(schema, str):
-            made = StructType.fromDDL(schema)
+            struct = StructType.fromDDL(schema)
         elif isinstance(schema, pyarrow().Schema):
-            made: Any = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
+            struct: Any = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
         else:
-            made = schema
+            struct = schema
     except PySparkException as exc:
         raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
-    if not isinstance(made, StructType) or not made.fields:
+    if not isinstance(struct, StructType) or not struct.fields:
         raise refused(
             module,
             f"needs its columns as a schema, 'id BIGINT, name STRING', a StructType or a pyarrow.Schema, and got "
             f"{schema!r}",
             site,
         )
-    distinct(module, made.names, site)
-    return made
+    distinct(module, struct.names, site)
+    return struct
 
 
 def arrow_schema(schema: "StructType") -> Any:

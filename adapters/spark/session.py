@@ -89,13 +89,13 @@ def session(
     active = SparkContext._active_spark_context  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - known in every thread
     wanted = {**(config or {}), **_asked(log_level, event_log, ui=ui)}
     if active is None:
-        found = _started(app_name, master or LOCAL, wanted)
+        running = _started(app_name, master or LOCAL, wanted)
     else:
-        found = _active()
-        _compare(found, active.master, master, wanted)
+        running = _active()
+        _compare(running, active.master, master, wanted)
     if log_level is not None:
-        found.sparkContext.setLogLevel(log_level)
-    return found
+        running.sparkContext.setLogLevel(log_level)
+    return running
 
 
 def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, ui: bool | None) -> dict[str, str]:

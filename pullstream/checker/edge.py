@@ -170,8 +170,8 @@ class Edge:
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
         count = len(batch.values)
         # Of a large batch only what would be shown is kept.
-        kept = batch if count <= SAMPLE else (batch.time, count, tuple(batch.values[:SAMPLE]))
-        self.record.note((self.clock(), VALUE, number, lane, kept))
+        summary = batch if count <= SAMPLE else (batch.time, count, tuple(batch.values[:SAMPLE]))
+        self.record.note((self.clock(), VALUE, number, lane, summary))
         if not 1 <= count <= limit:
             wanted = "one value" if limit == 1 else f"1 to {limit} values"
             self._blame_above("R2", f"ask {number} was for {wanted}, and was answered with {count}")

@@ -51,8 +51,8 @@ class Cell:
 
     def __str__(self) -> str:
         fields = attrs.fields(type(self))
-        told = [f"{field.name}={getattr(self, field.name)!r}" for field in fields if field.name != "way"]
-        return f"Cell(way={self.way!r}, {', '.join(told)})"
+        options = [f"{field.name}={getattr(self, field.name)!r}" for field in fields if field.name != "way"]
+        return f"Cell(way={self.way!r}, {', '.join(options)})"
 
 
 def supplies(*, fed: bool) -> Iterator[Cell]:

@@ -62,8 +62,8 @@ class Trial:
             return Finding(self.subject.name, "R5", cell, outcome.doubt)
         if self.subject.batches or self._agrees(cell, outcome, other):
             return finding
-        told = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it (batches=True)"
-        return Finding(self.subject.name, "batching", cell, f"what comes out depends on how it is asked: it {told}")
+        message = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it (batches=True)"
+        return Finding(self.subject.name, "batching", cell, f"what comes out depends on how it is asked: it {message}")
 
     async def drive(self, cell: Cell) -> tuple[Outcome | None, Finding | None]:
         """Run one cell by itself: what came out, or what was found."""
@@ -86,8 +86,8 @@ class Trial:
         if trouble is None:
             return outcome, None
         if "\n" not in trouble[1]:
-            rule, told = trouble
-            trouble = rule, f"{rule}: {told.removeprefix(f'{rule}: ')}\n{driver.checker.last_diagram()}"
+            rule, message = trouble
+            trouble = rule, f"{rule}: {message.removeprefix(f'{rule}: ')}\n{driver.checker.last_diagram()}"
         return None, Finding(self.subject.name, trouble[0], cell, trouble[1])
 
     async def _reference(self, cell: Cell) -> Outcome | None:
@@ -122,10 +122,10 @@ class Trial:
         other = await self._reference(before)
         if other is None or subject.batches or outcome.values == other.values:
             return None
-        told = (
+        message = (
             f"gave {outcome.values!r} before it failed, and without the failure gives {other.values!r} (flushes=True)"
         )
-        return Finding(subject.name, "R8", cell, f"what comes before a failure is delivered first: it {told}")
+        return Finding(subject.name, "R8", cell, f"what comes before a failure is delivered first: it {message}")
 
     def _came_to_its_end(self, outcome: Outcome, other: Outcome) -> bool:
         whole = len(outcome.values) == len(other.values)
@@ -166,9 +166,9 @@ def _judged(exc: BaseException) -> tuple[str, str]:
     if isinstance(exc, trio.TooSlowError):
         return "hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds"
     rest = without_cancelled(cast("BaseException", exc))
-    told = re.match(r"(R\d+): ", str(rest))
-    if isinstance(rest, PullstreamError) and told:
-        return told[1], str(rest)
+    match = re.match(r"(R\d+): ", str(rest))
+    if isinstance(rest, PullstreamError) and match:
+        return match[1], str(rest)
     return type(rest).__name__, f"it raised {rest!r}"
 
 
@@ -244,13 +244,13 @@ def _subject(module: Any, site: Site, expectations: dict[str, Any]) -> Subject:
 
 def _is_called_rightly(subject: Subject) -> None:
     """Refuse a function that cannot be called with what it will be given, before it is."""
-    given = ["a function"] * subject.around + ["a resource"] * subject.resource + ["a source"] * subject.inputs
+    arguments = ["a function"] * subject.around + ["a resource"] * subject.resource + ["a source"] * subject.inputs
     try:
-        inspect.signature(subject.make).bind(*given)
+        inspect.signature(subject.make).bind(*arguments)
     except TypeError as exc:
         raise CompositionError(
-            f"{subject.name} would be called with ({', '.join(given)}) to make a module: {exc}. around=True (--around "
-            f"in a shell) calls it with a function of one value, resource=True with a resource",
+            f"{subject.name} would be called with ({', '.join(arguments)}) to make a module: {exc}. around=True "
+            f"(--around in a shell) calls it with a function of one value, resource=True with a resource",
         ) from None
     except ValueError:
         pass  # it has no signature that one could look at

@@ -58,8 +58,8 @@ class Report:
         rows = [("module", "cells", "broken", "rules")]
         for name, cells in self.cells.items():
             rules = broken.get(name, Counter[str]())
-            told = ", ".join(f"{rule} x {count}" for rule, count in rules.most_common()) or "ok"
-            rows.append((name, f"{cells:,}", str(rules.total()), told))
+            summary = ", ".join(f"{rule} x {count}" for rule, count in rules.most_common()) or "ok"
+            rows.append((name, f"{cells:,}", str(rules.total()), summary))
         rows.append(("in all", f"{self.cells.total():,}", str(len(self.findings)), "" if self.findings else "ok"))
         width = max(len(row[0]) for row in rows)
-        return "\n".join(f"{name:<{width}} {cells:>9} {count:>7}  {told}" for name, cells, count, told in rows)
+        return "\n".join(f"{name:<{width}} {cells:>9} {count:>7}  {summary}" for name, cells, count, summary in rows)

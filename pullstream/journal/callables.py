@@ -132,11 +132,11 @@ def _described(function: types.FunctionType, look: AnyLook, home: str | None) ->
         return {each: look.told(f"{each}, {how} {name}", value) for each, value in named}
 
     held = told(_closure(function), "which is referred to by")
-    given = told(_defaults(function), "a default of")
+    defaults = told(_defaults(function), "a default of")
     if _is_foreign(function, home):
-        return f"{function.__module__}.{function.__qualname__}", held, given
+        return f"{function.__module__}.{function.__qualname__}", held, defaults
     code = look.told(f"the code of {name}", function.__code__)
-    return code, held, given, told(_globals(function, look.home), "which is referred to by")
+    return code, held, defaults, told(_globals(function, look.home), "which is referred to by")
 
 
 def _closure(function: types.FunctionType) -> Iterator[tuple[str, object]]:
@@ -148,9 +148,9 @@ def _closure(function: types.FunctionType) -> Iterator[tuple[str, object]]:
 
 
 def _defaults(function: types.FunctionType) -> Iterator[tuple[str, object]]:
-    code, given = function.__code__, function.__defaults__ or ()
+    code, values = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
-    yield from zip(names[len(names) - len(given) :], given, strict=True)
+    yield from zip(names[len(names) - len(values) :], values, strict=True)
     yield from (function.__kwdefaults__ or {}).items()
 
 

@@ -40,8 +40,8 @@ def canonical(code: CodeType) -> tuple[Any, ...]:
     ]
     count = code.co_argcount + code.co_kwonlyargcount
     arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_varnames[:count])
-    told = [_told(step, index, code) for step in steps]
-    return (code.co_name, arguments, code.co_flags, code.co_freevars, told, tries)
+    lines = [_told(step, index, code) for step in steps]
+    return (code.co_name, arguments, code.co_flags, code.co_freevars, lines, tries)
 
 
 def _steps(code: CodeType) -> list[dis.Instruction]:

@@ -179,13 +179,13 @@ class Look:
 
     def module(self, module: Module) -> tuple[Any, ...]:
         """A module of a blueprint: its name, and what it, and what makes it, was given."""
-        given = [self.told(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
+        arguments = [self.told(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
         options = [(name, self.told(f"{name}=", value)) for name, value in module.options]
         make = module.make.opening if isinstance(module.make, Made) else module.make
         maker = cast("type[object]", type(make))
         # An object of this toolkit's that makes it was given the same, and knows where.
-        made = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(make, module.name)
-        return module.name, module.label, given, options, made
+        maker_name = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(make, module.name)
+        return module.name, module.label, arguments, options, maker_name
 
 
 def _content(given: "OneShot[Any]") -> object:
@@ -201,8 +201,12 @@ def _state(value: object) -> Any:
     reduced: Any = value.__reduce_ex__(4) if special is None else special(value)
     if isinstance(reduced, str):
         return reduced
-    _, made, *state = reduced
-    return [type(value), made, *(list(cast("Any", part)) if isinstance(part, Iterator) else part for part in state)]
+    _, class_name, *state = reduced
+    return [
+        type(value),
+        class_name,
+        *(list(cast("Any", part)) if isinstance(part, Iterator) else part for part in state),
+    ]
 
 
 class _Hashing:

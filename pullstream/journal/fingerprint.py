@@ -71,8 +71,8 @@ def difference(before: Fingerprint, now: Fingerprint, *, names: bool = False) ->
         elif (was.names != is_now.names) if names else (was.digest != is_now.digest):
             said[place] = _told(place, was, is_now)
     # What is inside another module is told with its own place.
-    told = [text for place, text in said.items() if not any(other.startswith(f"{place}.") for other in said)]
-    return "; ".join(told[:3]) + (f"; and {len(told) - 3} more" if len(told) > 3 else "")
+    texts = [text for place, text in said.items() if not any(other.startswith(f"{place}.") for other in said)]
+    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _told(place: str, was: Line, now: Line) -> str:
@@ -80,8 +80,8 @@ def _told(place: str, was: Line, now: Line) -> str:
         return f"module {place} was {was.shown}, and is {now.shown}"
     parts = [_part(part, was.parts.get(part), now.parts.get(part)) for part in dict.fromkeys([*was.parts, *now.parts])]
     # A part is another one where one of its own is, which says more.
-    told = [part for part in parts if part and not part.startswith("its argument")] or [*filter(None, parts)]
-    listed = ", ".join(told[:3]) + (", and more" if len(told) > 3 else "")
+    texts = [part for part in parts if part and not part.startswith("its argument")] or [*filter(None, parts)]
+    listed = ", ".join(texts[:3]) + (", and more" if len(texts) > 3 else "")
     return f"module {place}, {now.shown}, looks the same, and is another: {listed or 'what makes it'}"
 
 
@@ -95,10 +95,10 @@ def _part(part: str, was: str | None, now: str | None) -> str:
 
 
 def _module(module: Module, inside: list[Blueprint]) -> str:
-    given = [_shown(arg, inside) for arg in module.args]
-    given += [f"{name}={_shown(value, inside)}" for name, value in module.options]
+    arguments = [_shown(arg, inside) for arg in module.args]
+    arguments += [f"{name}={_shown(value, inside)}" for name, value in module.options]
     label = "" if module.label is None else f".named({module.label!r})"
-    return f"{module.name}({', '.join(given)}){label}"
+    return f"{module.name}({', '.join(arguments)}){label}"
 
 
 def _shown(value: object, inside: list[Blueprint]) -> str:

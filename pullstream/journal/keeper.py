@@ -251,10 +251,10 @@ class Keeper(Keeping):
         if any(source.ending is Ending.COMPLETE for source in self._for_now.get(location, ())):
             return
         try:
-            kept = pickled(result, "it is the result")
+            data = pickled(result, "it is the result")
         except JournalError:
-            kept = None
-        self._results[location] = pickled((exhausted, kept), "it is the result")
+            data = None
+        self._results[location] = pickled((exhausted, data), "it is the result")
 
     # ---- recording
 

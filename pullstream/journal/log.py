@@ -78,26 +78,26 @@ class Log:
             raise JournalError(f"the journal {self.path} is a folder: give the path of a file in it")
         flags = os.O_RDWR | os.O_CREAT | _flag("O_NOFOLLOW") | _flag("O_NONBLOCK") | _flag("O_BINARY")
         self._file = os.open(self.path, flags, 0o600)
-        found = os.fstat(self._file)
-        self._check_owner(found)
+        status = os.fstat(self._file)
+        self._check_owner(status)
         _lock(self._file)
-        if (found.st_dev, found.st_ino) == _identity(self.path):
+        if (status.st_dev, status.st_ino) == _identity(self.path):
             return True
         self.close()
         return False
 
-    def _check_owner(self, found: os.stat_result) -> None:
+    def _check_owner(self, status: os.stat_result) -> None:
         """Refuse what somebody else could have written: reading a journal runs what it says."""
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise JournalError(f"{self.path} is no journal: it is no regular file. {_ANOTHER}")
         if os.name != "posix":
             return
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise JournalError(
-                f"the journal {self.path} belongs to another user (number {found.st_uid}): reading a journal runs what "
-                f"it says, so it is read by its owner only. {_ANOTHER}"
+                f"the journal {self.path} belongs to another user (number {status.st_uid}): reading a journal runs "
+                f"what it says, so it is read by its owner only. {_ANOTHER}"
             )
-        if found.st_mode & 0o022:
+        if status.st_mode & 0o022:
             raise JournalError(
                 f"the journal {self.path} can be written to by others than its owner: reading a journal runs what it "
                 f"says. If nobody has, say chmod 600; or begin anew with another journal"
@@ -197,13 +197,13 @@ class Log:
             return None
         if not any(frame) and self._zeros(at, size):
             return None
-        length, told = _FRAME.unpack(frame[: _FRAME.size])
+        length, digest = _FRAME.unpack(frame[: _FRAME.size])
         if _CHECK.unpack(frame[_FRAME.size :])[0] != zlib.crc32(frame[: _FRAME.size]):
             if self._unwritten(at, at + len(frame), size):
                 return None
             raise self.damaged(at, f"the checksum of record {number}'s beginning is wrong")
-        if told != number:
-            raise self.damaged(at, f"there is record {told} in the place of record {number}")
+        if digest != number:
+            raise self.damaged(at, f"there is record {digest} in the place of record {number}")
         if at + len(frame) + length + _DIGEST > size:
             return None
         data = _pread(self._file, length, at + len(frame))
@@ -337,10 +337,10 @@ def _flag(name: str) -> int:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat(follow_symlinks=False)
+        status = path.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _lock(file: int) -> None:

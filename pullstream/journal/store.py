@@ -140,7 +140,7 @@ class Contents:
         return Record(self.sinks, self._changes(self.memory), self._changes(self.ledger), self.about)
 
     def _changes(self, table: dict[int, dict[bytes, bytes]]) -> dict[int, Changes]:
-        return {node: dict(kept) for node, kept in table.items() if kept}
+        return {node: dict(changes) for node, changes in table.items() if changes}
 
 
 class Store:

@@ -117,14 +117,14 @@ class CallBody:
 
 
 def _reachable(successors: Mapping[str, list[str]], start: str) -> frozenset[str]:
-    found = {start: None}
+    points = {start: None}
     agenda = [start]
     for node in agenda:
         for following in successors[node]:
-            if following not in found:
-                found[following] = None
+            if following not in points:
+                points[following] = None
                 agenda.append(following)
-    return frozenset(found)
+    return frozenset(points)
 
 
 @attrs.frozen(order=False, repr=False)

@@ -26,13 +26,13 @@ def summaries_between(
             entries.setdefault(spot.index, []).append((start, way or IDENTITY))
     # Long paths are not kept for the sake of every place on them: only where they begin, and where they come by again.
     kept = {*entries, *(spot.index for group in plan.groups for spot in group)}
-    found: dict[tuple[int, int], tuple[Summary, ...]] = {}
+    summaries: dict[tuple[int, int], tuple[Summary, ...]] = {}
     for end in ends:
         spot, _ = plan.jump[end]
         for index, ways in _leading_to(spot, plan.spots, kept).items():
             for start, way in entries.get(index, ()):
-                found[start, end] = tuple(minimal(way.followed_by(rest) for rest in ways))
-    return found
+                summaries[start, end] = tuple(minimal(way.followed_by(rest) for rest in ways))
+    return summaries
 
 
 def _leading_to(end: Spot, spots: Sequence[Spot], kept: Container[int]) -> dict[int, list[Summary]]:

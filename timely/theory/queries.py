@@ -138,10 +138,10 @@ def frontier(nodes: Nodes, edges: Edges, times: Times) -> dict[Location, set[Any
         if further == reach:
             break
         reach = further
-    found: dict[Location, set[Any]] = {}
+    times_at: dict[Location, set[Any]] = {}
     for location, time in reach:
-        found.setdefault(location, set()).add(time)
-    return found
+        times_at.setdefault(location, set()).add(time)
+    return times_at
 
 
 def _minima(times: Times) -> set[tuple[Location, Any]]:

@@ -21,10 +21,10 @@ def ends_of(file: File) -> bytes | None:
         # Whoever reads it will say so.
         return None
     with open(opened, "rb", buffering=0) as raw:  # noqa: PTH123 - a file that is open already
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode):
             return None
         digest = hashlib.sha256(raw.read(AT_AN_END))
-        raw.seek(max(AT_AN_END, found.st_size - AT_AN_END))
+        raw.seek(max(AT_AN_END, status.st_size - AT_AN_END))
         digest.update(raw.read(AT_AN_END))
     return digest.digest()[:16]

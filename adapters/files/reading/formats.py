@@ -102,12 +102,12 @@ class Agreed:
         missing = [name for name in agreed if name not in names]
         extra = [] if chosen else [name for name in names if name not in agreed]
         if missing or extra:
-            told = [f"has no column {listed(missing)}"] if missing else []
-            told += [f"has more: {listed(extra)}"] if extra else []
+            problems = [f"has no column {listed(missing)}"] if missing else []
+            problems += [f"has more: {listed(extra)}"] if extra else []
             raise FileReadError(
                 file.path,
-                f"{' and '.join(told)}, other than {self._path or 'schema='} before it. The files of one source have "
-                f"the same columns: read those that all have with columns=[...], or each kind with a source of its own",
+                f"{' and '.join(problems)}, other than {self._path or 'schema='} before it. The files of one source "
+                f"have the same columns: read those that all have with columns=[...], or each kind with its own source",
             )
 
     def check_types(self, file: File, schema: Any) -> None:

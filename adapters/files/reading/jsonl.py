@@ -148,8 +148,8 @@ class JsonTableFormat(ReadFormat):
                 self._settled(file, agreed, blocks(file.path, stream, self.block_size, start)), stream
             )
 
-    def _settled(self, file: File, agreed: Agreed, found: Iterator[Block | Overlong]) -> Iterator[Block | Overlong]:
-        for block in found:
+    def _settled(self, file: File, agreed: Agreed, pieces: Iterator[Block | Overlong]) -> Iterator[Block | Overlong]:
+        for block in pieces:
             if isinstance(block, Overlong):
                 yield block
             elif not block.data.isspace():
@@ -177,23 +177,25 @@ class JsonTableFormat(ReadFormat):
         order: list[str] = [*json.loads(first), *names]
         return sorted(names, key=order.index)
 
-    def _first(self, file: File, block: Block, given: dict[str, Any]) -> Any:
+    def _first(self, file: File, block: Block, types: dict[str, Any]) -> Any:
         """A table of those lines of the first block that can be read; None if there is none."""
         pa = pyarrow()
 
         def parse(data: bytes) -> Any:
-            return _read_json(data, pa.schema(list(given.items())), "infer")
+            return _read_json(data, pa.schema(list(types.items())), "infer")
 
         try:
             return parse(block.data)
         except pa.ArrowException:
             # What is said is not asked for, and what is in nobody's way may be anything.
-            good = [line for line in (self._wanted(line, given) for line in block.lines) if line is not None]
+            good = [line for line in (self._wanted(line, types) for line in block.lines) if line is not None]
         try:
             return parse(b"\n".join(good)) if good else None
         except pa.ArrowException as exc:
-            told = f"has lines that do not go together: {uncounted(exc)}; say schema=, choose columns=, or as_='dicts'"
-            raise FileReadError(file.path, told) from None
+            problem = (
+                f"has lines that do not go together: {uncounted(exc)}; say schema=, choose columns=, or as_='dicts'"
+            )
+            raise FileReadError(file.path, problem) from None
 
     def _wanted(self, line: bytes, given: Mapping[str, Any]) -> bytes | None:
         """The columns that are wanted and that a line has, without those `given`; None if it is no object."""

@@ -75,20 +75,20 @@ class GivenPath:
             raise NoFilesError(self.given, "does not exist") from None
         # What is meant by name is read, whatever it is called.
         plain = not self.key.rpartition("/")[2].startswith((".", "_"))
-        found: dict[str, Any]
+        entries: dict[str, Any]
         if self.on_disk:
-            found = dict(tree.matching(self.key, lambda name: not (plain and is_aside(name))))
+            entries = dict(tree.matching(self.key, lambda name: not (plain and is_aside(name))))
         else:
-            found = self.fs.glob(self.key, detail=True)
-        for key in sorted(found, key=_parts):
-            if found[key]["type"] != "directory" and not (plain and is_aside(key.rpartition("/")[2])):
-                yield self._file(key, found[key])
+            entries = self.fs.glob(self.key, detail=True)
+        for key in sorted(entries, key=_parts):
+            if entries[key]["type"] != "directory" and not (plain and is_aside(key.rpartition("/")[2])):
+                yield self._file(key, entries[key])
 
     def _inside(self, folder: str, tree: Tree) -> Iterator[File]:
-        found: dict[str, Any] = dict(tree.inside(folder)) if self.on_disk else self.fs.find(folder, detail=True)
-        for key in sorted(found, key=_parts):
+        entries: dict[str, Any] = dict(tree.inside(folder)) if self.on_disk else self.fs.find(folder, detail=True)
+        for key in sorted(entries, key=_parts):
             if not any(map(is_aside, key[len(folder) :].split("/"))):
-                yield self._file(key, found[key])
+                yield self._file(key, entries[key])
 
     def nothing(self) -> NoFilesError:
         """The error of a place where there are no files, though it exists or may exist."""
@@ -143,7 +143,7 @@ class Listing:
 
     def look(self, *, follow: bool) -> list[File]:
         """The files there are now, each once; no place, or one without any, is an error, unless they are waited for."""
-        found: dict[tuple[int, str], File] = {}
+        files: dict[tuple[int, str], File] = {}
         real = cache(os.path.realpath)
         absent: list[str] = []
         for place in self._places:
@@ -164,12 +164,12 @@ class Listing:
                     # Two spellings of one name are one file; a link is a name of its own.
                     folder, name = os.path.split(key)
                     key = os.path.join(real(folder), name)  # noqa: PTH118 - text, as fsspec has it
-                found.setdefault((id(file.fs), key), file)
-        for given in absent:
-            if given not in self.absent:
-                LOG.warning("%s does not exist: follow=True waits until it does", given)
+                files.setdefault((id(file.fs), key), file)
+        for path in absent:
+            if path not in self.absent:
+                LOG.warning("%s does not exist: follow=True waits until it does", path)
         self.absent = absent
-        return list(found.values())
+        return list(files.values())
 
     def reads(self) -> list[ReadPaths]:
         """The places, for those who write meanwhile."""
@@ -215,11 +215,11 @@ def vanished(file: File) -> FileChangedError:
 
 def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
     """The paths that a source was given, as text; refuses what is none, and URLs that nobody here can read."""
-    given: Iterable[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    if not isinstance(given, Iterable) or isinstance(given, (bytes, Iterator)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    items: Iterable[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(items, Iterable) or isinstance(items, (bytes, Iterator)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(f"{module}() at {Site.here()} reads a path, or a list of paths, and got {paths!r}")
     texts: list[str] = []
-    for path in given:
+    for path in items:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
             raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is no path")
         texts.append(os.fspath(path))

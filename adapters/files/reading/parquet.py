@@ -38,11 +38,11 @@ class _Typed:
         """Take the columns from the first file, and compare those of the others with them."""
         pa = pyarrow()
         unique(file, schema.names)
-        given = arrow_types(self.schema)
-        missing_columns(file, schema.names, (*(self.columns or ()), *given))
+        types = arrow_types(self.schema)
+        missing_columns(file, schema.names, (*(self.columns or ()), *types))
         names = self.columns or schema.names
         # Types that were said are cast to, so they agree in any case.
-        shown = pa.schema([(name, given.get(name, schema.field(name).type)) for name in names if name in schema.names])
+        shown = pa.schema([(name, types.get(name, schema.field(name).type)) for name in names if name in schema.names])
         if agreed.schema is None:
             agreed.settle(file, shown)
             return
@@ -185,11 +185,11 @@ def read_parquet(
     `map`, what is left of it is left out, revealed or diverted, as its path. `paths`, what else can be said (`Options`)
     and what is raised: see `read_text`.
     """
-    given = dict(parquet_options or {})
+    arguments = dict(parquet_options or {})
     return tabular_source(
         "read_parquet",
         paths,
-        lambda wanted, typed, _how, _size: ParquetFormat(_Typed(wanted, typed), given),
+        lambda wanted, typed, _how, _size: ParquetFormat(_Typed(wanted, typed), arguments),
         options,
         as_=as_,
         columns=columns,

@@ -123,8 +123,8 @@ class Sieve:
                 raise ValueError("a quote is left open")
         return table
 
-    def _sieved(self, given: "_NumberedRows", begin: int, end: int) -> Iterator[Piece]:
-        rows, lines = given.rows, given.lines
+    def _sieved(self, numbered: "_NumberedRows", begin: int, end: int) -> Iterator[Piece]:
+        rows, lines = numbered.rows, numbered.lines
         data = b"".join(rows[begin:end])
         if not data.strip():
             return
@@ -136,70 +136,72 @@ class Sieve:
             exact = table.num_rows == end - begin == lines[end - 1] - lines[begin] + 1
             line = lines[begin] if exact else None
             for batch in table.to_batches():
-                yield Table(batch, line, given.start)
+                yield Table(batch, line, numbered.start)
                 line = None if line is None else line + len(batch)
             return
         # Where a function of the user's leaves rows out, rows and what is made of them do not go together.
         if end - begin > (FEW if self._width else 1):
             middle = (begin + end) // 2
-            yield from self._sieved(given, begin, middle)
-            yield from self._sieved(given, middle, end)
+            yield from self._sieved(numbered, begin, middle)
+            yield from self._sieved(numbered, middle, end)
             return
-        yield from self._picked(given, [at for at in range(begin, end) if rows[at].strip()], problem)
+        yield from self._picked(numbered, [at for at in range(begin, end) if rows[at].strip()], problem)
 
-    def _picked(self, given: "_NumberedRows", left: Sequence[int], problem: Exception) -> Iterator[Piece]:
+    def _picked(self, numbered: "_NumberedRows", left: Sequence[int], problem: Exception) -> Iterator[Piece]:
         """The good among a few rows, and the bad, each in its place."""
-        rows = given.rows
+        rows = numbered.rows
         bad: dict[int, Exception] = {}
         batch: RecordBatch | None = None
         while left and batch is None:
             # Most often the parser says which row it is.
             named = _ROW.search(str(problem))
             place = int(named[1]) - 1 if named is not None else -1
-            found = self._bad(rows, left[place : place + 1] if place >= 0 else ()) or self._bad(rows, left)
-            bad.update(found)
-            left = [at for at in left if at not in found]
+            problems = self._bad(rows, left[place : place + 1] if place >= 0 else ()) or self._bad(rows, left)
+            bad.update(problems)
+            left = [at for at in left if at not in problems]
             try:
                 batch = self._of_rows([rows[at] for at in left])
             except self._unreadable as exc:
                 problem = exc
-                if not found:
+                if not problems:
                     # Each can be read by itself, though not together.
                     break
-        yield from self._in_order(given, left, bad, batch)
+        yield from self._in_order(numbered, left, bad, batch)
 
     def _bad(self, rows: Sequence[bytes], places: Sequence[int]) -> dict[int, Exception]:
         """Rows that cannot be read, each by itself, with the reason."""
-        found: dict[int, Exception] = {}
+        problems: dict[int, Exception] = {}
         for at in places:
             try:
                 self._of_rows([rows[at]])
             except self._unreadable as exc:
-                found[at] = exc
-        return found
+                problems[at] = exc
+        return problems
 
     def _in_order(
-        self, given: "_NumberedRows", good: Sequence[int], bad: Mapping[int, Exception], batch: RecordBatch | None
+        self, numbered: "_NumberedRows", good: Sequence[int], bad: Mapping[int, Exception], batch: RecordBatch | None
     ) -> Iterator[Piece]:
         order = sorted([*good, *bad])
         at = 0
         while at < len(order):
             first = order[at]
-            line, size = given.lines[first], 1
+            line, size = numbered.lines[first], 1
             if first in bad:
                 error = FileReadError(self._file.path, self._told(bad[first]), line)
                 # pyarrow's own error is not its cause: it would be shown as well, with other numbers.
-                yield Bad(given.rows[first].rstrip(b"\r\n"), error, given.start, at + 1 < len(order))
+                yield Bad(numbered.rows[first].rstrip(b"\r\n"), error, numbered.start, at + 1 < len(order))
             else:
                 # As many as are lines one after the other.
                 for after in order[at + 1 :] if batch is not None else ():
-                    if after in bad or given.lines[after] != line + size:
+                    if after in bad or numbered.lines[after] != line + size:
                         break
                     size += 1
                 part = (
-                    self._of_rows([given.rows[first]]) if batch is None else batch.slice(bisect_left(good, first), size)
+                    self._of_rows([numbered.rows[first]])
+                    if batch is None
+                    else batch.slice(bisect_left(good, first), size)
                 )
-                yield Table(part, line, given.start, at + size < len(order))
+                yield Table(part, line, numbered.start, at + size < len(order))
             at += size
 
     def _of_rows(self, rows: Sequence[bytes]) -> RecordBatch:
@@ -233,8 +235,8 @@ def _one(column: Any) -> Any:
 def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:
     """Pyarrow's message about a line, without its number of the row, and with the column's name."""
 
-    def named(found: re.Match[str]) -> str:
-        start, column = found.groups()
+    def named(match: re.Match[str]) -> str:
+        start, column = match.groups()
         return (start or "") if column is None else f"the column {names[int(column)]!r}: "
 
     return _COUNTED.sub(named, problem_of(problem))

@@ -159,18 +159,18 @@ class FilesReader:
                 yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
 
     def _begun(self, turn: Turn) -> list[Found]:
-        found: list[Found] = []
+        facts: list[Found] = []
         if self._earlier.journal:
             decided = (turn.number, turn.file.identity, ends_of(turn.file))
             # Not only what is new: under a name that was there before there may be another file by now.
             if turn.file.path in self._mended or self._earlier.files.get(turn.file.path) != decided:
-                found.append(Decided(turn.file.path, decided))
+                facts.append(Decided(turn.file.path, decided))
         if turn.time is not None:
             self._advance(turn.file, turn.time)
-            found.append(Floor(turn.time))
+            facts.append(Floor(turn.time))
         if turn.last:
             self._last = turn.last
-        return found
+        return facts
 
     # ---- which file
 
@@ -270,7 +270,7 @@ class FilesReader:
 
     def _told(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
         """The stretches of a piece, all at once; what is wrong comes after those before it (R8)."""
-        found: list[Found] = []
+        facts: list[Found] = []
         # A place is told for times that come one after the other in a file; a whole file's needs none.
         place = self._place(turn.file, piece) if self._earlier.journal and turn.time is None else None
         line = None if isinstance(piece, Bad) else piece.line
@@ -282,16 +282,16 @@ class FilesReader:
                     continue
                 self._advance(turn.file, stretch[0], at)
                 if place is not None:
-                    found.append(Reached(stretch[0], place))
+                    facts.append(Reached(stretch[0], place))
                 if self._timeless:
-                    found.append((stretch[0], self._pending()[1]))
-                found.append(stretch)
+                    facts.append((stretch[0], self._pending()[1]))
+                facts.append(stretch)
         except Exception:
-            if found:
-                yield found
+            if facts:
+                yield facts
             raise
-        if found:
-            yield found
+        if facts:
+            yield facts
 
     def _parts(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """Tables cut to as many rows as are made values at a time: many that are alive together cost more each."""

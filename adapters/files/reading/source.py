@@ -79,14 +79,14 @@ class FilesSource(Kernel[Any]):
         while True:
             while not self._row:
                 if reading.ready:
-                    found = self._at_once(reading)
+                    facts = self._at_once(reading)
                 else:
                     # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
-                    found = await self._thread(reading.step)
-                if found is None:
+                    facts = await self._thread(reading.step)
+                if facts is None:
                     await self._recorded()
                     return DONE
-                self._row.extend(found)
+                self._row.extend(facts)
             first = self._row[0]
             if isinstance(first, tuple):
                 return self._part(*first, limit)

@@ -202,14 +202,14 @@ def _different(times: Sequence[Any]) -> Iterator[Any]:
 
 def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadError:
     if not isinstance(value, dict):
-        told = f"it is no object, and time= names a member, {name!r}"
+        problem = f"it is no object, and time= names a member, {name!r}"
     elif name in value:
         time: Any = value[name]  # pyright: ignore[reportUnknownVariableType]
-        told = f"{name!r}, which time= names, is null" if time is None else f"{name!r}: {no_time(time)}"
+        problem = f"{name!r}, which time= names, is null" if time is None else f"{name!r}: {no_time(time)}"
     else:
         has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
-        told = f"it has no member {name!r}, which time= names; it has {listed(has)}"
-    return FileReadError(file.path, f"has a value without a time: {told}; look at time=", line)
+        problem = f"it has no member {name!r}, which time= names; it has {listed(has)}"
+    return FileReadError(file.path, f"has a value without a time: {problem}; look at time=", line)
 
 
 def time_argument(module: str, time: Any) -> None:

@@ -106,14 +106,14 @@ class Tree:
 
     def _file(self, path: str) -> Iterator[tuple[str, Info]]:
         try:
-            found = os.stat(path)  # noqa: PTH116 - as above
+            status = os.stat(path)  # noqa: PTH116 - as above
         except FileNotFoundError:
             if os.path.islink(path) and not self._waits:  # noqa: PTH114 - as above
                 raise FileReadError(path, "is a link that leads nowhere: mend it, or move it away") from None
             return
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise no_file(path)
-        yield path, {"type": "file", "size": found.st_size, "mtime": found.st_mtime}
+        yield path, {"type": "file", "size": status.st_size, "mtime": status.st_mtime}
 
 
 def no_file(path: str) -> FileReadError:

@@ -54,11 +54,11 @@ class Watch:
 def _changed(file: File, before: Identity) -> FileChangedError:
     size = before[0]
     if size is None or file.size is None or size == file.size:
-        told = "was written again after it had been found whole"
+        problem = "was written again after it had been found whole"
     else:
-        told = f"had {size:,} bytes when it was found whole, and has {file.size:,} now"
+        problem = f"had {size:,} bytes when it was found whole, and has {file.size:,} now"
     return FileChangedError(
         file.path,
-        f"{told}. Files in a folder that is followed do not change: write them elsewhere (or as .NAME.part) and rename "
-        f"them into it, or raise every= above the time that a writer may pause",
+        f"{problem}. Files in a folder that is followed do not change: write them elsewhere (or as .NAME.part) and "
+        f"rename them into it, or raise every= above the time that a writer may pause",
     )

@@ -73,13 +73,13 @@ class Columns:
                 arrays.append(exact_array(column))
             except TROUBLE as exc:
                 raise self._misfit(name, None, column, exc) from None
-        found = pa.schema([pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)])
+        schema = pa.schema([pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)])
         if self.schema is None:
-            self.schema = found
-        elif not self.schema.equals(found):
-            self.schema = self._united(found, block.columns)
+            self.schema = schema
+        elif not self.schema.equals(schema):
+            self.schema = self._united(schema, block.columns)
         self._rows += block.size
-        return batch_of(found, arrays, block.size)
+        return batch_of(schema, arrays, block.size)
 
     def _by_position(self, block: RowBlock) -> Sequence[str]:
         width = len(block.columns)

@@ -75,10 +75,10 @@ def writer(
         options.get("storage_options"),
         f"{module}() at {Site.here()}",
     )
-    given = [(name, value) for name, value in {**own, **options}.items() if value is not None]
+    options_set = [(name, value) for name, value in {**own, **options}.items() if value is not None]
     shown = {"compression": "infer", "end": "\n", "delimiter": ",", "header": True, "open_files": 64, "durable": True}
-    kept = tuple((name, value) for name, value in given if shown.get(name) != value)
-    return Sink((Module(module, SinkBody(plan), (os.fspath(place.template),), kept),))
+    options_shown = tuple((name, value) for name, value in options_set if shown.get(name) != value)
+    return Sink((Module(module, SinkBody(plan), (os.fspath(place.template),), options_shown),))
 
 
 def _manifest(module: str, path: Any) -> str | None:

@@ -65,12 +65,12 @@ class GrowingFiles:
 
     def _size(self, path: Path) -> int:
         try:
-            found = self._disk.look(path)
+            status = self._disk.look(path)
         except FileNotFoundError:
             return 0
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise self._changed(str(path), "is a link, or no file")
-        return found.st_size
+        return status.st_size
 
     def _tail(self, path: Path, size: int) -> bytes:
         begin = max(0, size - TAIL)

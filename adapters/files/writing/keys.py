@@ -33,12 +33,12 @@ def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mappi
     """The values of each key, in their order."""
     groups: dict[Hashable, list[Any]] = {}
     pairs = ((key(value), value) for value in values) if callable(key) else _pairs(values, key)
-    for found, value in pairs:
+    for name, value in pairs:
         try:
-            groups.setdefault(found, []).append(value)
+            groups.setdefault(name, []).append(value)
         except TypeError:
-            told = f"{found!r} ({type(found).__name__}) is no key: have a function as key= make text or a number of it"
-            raise TypeError(told) from None
+            problem = f"{name!r} ({type(name).__name__}) is no key: have a function as key= make text or a number of it"
+            raise TypeError(problem) from None
     return groups
 
 
@@ -88,9 +88,9 @@ def _split(batch: Any, column: str) -> Iterable[tuple[Hashable, Any]]:
         keys = keys.dictionary_decode()
     # By codes, not by comparing: to itself, too, NaN is not equal, and 0.0 is to -0.0.
     coded = keys.dictionary_encode("encode")
-    found: list[Any] = coded.dictionary.to_pylist()
-    if len(found) == 1:
-        yield found[0], batch
+    names: list[Any] = coded.dictionary.to_pylist()
+    if len(names) == 1:
+        yield names[0], batch
         return
-    for code, key in enumerate(found):
+    for code, key in enumerate(names):
         yield key, batch.filter(pa.compute.equal(coded.indices, code))

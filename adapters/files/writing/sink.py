@@ -142,10 +142,10 @@ class FilesWriter:
     def add(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values; `work` is to be called when there is some."""
         key = self._plan.key
-        for found, some in ((None, values),) if key is None else by_key(values, key).items():
-            part = self._parts.setdefault(time, {}).get(found)
+        for name, some in ((None, values),) if key is None else by_key(values, key).items():
+            part = self._parts.setdefault(time, {}).get(name)
             if part is None:
-                part = self._parts[time][found] = self._part(time, found)
+                part = self._parts[time][name] = self._part(time, name)
             held, loose = part.raw.held, part.raw.loose
             part.add(some)
             self._held += part.raw.held - held
@@ -238,8 +238,8 @@ class FilesWriter:
         return (time, self._made, entries), lengths
 
     def _entry(self, time: Hashable, part: PendingFile) -> Entry:
-        made = {"rows": part.raw.rows, "bytes": part.size}
-        return {"time": plain(time), "key": plain(part.key), "path": part.target, **made}
+        entry = {"rows": part.raw.rows, "bytes": part.size}
+        return {"time": plain(time), "key": plain(part.key), "path": part.target, **entry}
 
     def status(self) -> str:
         """The sink's state, for people."""

@@ -100,8 +100,8 @@ class StagingFolder:
     def _state(self, other: Path) -> Literal["begins", "at work"] | None:
         """The state of a run there; None if it is dead, and all it left removed, or if no run of this user made it."""
         try:
-            with self._disk.held(other) as made:
-                if not self._alike(made):
+            with self._disk.held(other) as status:
+                if not self._alike(status):
                     return None
                 try:
                     with self._disk.opened(other / LOCK, os.O_RDWR) as lock:

@@ -74,10 +74,10 @@ def reduce_by_key(
         raise refused(_NAME, f"got since={since!r}, and no time= whose least it could be")
     merging = fold.merging()
     with in_the_name_of(_NAME):
-        found = time_column(df, time)
+        at = time_column(df, time)
         if df.isStreaming:
             raise refused(_NAME, "reads a DataFrame that has an end, and got a streaming one")
-        name, column = found or (None, None)
+        name, column = at or (None, None)
         folded: Transformer[Any, Any] = Transformer(
             (*reduced(fold.partial(), key=key).modules, *_renamed(map_batches(_packed), _NAME))
         )

@@ -119,9 +119,9 @@ def on_executors(
     shape_argument("on_executors", as_)
     if isinstance(by, str) or not isinstance(by, Sequence):
         by = (by,)
-    made = OnExecutors(composed, schema, time, tuple(by), as_, site)
+    frame = OnExecutors(composed, schema, time, tuple(by), as_, site)
     pickled(composed, composed)
-    return made
+    return frame
 
 
 def _composed(transformers: Sequence[object], site: Site) -> tuple[Module, ...]:
@@ -166,14 +166,14 @@ class _Frame:
 
         if isinstance(given, str):
             # A column's own name may hold dots, which otherwise lead into a struct.
-            found = sql.col(f"`{given.replace('`', '``')}`" if given in self.df.columns else given)
+            chosen = sql.col(f"`{given.replace('`', '``')}`" if given in self.df.columns else given)
         elif isinstance(given, Column):
-            found = given
+            chosen = given
         else:
             raise _refusal(f"needs the name of a column, or a column expression, as its {option}, and got {given!r}")
         try:
             with unlogged():
-                (field,) = self.df.select(found).schema.fields
+                (field,) = self.df.select(chosen).schema.fields
         except AnalysisException as exc:
             if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
                 columns = ", ".join(self.df.columns)
@@ -185,7 +185,7 @@ class _Frame:
                 ", BOOLEAN, BINARY, DECIMAL" * (option == "by")
             )
             raise _refusal(f"cannot use {option}={given!r}, which is of type {kind}: it is {names}, so cast it to one")
-        return field.name, found
+        return field.name, chosen
 
     def arranged(self, keys: "list[Column]", marks: "list[Column]") -> "DataFrame":
         """The rows as the executors need them, with keys and time in columns of their own at the end."""

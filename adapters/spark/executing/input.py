@@ -61,12 +61,12 @@ class Splitting:
                 f"row one, or leave out those without, with a filter in Spark"
             )
         starts = _starts(marks)
-        found = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
+        changes = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
         bounds: list[int] = [*starts.to_pylist(), len(batch)]
         rows = batch.select(list(range(width)))
         values = self._shape.of(rows)
         stretches: list[Stretch] = []
-        for mark, start, end in zip(found, bounds, bounds[1:], strict=False):
+        for mark, start, end in zip(changes, bounds, bounds[1:], strict=False):
             key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
             same = [values[0].slice(start, end - start)] if self._whole else values[start:end]
             stretches.append(Stretch(key, time, same))
@@ -204,8 +204,8 @@ class Keys(Kernel[Any]):
         if key is None:
             return DONE
         rows = Module("rows", Rows, (self._cursor, key), site=self._site)
-        told = Module("told", Told, (key,), site=self._site)
-        return Batch(0, [cast("Any", Source((rows, *self._modules, told)))])
+        module = Module("told", Told, (key,), site=self._site)
+        return Batch(0, [cast("Any", Source((rows, *self._modules, module)))])
 
 
 class Told(Kernel[Any]):

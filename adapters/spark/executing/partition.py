@@ -170,13 +170,13 @@ class PartitionRun:
 
     async def _main(self) -> None:
         plan = self._plan
-        told = Module("told", Told, (), site=plan.site)
+        module = Module("told", Told, (), site=plan.site)
         # What reads goes by the name under which the user knows it.
         if plan.keys:
             keys = Module(plan.module, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
             source: Source[Answer] = Source((keys, *flatten().modules))
         else:
-            source = Source((Module(plan.module, Rows, (self._cursor,), site=plan.site), *plan.modules, told))
+            source = Source((Module(plan.module, Rows, (self._cursor,), site=plan.site), *plan.modules, module))
         sink: Sink[Answer, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
         self._scope = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()

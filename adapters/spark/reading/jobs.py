@@ -153,8 +153,8 @@ class _Context:
         stages: set[int] = {
             stage for job in jobs if (of := tracker.getJobInfo(job)) is not None for stage in of.stageIds
         }
-        told = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
-        at_work = [info for info in told if info.numActiveTasks]
+        infos = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+        at_work = [info for info in infos if info.numActiveTasks]
         if not at_work:
             return "Spark plans"
         number, of_all = sum(info.numCompletedTasks for info in at_work), sum(info.numTasks for info in at_work)

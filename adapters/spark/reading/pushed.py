@@ -103,8 +103,8 @@ class PushedSource(TaskKernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        told, port = self._place
-        host, found_at = addresses(self._frame.sparkSession, told)
+        address, port = self._place
+        host, found_at = addresses(self._frame.sparkSession, address)
         self._jobs = Jobs(self._frame.sparkSession)
         self._counted = wire.Counted(self._hear)
         accumulator = self._accumulator()

@@ -107,9 +107,9 @@ def from_dataframe(
         frame = attrs.evolve(frame, jumbled=True)
     elif chosen == "ordered" and time is not None:
         frame = frame.sorted()
-    made: type[OrderedSource | PushedSource] = OrderedSource if chosen == "ordered" else PushedSource
-    given = {"as_": as_, **pushed} if as_ != "rows" else pushed
-    source: Source[Any] = Source((Module("from_dataframe", made, (frame,), tuple(given.items())),))
+    kernel: type[OrderedSource | PushedSource] = OrderedSource if chosen == "ordered" else PushedSource
+    options = {"as_": as_, **pushed} if as_ != "rows" else pushed
+    source: Source[Any] = Source((Module("from_dataframe", kernel, (frame,), tuple(options.items())),))
     return source if stamping is None else pipe(source, stamping, flat_map(_values))
 
 
@@ -154,9 +154,9 @@ def _pushed_options(
         raise refusal(f"needs the name or the address of this machine as its host, and got {host!r}")
     if not isinstance(port, int) or not 0 <= port < 65536:
         raise refusal(f"needs a whole number below 65536 as its port, and got {port!r}")
-    given = {"clock": clock, "since": since, "retry": retry, "host": host, "port": port}
+    options = {"clock": clock, "since": since, "retry": retry, "host": host, "port": port}
     usual = {"retry": "fail", "port": 0}
-    return {name: value for name, value in given.items() if value != usual.get(name)}
+    return {name: value for name, value in options.items() if value != usual.get(name)}
 
 
 def _stamping(frame: TimedFrame, lateness: Any, late: Any, clock: object) -> Transformer[Any, Any] | None:

@@ -96,8 +96,8 @@ def register_source(
     if offsets not in ("values", "times"):
         raise CompositionError(f"register_source() at {Site.here()} has offsets 'values' or 'times', not {offsets!r}")
     session = active_session("register_source", session)
-    made = spark_schema("register_source", schema)
-    return _serve(session, ServedSource(name, source, made, offsets, shown=f"the pull source {name!r}"))
+    struct = spark_schema("register_source", schema)
+    return _serve(session, ServedSource(name, source, struct, offsets, shown=f"the pull source {name!r}"))
 
 
 def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":

@@ -314,7 +314,7 @@ class _Gather:
 
         `held` gets the right to their times, so that these are not complete before the task has them.
         """
-        found: list[Any] = []
+        rows: list[Any] = []
         last: object = _Gather
         deadline = math.inf
         count = 0
@@ -322,7 +322,7 @@ class _Gather:
             with trio.move_on_at(deadline):
                 await self.answered()
             if self._failure is not None:
-                if found:
+                if rows:
                     break
                 raise self._failure
             if self._answer is None or self._answer is DONE:
@@ -331,19 +331,19 @@ class _Gather:
             if batch.time != last:
                 held.enter_context(self._ctx.hold(batch.time))
                 last = batch.time
-            if not found:
+            if not rows:
                 deadline = trio.current_time() + LINGER
-            found.extend(batch.values)
-            if isinstance(found[0], self._tables):
+            rows.extend(batch.values)
+            if isinstance(rows[0], self._tables):
                 # Each is as much as many rows.
                 self._most = 1
-                count = sum(table.num_rows for table in found)
+                count = sum(table.num_rows for table in rows)
             else:
                 self._most = self._ctx.limit
-                count = len(found)
+                count = len(rows)
             if trio.current_time() > deadline:
                 break
-        return found
+        return rows
 
     async def answered(self) -> None:
         """Wait until there is an answer; it may be waited for again."""

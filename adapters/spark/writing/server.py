@@ -200,10 +200,10 @@ class SourceServer:
 
 
 def _port(context: "SparkContext") -> int:
-    told = str(context.getConf().get(PORT) or 0)
-    if not told.isdecimal() or int(told) >= 65536:
-        raise CannotListen(f"the setting {PORT} is the number of a port, below 65536, and is {told!r}")
-    return int(told)
+    setting = str(context.getConf().get(PORT) or 0)
+    if not setting.isdecimal() or int(setting) >= 65536:
+        raise CannotListen(f"the setting {PORT} is the number of a port, below 65536, and is {setting!r}")
+    return int(setting)
 
 
 async def _hung_up(stream: trio.SocketStream) -> None:

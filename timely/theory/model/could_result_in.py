@@ -52,19 +52,19 @@ def local_states(program: Program, node: str, limit: int = 10_000) -> frozenset[
     """
     behaviour: Node = program.nodes[node]
     events = tuple(events_of(program, node))
-    found: set[Start] = set(behaviour.initial)
-    agenda = list(found)
+    starts: set[Start] = set(behaviour.initial)
+    agenda = list(starts)
     while agenda:
         state, pending = agenda.pop()
         for event in events:
             step = behaviour.react(state, event)
             reached = (step.state, after_event(pending, event, step))
-            if reached not in found:
-                found.add(reached)
+            if reached not in starts:
+                starts.add(reached)
                 agenda.append(reached)
-                if len(found) > limit:
+                if len(starts) > limit:
                     raise ModelError(f"node {node!r} has more than {limit} local states: make its world smaller")
-    return frozenset(found)
+    return frozenset(starts)
 
 
 def one_steps(program: Program) -> frozenset[Step]:
@@ -75,14 +75,14 @@ def one_steps(program: Program) -> frozenset[Step]:
     >>> one_steps(program)
     frozenset({Step(node='p', time=0, edge='a', later=1)})
     """
-    found: set[Step] = set()
+    steps: set[Step] = set()
     for node, behaviour in program.nodes.items():
         states: set[Hashable] = {state for state, _ in local_states(program, node)}
         for event in events_of(program, node):
             for state in states:
                 for edge, messages in behaviour.react(state, event).sends.items():
-                    found.update(Step(node, event.time, edge, message.time) for message in messages)
-    return frozenset(found)
+                    steps.update(Step(node, event.time, edge, message.time) for message in messages)
+    return frozenset(steps)
 
 
 def _frozen(steps: Iterable[Step]) -> frozenset[Step]:
@@ -236,11 +236,11 @@ def proof_lengths(leads: CouldResultIn, earlier: Pointstamp, later: Pointstamp) 
     ups = up_masks(leads.times)
     table = _closed_steps(leads, ups)
     target = 1 << leads.times.index(later.time)
-    found: set[int] = set()
+    lengths: set[int] = set()
 
     def walk(here: str, arrived: int, visited: frozenset[str]) -> None:
         if here == later.location and arrived & target:
-            found.add(len(visited))
+            lengths.add(len(visited))
         for there in leads.graph.successors(here):
             if there not in visited:
                 onward = _through(table[there], [arrived])[0] if there in table else arrived
@@ -248,4 +248,4 @@ def proof_lengths(leads: CouldResultIn, earlier: Pointstamp, later: Pointstamp) 
                     walk(there, onward, visited | {there})
 
     walk(earlier.location, ups[leads.times.index(earlier.time)], frozenset({earlier.location}))
-    return frozenset(found)
+    return frozenset(lengths)

@@ -94,11 +94,11 @@ class Machine:
         Raises:
             ValueError: if messages are given for an edge that is no input edge.
         """
-        given = {name: tuple(messages) for name, messages in (queues or {}).items()}
-        for name in given:
+        lines = {name: tuple(messages) for name, messages in (queues or {}).items()}
+        for name in lines:
             if not self.program.graph.edge(name).is_input:
                 raise ValueError(f"{name!r} is no input edge: only those may hold messages at the start")
-        filled = tuple(given.get(edge.name, ()) for edge in self.program.graph.edges)
+        filled = tuple(lines.get(edge.name, ()) for edge in self.program.graph.edges)
         starts = product(*(sorted(self.program.nodes[p].initial, key=repr) for p in self.program.graph.nodes))
         return tuple(State(filled, tuple(s for s, _ in start), tuple(n for _, n in start)) for start in starts)
 

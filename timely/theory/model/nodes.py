@@ -102,8 +102,8 @@ def g(node: Node, history: History) -> Reaction:
 
 def after_event(pending: frozenset[Time], event: Event, step: Reaction) -> frozenset[Time]:
     """Give the requests pending after an event: a notification takes its own away first, then new ones come."""
-    kept = pending - {event.time} if isinstance(event, Notified) else pending
-    return kept | step.requests
+    requests = pending - {event.time} if isinstance(event, Notified) else pending
+    return requests | step.requests
 
 
 def buffer(edge: str) -> Node:

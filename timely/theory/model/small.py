@@ -25,12 +25,12 @@ def closed_relations(times: Sequence[Time]) -> tuple[Pairs, ...]:
     """
     pairs = [(a, b) for a in times for b in times]
     below = {(a, b): sum(1 << i for i, (c, d) in enumerate(pairs) if c <= a and b <= d) for a, b in pairs}
-    found: list[Pairs] = []
+    relations: list[Pairs] = []
     for mask in range(1 << len(pairs)):
         members = [pair for i, pair in enumerate(pairs) if mask >> i & 1]
         if all(below[pair] & ~mask == 0 for pair in members):
-            found.append(frozenset(members))
-    return tuple(found)
+            relations.append(frozenset(members))
+    return tuple(relations)
 
 
 def graphs(nodes: int, edges: int) -> Iterator[ModelGraph]:
