@@ -16,8 +16,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import checks
-from pullstream.blueprint.factory import checked
+from pullstream.blueprint import Instance, checked, checks
 from pullstream.errors import PullstreamError, raised_when_cancelled
 
 P = ParamSpec("P")
@@ -29,7 +28,7 @@ GRACE: Final = 5.0
 
 Loop: TypeAlias = Annotated[
     asyncio.AbstractEventLoop | None,
-    checks.Instance(asyncio.AbstractEventLoop, "takes an asyncio loop as its loop"),
+    Instance(asyncio.AbstractEventLoop, "takes an asyncio loop as its loop"),
 ]
 
 

@@ -34,9 +34,9 @@ pullstream.errors.CompositionError: every() at ... needs a whole number of at le
 
 Composing and opening
     `opens` says what a run is given. `checked` and `together` check the arguments of any function that composes; a
-    check is called with a `Call`. Checks that are ready: `Count`, `Each`, `Instance`, `OneOf`, `OrNone`, `Sync`,
-    `function`, `seconds`, `sources`, `READS`, `a_fold`, and the types `Natural`, `Positive`, `Seconds`, `TimeOf`, which
-    have theirs in them; `nearest` and `advice` make hints. `Site` is the line that composed something, for messages.
+    check is called with a `Call`. Checks that are ready: `Count`, `Each`, `Instance`, `OneOf`, `Sync`, `function`,
+    `seconds`, `sources`, `READS`, `a_fold`, and the types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`, which have
+    theirs in them; `nearest` and `advice` make hints. `Site` is the line that composed something, for messages.
     `Module` and `OneShot` are what a blueprint consists of, for whoever composes without a function.
 
 Failures, value by value
@@ -65,24 +65,28 @@ Parts of kernels
     handle and its kernel share. `Interrupts`: Ctrl-C during what must not be torn apart.
 """
 
-from pullstream.blueprint import Module, OneShot, Site, advice, nearest
-from pullstream.blueprint.checks import (
+from pullstream.blueprint import (
     READS,
+    Call,
     Count,
     Each,
     Instance,
+    Key,
+    Module,
     Natural,
     OneOf,
-    OrNone,
+    OneShot,
     Positive,
     Seconds,
+    Site,
     Sync,
     TimeOf,
-    function,
-    seconds,
-    sources,
+    advice,
+    checked,
+    nearest,
+    together,
 )
-from pullstream.blueprint.factory import Call, checked, together
+from pullstream.blueprint.checks import function, seconds, sources
 from pullstream.decorators import opens
 from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.lane import Lane
@@ -139,6 +143,7 @@ __all__ = [
     "Input",
     "Instance",
     "Interrupts",
+    "Key",
     "Kind",
     "Lane",
     "Location",
@@ -148,7 +153,6 @@ __all__ = [
     "OnError",
     "OneOf",
     "OneShot",
-    "OrNone",
     "Outbox",
     "Pace",
     "Part",

@@ -1,21 +1,49 @@
 """Blueprints: immutable descriptions of streams; nothing here runs, and nothing here needs what runs."""
 
 from pullstream.blueprint.advice import advice, nearest, table_advice
+from pullstream.blueprint.checks import (
+    READS,
+    Count,
+    Each,
+    Instance,
+    Key,
+    Natural,
+    OneOf,
+    Positive,
+    Seconds,
+    Sync,
+    TimeOf,
+)
+from pullstream.blueprint.factory import Call, checked, together
 from pullstream.blueprint.modules import Blueprint, Module, OneShot, Sink, Source, Transformer, refuse_sharing
 from pullstream.blueprint.shown import shown_callable
 from pullstream.blueprint.site import Site
 
 __all__ = [
+    "READS",
     "Blueprint",
+    "Call",
+    "Count",
+    "Each",
+    "Instance",
+    "Key",
     "Module",
+    "Natural",
+    "OneOf",
     "OneShot",
+    "Positive",
+    "Seconds",
     "Sink",
     "Site",
     "Source",
+    "Sync",
+    "TimeOf",
     "Transformer",
     "advice",
+    "checked",
     "nearest",
     "refuse_sharing",
     "shown_callable",
     "table_advice",
+    "together",
 ]

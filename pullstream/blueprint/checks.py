@@ -14,7 +14,8 @@ from pullstream.blueprint.factory import Call
 from pullstream.blueprint.modules import Blueprint, Source
 from pullstream.blueprint.shown import shown_callable
 
-T = TypeVar("T")
+A = TypeVar("A")
+K = TypeVar("K")
 
 
 @attrs.frozen
@@ -28,17 +29,6 @@ class Count:
         if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
             raise call.refuse(f"needs a whole number of at least {self.least} as its {call.name}, and got {value!r}")
         return value
-
-
-@attrs.frozen
-class OrNone:
-    """A check for what another check wants, or None, where that is not the default."""
-
-    check: Callable[[Call, Any], Any]
-
-    def __call__(self, call: Call, value: Any) -> Any:
-        """Give None, or what the other check gives."""
-        return None if value is None else self.check(call, value)
 
 
 def seconds(call: Call, value: Any) -> Any:
@@ -131,8 +121,11 @@ class Each:
 
 
 KEYS: Final = Sync("a key is computed at once; map_async the values to (key, value) first")
+Key: TypeAlias = Annotated[Callable[[A], K], KEYS]
+"""A function that gives a value its key."""
 
-TimeOf: TypeAlias = Annotated[Callable[[T], Hashable] | None, Sync("a value's time is known at once, from the value")]
+
+TimeOf: TypeAlias = Annotated[Callable[[A], Hashable] | None, Sync("a value's time is known at once, from the value")]
 """An option `time=`, the function that gives a value its time."""
 
 READS: Final = Instance(Source, "reads a source")

@@ -5,7 +5,7 @@ compared, pickled and used again; only a run calls the function itself with them
 The function's signature is all there is to say: it gives the module its name, its arguments, its options (those that
 are by keyword, and not as by default) and its checks, which stand beside the types of its parameters:
 
-    count: Annotated[int, Count(1)]
+    count: Annotated[int, Count(1)] | None = None
 
 Every callable in `Annotated` is a check: it is called with the `Call` and the argument, unless that is the default, and
 gives the argument that is kept, or refuses it. `*parts` and `**parts` are checked as one
@@ -14,7 +14,10 @@ tuple, one dict. A check may have a method `below(module, argument)`, too: modul
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Protocol, TypeAlias, TypeVar, cast, get_origin
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Final, Protocol, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 import attrs
 
@@ -247,11 +250,31 @@ def _checks(function: Callable[..., Any], supplied: int) -> dict[str, tuple[Any,
         annotations = function.__annotations__
     found: dict[str, tuple[Any, ...]] = {}
     for name, annotation in annotations.items():
-        read = read_annotation(annotation, function)
-        if get_origin(read) is Annotated:
-            found[name] = tuple(check for check in read.__metadata__ if callable(check))
-            annotations[name] = read.__origin__
+        plain, checks = _apart(read_annotation(annotation, function))
+        if checks:
+            found[name] = checks
+            annotations[name] = plain
     return found
+
+
+def _apart(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The type of a parameter, and its checks; those of a type that may be None instead let None pass."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return annotation.__origin__, tuple(check for check in annotation.__metadata__ if callable(check))
+    if origin in {Union, UnionType}:
+        parts = [_apart(part) for part in get_args(annotation)]
+        if checks := tuple(_UnlessNone(check) for _, several in parts for check in several):
+            return reduce(or_, [plain for plain, _ in parts]), checks
+    return annotation, ()
+
+
+@attrs.frozen
+class _UnlessNone:
+    check: Check
+
+    def __call__(self, call: Call, value: Any) -> Any:
+        return None if value is None else self.check(call, value)
 
 
 def read_annotation(annotation: Any, function: Callable[..., Any]) -> Any:
@@ -275,7 +298,8 @@ def _like(
     vars(made)["__wrapped__"] = function
     if supplied or inspect.isclass(function):
         signature = inspect.signature(function)
-        own = [_plain(parameter) for parameter in [*signature.parameters.values()][supplied:]]
+        parameters = [*signature.parameters.values()][supplied:]
+        own = [each.replace(annotation=_apart(each.annotation)[0]) for each in parameters]
         returns = signature.return_annotation if gives is None else gives
         vars(made)["__signature__"] = signature.replace(parameters=own, return_annotation=returns)
     made.__name__ = function.__name__
@@ -283,8 +307,3 @@ def _like(
     made.__doc__ = function.__doc__
     made.__module__ = function.__module__
     return made
-
-
-def _plain(parameter: inspect.Parameter) -> inspect.Parameter:
-    annotation = parameter.annotation
-    return parameter.replace(annotation=annotation.__origin__) if get_origin(annotation) is Annotated else parameter

@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Source, Transformer
-from pullstream.blueprint.checks import KEYS, Count, Instance, Sync
-from pullstream.blueprint.factory import checked
+from pullstream.blueprint import Instance, Key, Positive, Source, Sync, Transformer, checked
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
@@ -106,9 +104,9 @@ def non_unique(
 ) -> Transformer[A, A | Failed[A]]: ...
 @transformer
 def non_unique(
-    key: Annotated[Callable[[Any], Hashable] | None, KEYS] = None,
+    key: Key[Any, Hashable] | None = None,
     *,
-    capacity: Annotated[int | None, Count(1)] = None,
+    capacity: Positive | None = None,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Keep what `unique(key)` leaves out: the values whose key has come before.

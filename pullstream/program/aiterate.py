@@ -7,9 +7,7 @@ from typing import Any, Generic, cast
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Sink, Site, Source
-from pullstream.blueprint.checks import READS
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import READS, Call, Module, Sink, Site, Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import Pace

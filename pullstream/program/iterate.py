@@ -19,9 +19,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Site, Source
-from pullstream.blueprint.checks import READS
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import READS, Call, Site, Source
 from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.errors import PullstreamError

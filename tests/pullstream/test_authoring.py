@@ -13,7 +13,6 @@ import pullstream as ps
 from pullstream import authoring
 from pullstream.authoring import (
     Carries,
-    Count,
     Each,
     Handled,
     Instance,
@@ -109,9 +108,7 @@ def _one_end(call: authoring.Call) -> None:
 
 @ps.transformer
 @together(_one_end)
-def end(
-    *, first: Annotated[int | None, Count(1)] = None, last: Annotated[int | None, Count(1)] = None
-) -> ps.Transformer[Any, Any]:
+def end(*, first: Positive | None = None, last: Positive | None = None) -> ps.Transformer[Any, Any]:
     """Give one end of a stream."""
     return opens(_Halves(lambda value: (first, last, value), "fail"))
 

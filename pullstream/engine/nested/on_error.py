@@ -13,9 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink
-from pullstream.blueprint.checks import OneOf
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Blueprint, Call, Module, OneOf, Sink
 from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import blame

@@ -6,9 +6,8 @@ from typing import Any, Final, Generic, cast, overload
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Site
+from pullstream.blueprint import Call, Site
 from pullstream.blueprint.checks import function
-from pullstream.blueprint.factory import Call
 from pullstream.errors import CompositionError
 
 A = TypeVar("A")

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Transformer
-from pullstream.blueprint.checks import Each, Instance, Natural
+from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel

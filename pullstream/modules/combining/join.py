@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final, Literal, cast, overload
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Source, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, OneOf, Positive, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import OnError, catches
@@ -345,9 +344,9 @@ def join(
     right: Annotated[Source[Any], checks.sources],
     *,
     on: Annotated[Callable[[Any], Hashable] | tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]], _keys],
-    how: Annotated[How, checks.OneOf(*HOW)] = "inner",
+    how: Annotated[How, OneOf(*HOW)] = "inner",
     within: Annotated[Any, duration] = None,
-    capacity: checks.Positive = CAPACITY,
+    capacity: Positive = CAPACITY,
     on_error: OnError[Any] = "fail",
 ) -> Source[tuple[Any, Any]]:
     """Give pairs of the values of two sources whose keys are equal, and whose times are equal or near.

@@ -5,9 +5,7 @@ from typing import Annotated, Any, Final, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink
-from pullstream.blueprint.checks import Instance, Natural, Sync
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sink, Sync
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel

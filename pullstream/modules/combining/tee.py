@@ -5,8 +5,7 @@ from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink
-from pullstream.blueprint.checks import Each, Instance, Natural
+from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Sink
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.edge.kernel import Kernel

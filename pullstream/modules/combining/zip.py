@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Source, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.errors import JournalError, LengthError
@@ -96,7 +95,7 @@ def zip(*sources: Source[A], mode: Mode = "shortest", fill: Any = None) -> Sourc
 @source
 def zip(
     *sources: Annotated[Source[Any], checks.sources],
-    mode: Annotated[Mode, checks.OneOf(*MODES)] = "shortest",
+    mode: Annotated[Mode, OneOf(*MODES)] = "shortest",
     fill: Annotated[Any, _padding] = None,
 ) -> Source[tuple[Any, ...]]:
     """Give tuples: the first value of every source, then the second of every source, and so on.

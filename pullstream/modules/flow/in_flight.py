@@ -4,9 +4,7 @@ from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Site, Transformer
-from pullstream.blueprint.checks import Count, Instance
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Site, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel

@@ -4,8 +4,7 @@ from typing import Any
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Positive
+from pullstream.blueprint import Positive, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.outbox import Outbox

@@ -6,8 +6,7 @@ from typing import Any
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Positive, Seconds
+from pullstream.blueprint import Positive, Seconds, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits

@@ -5,9 +5,7 @@ from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Count, Sync
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Count, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.per_batch import PassOn, PerBatch

@@ -6,9 +6,7 @@ from typing import Annotated, Any, Final, Literal, overload
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Count, Natural, Positive, Sync
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.notified import Notified

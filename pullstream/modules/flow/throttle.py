@@ -9,8 +9,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Seconds
+from pullstream.blueprint import Seconds, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Eventful

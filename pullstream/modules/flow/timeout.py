@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Seconds
+from pullstream.blueprint import Seconds, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.passing import Passing
 from pullstream.errors import AskTimeout

@@ -19,14 +19,13 @@ from typing import Annotated, Any, TypeAlias, cast, overload
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import checks
-from pullstream.blueprint.factory import Call, checked
+from pullstream.blueprint import Call, Positive, Sync, checked
 from pullstream.engine.parts.fold import Fold, folds, itself, one_more
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-Of: TypeAlias = Annotated[Callable[[A], B] | None, checks.Sync("it is called at once; map_async the values first")]
+Of: TypeAlias = Annotated[Callable[[A], B] | None, Sync("it is called at once; map_async the values first")]
 
 
 def _part(call: Call, q: Any) -> Any:
@@ -95,7 +94,7 @@ def quantile(q: Annotated[float, _part], of: Of[A, Any] = None) -> Fold[A, Any]:
 
 
 @checked
-def top(k: checks.Positive, of: Of[A, Any] = None) -> Fold[A, list[A]]:
+def top(k: Positive, of: Of[A, Any] = None) -> Fold[A, list[A]]:
     """The `k` values of which `of` gives the most, the greatest first; of those that are equal, the first ones.
 
     >>> import pullstream as ps

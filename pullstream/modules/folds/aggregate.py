@@ -5,7 +5,7 @@ from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.fold import Fold, folds
@@ -27,7 +27,7 @@ def aggregate(
 @transformer
 def aggregate(
     *,
-    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
+    key: Key[Any, Hashable] | None = None,
     eager: bool = False,
     on_error: OnError[Any] = "fail",
     **aggregates: Annotated[Fold[Any, Any], folds],

@@ -1,12 +1,12 @@
 """Results per time, and per key and time: `reduce_by_time`, `reduce_by_key`, `count_by_key`."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Annotated, Any, Generic
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
@@ -96,7 +96,7 @@ def reduce_by_time(
 def reduce_by_key(
     fold: Annotated[Fold[A, R], a_fold],
     *,
-    key: Annotated[Callable[[A], K], checks.KEYS],
+    key: Key[A, K],
     eager: bool = False,
     on_error: OnError[A] = "fail",
 ) -> Transformer[A, tuple[K, R]]:
@@ -120,7 +120,7 @@ def reduce_by_key(
 
 @transformer
 def count_by_key(
-    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
+    key: Key[Any, Hashable] | None = None,
     *,
     eager: bool = False,
     on_error: OnError[Any] = "fail",

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Annotated, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint import Positive, Seconds, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.gather import Gather, Part
 
@@ -50,9 +50,7 @@ class _Row(Part):
 
 
 @transformer
-def batch(
-    count: Annotated[int | None, checks.Count(1)] = None, *, seconds: Annotated[float | None, checks.seconds] = None
-) -> Transformer[A, list[A]]:
+def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> Transformer[A, list[A]]:
     """Put values together in lists of `count`.
 
     >>> import pullstream as ps

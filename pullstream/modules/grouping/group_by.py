@@ -7,8 +7,7 @@ from typing import Annotated, Any, cast, overload
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Positive, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Portion
@@ -160,7 +159,7 @@ def _for_keys(call: Call, value: Any) -> Any:
         return cast("object", value)
     if not callable(value):
         raise call.refuse(f"needs a transformer, or a function from a key to one, and got {value!r}")
-    return checks.Sync("it makes a transformer, which may wait for what it likes")(call, value)
+    return Sync("it makes a transformer, which may wait for what it likes")(call, value)
 
 
 @overload
@@ -181,10 +180,10 @@ def group_by(
 ) -> Transformer[A, tuple[K, B]]: ...
 @transformer
 def group_by(
-    key: Annotated[Callable[[Any], Any], checks.Sync("await the key first, and group the pairs")],
+    key: Annotated[Callable[[Any], Any], Sync("await the key first, and group the pairs")],
     transformer: Annotated[Any, _for_keys],
     *,
-    capacity: Annotated[int | None, checks.Count(1)] = None,
+    capacity: Positive | None = None,
     on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, tuple[Any, Any]]:
     """Send every key's values through a transformer of their own; results come as they are ready, as (key, result).

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Positive, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.gather import Gather, Part
 
@@ -150,8 +149,8 @@ def split(*, size: int) -> Transformer[A, A]: ...
 def split(
     separator: Annotated[Any, _separator] = None,
     *,
-    size: Annotated[int | None, checks.Count(1)] = None,
-    capacity: checks.Positive = CAPACITY,
+    size: Positive | None = None,
+    capacity: Positive = CAPACITY,
 ) -> Transformer[Any, Any]:
     r"""Cut text, or bytes, that come in pieces of any length: into lines, at a separator, or into blocks.
 

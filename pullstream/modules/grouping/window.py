@@ -2,13 +2,12 @@
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, overload
+from typing import Any, Final, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
-from pullstream.blueprint.factory import Call, together
+from pullstream.blueprint import Call, Positive, Seconds, Transformer, together
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.gather import Gather, Part
 
@@ -130,12 +129,12 @@ def window(*, seconds: float, every: float | None = None, capacity: int = CAPACI
 @transformer
 @together(_count_or_clock)
 def window(
-    count: Annotated[int | None, checks.Count(1)] = None,
-    step: Annotated[int | None, checks.Count(1)] = None,
+    count: Positive | None = None,
+    step: Positive | None = None,
     *,
-    seconds: Annotated[float | None, checks.seconds] = None,
-    every: Annotated[float | None, checks.seconds] = None,
-    capacity: checks.Positive = CAPACITY,
+    seconds: Seconds | None = None,
+    every: Seconds | None = None,
+    capacity: Positive = CAPACITY,
 ) -> Transformer[A, list[A]]:
     """Give lists of the latest values: the last `count`, after every `step` values, or by the clock.
 

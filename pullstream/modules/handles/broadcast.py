@@ -6,8 +6,7 @@ from typing import Annotated, Any, Generic, Literal, NoReturn
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, checks
-from pullstream.blueprint.factory import checked
+from pullstream.blueprint import Module, OneOf, Positive, Site, Source, checked
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.outbox import Outbox, StreamEnd
 from pullstream.engine.traits import Traits
@@ -206,9 +205,9 @@ class _Listener(Kernel[Any]):
 
 @checked
 def broadcast(
-    capacity: checks.Positive,
+    capacity: Positive,
     *,
-    overflow: Annotated[Literal["wait", "drop_oldest"], checks.OneOf("wait", "drop_oldest")] = "wait",
+    overflow: Annotated[Literal["wait", "drop_oldest"], OneOf("wait", "drop_oldest")] = "wait",
 ) -> Broadcast[Any]:
     """A handle that sends values to any number of listeners, each of which is a source.
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, NoReturn, cast
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Sink, Site, Source, checks
-from pullstream.blueprint.factory import checked
+from pullstream.blueprint import Instance, Module, Seconds, Sink, Site, Source, checked, checks
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
@@ -247,10 +246,10 @@ class Speaking(Kernel[Any]):
 
 @checked
 def handshake(
-    peer: Annotated[Duplex[A, B, R], checks.Instance(Duplex, "talks over a duplex")],
+    peer: Annotated[Duplex[A, B, R], Instance(Duplex, "talks over a duplex")],
     talk: Annotated[Callable[[Talk], Awaitable[object]], checks.function],
     *,
-    timeout: checks.Seconds = 5.0,
+    timeout: Seconds = 5.0,
     time: Hashable = 0,
 ) -> Duplex[A, B, R]:
     r"""Talk with the other side first, then hand over what follows: a duplex of what it says after that.

@@ -7,8 +7,7 @@ from typing import Any, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Module, Site, Source, checks
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.parts.fan_in import Input

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT
@@ -55,7 +54,7 @@ _WHAT: Final = {
 
 
 def _label_or_function(call: Call, show: Any) -> Any:
-    return show if isinstance(show, str) else checks.Sync("it is called in passing, and cannot wait")(call, show)
+    return show if isinstance(show, str) else Sync("it is called in passing, and cannot wait")(call, show)
 
 
 @transformer

@@ -8,8 +8,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Source, checks
-from pullstream.blueprint.factory import checked
+from pullstream.blueprint import Module, Positive, Site, Source, checked
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import Outbox
@@ -85,7 +84,7 @@ class Pushable(Source[T]):
 
 
 @checked
-def pushable(capacity: checks.Positive) -> Pushable[Any]:
+def pushable(capacity: Positive) -> Pushable[Any]:
     """A source that gives what is pushed into it; at most `capacity` values wait in it to be asked for.
 
     >>> import trio, pullstream as ps

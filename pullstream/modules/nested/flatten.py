@@ -2,11 +2,11 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from math import inf
-from typing import Annotated, Any, Final, cast, overload
+from typing import Any, Final, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Source, Transformer, checks
+from pullstream.blueprint import Blueprint, Module, Positive, Source, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
@@ -108,9 +108,7 @@ def flatten(*, concurrency: int = 1) -> Transformer[Source[A] | Iterable[A], A]:
 @overload
 def flatten(*, depth: int | None, concurrency: int = 1) -> Transformer[Any, Any]: ...
 @transformer
-def flatten(
-    *, depth: Annotated[int | None, checks.OrNone(checks.Count(1))] = 1, concurrency: checks.Positive = 1
-) -> Transformer[Any, Any]:
+def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transformer[Any, Any]:
     """Give the values of values that are streams themselves: sources, or iterables.
 
     >>> import pullstream as ps

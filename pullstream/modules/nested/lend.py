@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, Generic, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Module, Site, Transformer, checks
-from pullstream.blueprint.factory import Call, checked
+from pullstream.blueprint import Call, Each, Instance, Module, Positive, Site, Transformer, checked
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Queue
@@ -175,7 +174,7 @@ class Lend(TaskKernel[Any]):
             forget_inner(self, [borrower.lane])
 
 
-_WORKER: Final = checks.Instance(Transformer, "lends to transformers")
+_WORKER: Final = Instance(Transformer, "lends to transformers")
 
 
 class Pool(Grip):
@@ -209,7 +208,7 @@ class Lending(Transformer[A, B], Generic[A, B]):
 
 @transformer
 def lend(
-    *workers: Annotated[Transformer[A, B], checks.Each(_WORKER)], concurrency: checks.Positive = 1, ordered: bool = True
+    *workers: Annotated[Transformer[A, B], Each(_WORKER)], concurrency: Positive = 1, ordered: bool = True
 ) -> Transformer[A, B]:
     """Lend values to several transformers, each to the one that asks; when one fails, its values are lent again.
 
@@ -237,7 +236,7 @@ def lend(
 
 
 @checked
-def lending(*workers: Transformer[A, B], concurrency: checks.Positive = 1, ordered: bool = True) -> Lending[A, B]:
+def lending(*workers: Transformer[A, B], concurrency: Positive = 1, ordered: bool = True) -> Lending[A, B]:
     """Lend as `lend` does, to a pool that others may join while it runs: a handle, with `add(transformer)`.
 
     >>> import pullstream as ps

@@ -15,7 +15,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Transformer, checks
+from pullstream.blueprint import Blueprint, Instance, Module, Positive, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -237,9 +237,9 @@ def _last_round(number: int, time: Any) -> Sequence[Hashable]:
 
 @transformer
 def loop(
-    body: Annotated[Transformer[A, B | Again[A]], checks.Instance(Transformer, "needs a transformer as its body")],
+    body: Annotated[Transformer[A, B | Again[A]], Instance(Transformer, "needs a transformer as its body")],
     *,
-    capacity: checks.Positive = 1_000_000,
+    capacity: Positive = 1_000_000,
 ) -> Transformer[A, B]:
     """Let values go round in `body`: an `Again(value)` that it answers comes in again, everything else leaves.
 

@@ -9,12 +9,14 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import (
     Blueprint,
+    Call,
     Module,
+    Natural,
     Source,
+    Sync,
     Transformer,
     checks,
 )
-from pullstream.blueprint.factory import Call
 from pullstream.decorators import opens, source, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
@@ -162,7 +164,7 @@ def _failures(call: Call, on: Any) -> Any:
 def catch(
     handler: Annotated[
         Callable[[Any], Source[B] | Iterable[B] | None] | None,
-        checks.Sync("give a source, which may wait for whatever it likes"),
+        Sync("give a source, which may wait for whatever it likes"),
     ] = None,
     *,
     on: Annotated[Failures, _failures] = Exception,
@@ -296,13 +298,13 @@ def _backoff(call: Call, backoff: Any) -> Any:
 def _resume(call: Call, resume: Any) -> Any:
     if call["skip_delivered"]:
         raise call.refuse("skips what was delivered, or resumes after it: not both")
-    return checks.Sync("it makes a source, which may wait for whatever it likes")(call, resume)
+    return Sync("it makes a source, which may wait for whatever it likes")(call, resume)
 
 
 @source
 def retry(
     source: Annotated[Source[A], _source],
-    times: Annotated[int | None, checks.OrNone(checks.Count())] = 3,
+    times: Natural | None = 3,
     *,
     delay: Annotated[float, _delay] = 0.0,
     backoff: Annotated[float, _backoff] = 2.0,

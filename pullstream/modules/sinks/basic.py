@@ -7,9 +7,7 @@ from typing import Annotated, Any, Literal, TextIO, get_origin, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Module, Sink
-from pullstream.blueprint.checks import Sync
-from pullstream.blueprint.factory import Call, checked
+from pullstream.blueprint import Call, Module, Sink, Sync, checked
 from pullstream.decorators import sink
 from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context

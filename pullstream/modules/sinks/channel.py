@@ -6,8 +6,7 @@ from typing import Annotated, Any, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import OneShot
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, OneShot
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import Pace

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import trio
 
-from pullstream.blueprint.checks import Sync
+from pullstream.blueprint import Sync
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.errors import Abandoned, without_cancelled

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Sink
-from pullstream.blueprint.checks import Positive, Sync
+from pullstream.blueprint import Positive, Sink, Sync
 from pullstream.decorators import sink
 from pullstream.engine.nested.on_error import Skips
 from pullstream.engine.parts.context import Context

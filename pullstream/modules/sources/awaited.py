@@ -6,8 +6,7 @@ from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import OneShot, Source, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.batcher import stamped
@@ -58,7 +57,7 @@ def _awaitable(call: Call, awaitable: Any) -> Any:
 
 @source
 def from_awaitable(
-    awaitable: Annotated[Callable[[], Awaitable[T]] | Awaitable[T], _awaitable], *, time: checks.TimeOf[T] = None
+    awaitable: Annotated[Callable[[], Awaitable[T]] | Awaitable[T], _awaitable], *, time: TimeOf[T] = None
 ) -> Source[T]:
     """Give one value: what an async function returns, which is called at the first ask of every run.
 
@@ -138,9 +137,7 @@ def _readable(call: Call, iterable: Any) -> Any:
 
 
 @source
-def from_async_iterable(
-    iterable: Annotated[AsyncIterable[T], _readable], *, time: checks.TimeOf[T] = None
-) -> Source[T]:
+def from_async_iterable(iterable: Annotated[AsyncIterable[T], _readable], *, time: TimeOf[T] = None) -> Source[T]:
     """Give the values of an async iterable, in order, as they are asked for.
 
     >>> import trio, pullstream as ps

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, Literal
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Source, checks
+from pullstream.blueprint import OneOf, Positive, Source, Sync, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.errors import Overflow
@@ -130,12 +130,12 @@ class _Called(Handed):
 def from_callback(
     register: Annotated[
         Callable[[Emit[T]], Callable[[], object] | None],
-        checks.Sync("a producer that can wait is an async generator: @ps.source"),
+        Sync("a producer that can wait is an async generator: @ps.source"),
     ],
     *,
-    capacity: checks.Positive = 1024,
-    overflow: Annotated[Policy, checks.OneOf(*_POLICIES)] = "fail",
-    time: checks.TimeOf[T] = None,
+    capacity: Positive = 1024,
+    overflow: Annotated[Policy, OneOf(*_POLICIES)] = "fail",
+    time: TimeOf[T] = None,
 ) -> Source[T]:
     """Give what a callback-style producer calls back with.
 

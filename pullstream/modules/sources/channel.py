@@ -6,8 +6,7 @@ from typing import Annotated, Any, cast
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import OneShot, Source, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.batcher import Batcher
@@ -68,9 +67,7 @@ def _channel(call: Call, channel: Any) -> Any:
 
 
 @source
-def from_channel(
-    channel: Annotated[trio.abc.ReceiveChannel[T], _channel], *, time: checks.TimeOf[T] = None
-) -> Source[T]:
+def from_channel(channel: Annotated[trio.abc.ReceiveChannel[T], _channel], *, time: TimeOf[T] = None) -> Source[T]:
     """Give what a trio channel receives, until its senders are closed; then, or at any other end, close it.
 
     >>> import trio, pullstream as ps

@@ -10,8 +10,7 @@ from typing import Annotated, Any, cast, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.asyncio_bridge import Job, Loop, bridge_to, came_of_cancelling
-from pullstream.blueprint import OneShot, Source, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.modules.sources.handed import Handed
@@ -172,7 +171,7 @@ def from_asyncio(
 def from_asyncio(
     source: Annotated[Any, _given],
     *,
-    time: checks.TimeOf[Any] = None,
+    time: TimeOf[Any] = None,
     loop: Loop = None,
 ) -> Source[Any]:
     """Give the values of an async iterable of asyncio's, or the one value of an awaitable of asyncio's.

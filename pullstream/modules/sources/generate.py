@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Source, checks
+from pullstream.blueprint import Natural, Source, Sync, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.modules.sources.values import Values
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @source
-def count(start: int = 0, step: int = 1, *, time: checks.TimeOf[int] = None) -> Source[int]:
+def count(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Source[int]:
     """Count from `start`, for ever; `time` is that of `values`.
 
     >>> import pullstream as ps
@@ -27,7 +27,7 @@ def count(start: int = 0, step: int = 1, *, time: checks.TimeOf[int] = None) -> 
 
 
 @source
-def repeat(value: T, times: Annotated[int | None, checks.Count()] = None) -> Source[T]:
+def repeat(value: T, times: Natural | None = None) -> Source[T]:
     """Give one value again and again: `times` times, or for ever.
 
     >>> import pullstream as ps
@@ -46,10 +46,10 @@ def repeat(value: T, times: Annotated[int | None, checks.Count()] = None) -> Sou
 def unfold(
     state: S,
     function: Annotated[
-        Callable[[S], tuple[T, S] | None], checks.Sync("an async generator decorated with @ps.source may await")
+        Callable[[S], tuple[T, S] | None], Sync("an async generator decorated with @ps.source may await")
     ],
     *,
-    time: checks.TimeOf[T] = None,
+    time: TimeOf[T] = None,
 ) -> Source[T]:
     """Make each value of a state: `function(state)` gives `(value, next_state)`, or None to end.
 

@@ -7,7 +7,7 @@ from typing import Any
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Source, checks
+from pullstream.blueprint import Seconds, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.batcher import stamped
@@ -40,7 +40,7 @@ class _Interval(Kernel[int]):
 
 
 @source
-def interval(seconds: checks.Seconds, *, time: checks.TimeOf[int] = None) -> Source[int]:
+def interval(seconds: Seconds, *, time: TimeOf[int] = None) -> Source[int]:
     """Tick 0, 1, 2, ... every so many seconds of trio's clock, from the first ask on, for ever.
 
     >>> import pullstream as ps

@@ -7,8 +7,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Source, checks
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Instance, Positive, Source
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
@@ -92,9 +91,9 @@ def live(old: Source[T] | Iterable[T], new: Source[T], *, capacity: int = 1024, 
 @source
 def live(
     old: Annotated[Source[Any] | Iterable[Any], _read],
-    new: Annotated[Source[Any], checks.Instance(Source, "needs a source of what is new")],
+    new: Annotated[Source[Any], Instance(Source, "needs a source of what is new")],
     *,
-    capacity: checks.Positive = 1024,
+    capacity: Positive = 1024,
     sync: Annotated[Batch[Any] | None, _batch] = None,
 ) -> Source[Any]:
     """Give the values of `old`, a source or a collection, and then those of `new`, without a gap between them.

@@ -6,8 +6,7 @@ from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import OneShot, Source, checks, table_advice
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Instance, OneShot, Source, TimeOf, table_advice
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.batcher import Batcher
@@ -79,7 +78,7 @@ def _readable(call: Call, iterable: Any) -> Any:
 
 
 @source
-def values(iterable: Annotated[Iterable[T], _readable], *, time: checks.TimeOf[T] = None) -> Source[T]:
+def values(iterable: Annotated[Iterable[T], _readable], *, time: TimeOf[T] = None) -> Source[T]:
     """Give the values of an iterable, in order; of a mapping, its values.
 
     All are at time 0, unless `time` gives each its own, which must not go back. What `time` raises fails the stream,
@@ -107,7 +106,7 @@ class _Fail(Kernel[Any]):
 
 
 @source
-def fail(failure: Annotated[BaseException, checks.Instance(BaseException, "needs an exception")]) -> Source[Any]:
+def fail(failure: Annotated[BaseException, Instance(BaseException, "needs an exception")]) -> Source[Any]:
     """Fail at the first ask.
 
     >>> import pullstream as ps

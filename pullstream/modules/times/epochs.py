@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
-from pullstream.blueprint.factory import Call, together
+from pullstream.blueprint import Call, Positive, Seconds, Sync, Transformer, together
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.tasks import TaskKernel
@@ -21,7 +20,7 @@ from timely import BEGINNING
 
 A = TypeVar("A")
 
-_AT_ONCE: Final = checks.Sync("what begins an epoch is known at once, from the value")
+_AT_ONCE: Final = Sync("what begins an epoch is known at once, from the value")
 _NOTHING: Final = object()
 
 
@@ -155,11 +154,11 @@ def epochs(*, seconds: float) -> Transformer[A, A]: ...
 @transformer
 @together(_one_of_four)
 def epochs(
-    count: Annotated[int | None, checks.Count(1)] = None,
+    count: Positive | None = None,
     *,
     begin: Annotated[Callable[[Any], object] | None, _AT_ONCE] = None,
     key: Annotated[Callable[[Any], object] | None, _AT_ONCE] = None,
-    seconds: Annotated[float | None, checks.seconds] = None,
+    seconds: Seconds | None = None,
     nest: bool = False,
     on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Any]:

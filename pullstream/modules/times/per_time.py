@@ -6,7 +6,7 @@ from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint import Key, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
@@ -58,9 +58,7 @@ class _Distinct(Notified):
 
 
 @transformer
-def distinct(
-    key: Annotated[Callable[[A], Hashable] | None, checks.KEYS] = None, *, on_error: OnError[A] = "fail"
-) -> Transformer[A, A]:
+def distinct(key: Key[A, Hashable] | None = None, *, on_error: OnError[A] = "fail") -> Transformer[A, A]:
     """Keep the values whose key comes for the first time at their time; without `key`, a value is its own.
 
     >>> import pullstream as ps
@@ -107,9 +105,7 @@ class _Sorting(_ValuesByTime):
 
 @transformer
 def sort_by_time(
-    key: Annotated[
-        Callable[[A], Any] | None, checks.Sync("a key is computed at once; map_async the values first")
-    ] = None,
+    key: Annotated[Callable[[A], Any] | None, Sync("a key is computed at once; map_async the values first")] = None,
     *,
     on_error: OnError[A] = "fail",
 ) -> Transformer[A, A]:
@@ -170,7 +166,7 @@ def accumulate(
 def accumulate(
     fold: Annotated[Fold[Any, Any], a_fold],
     *,
-    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
+    key: Key[Any, Hashable] | None = None,
     eager: bool = False,
     on_error: OnError[Any] = "fail",
 ) -> Transformer[Any, Any]:

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Sync
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.per_batch import PassOn

@@ -12,9 +12,7 @@ from typing import Annotated, Any, Final, Literal, cast
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Module, Sink, Transformer
-from pullstream.blueprint.checks import Sync
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.aside import SideBranch

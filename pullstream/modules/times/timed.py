@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Sync
+from pullstream.blueprint import Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.per_batch import PerBatch

@@ -10,7 +10,7 @@ import attrs
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint import Positive, Transformer, checks
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
@@ -286,7 +286,7 @@ def map_async(
 @transformer
 def map_async(
     function: Annotated[Callable[[Any], Awaitable[Any]], checks.function],
-    concurrency: checks.Positive,
+    concurrency: Positive,
     *,
     ordered: bool = True,
     on_error: Handled = "fail",

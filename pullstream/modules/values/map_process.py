@@ -11,9 +11,7 @@ from typing import Annotated, Any, Final, Literal, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, shown_callable
-from pullstream.blueprint.checks import Positive, Sync
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Positive, Sync, Transformer, shown_callable
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.errors import CompositionError, Unpicklable, WorkerDied

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Positive, Sync
+from pullstream.blueprint import Positive, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
 from pullstream.failures import Failed

@@ -5,9 +5,7 @@ from typing import Annotated, Any, Final, Literal, cast, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import Sync
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fold import Fold

@@ -3,12 +3,11 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, MutableMapping
 from itertools import islice
-from typing import Annotated, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Transformer
-from pullstream.blueprint.checks import KEYS, Count
+from pullstream.blueprint import Key, Positive, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
@@ -27,9 +26,9 @@ def unique(
 ) -> Transformer[A, A | Failed[A]]: ...
 @transformer
 def unique(
-    key: Annotated[Callable[[Any], Hashable] | None, KEYS] = None,
+    key: Key[Any, Hashable] | None = None,
     *,
-    capacity: Annotated[int | None, Count(1)] = None,
+    capacity: Positive | None = None,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
     """Keep the values whose key comes for the first time; without `key`, a value is its own.

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any, Final
 
-from pullstream.blueprint.factory import Call
+from pullstream.blueprint import Call
 from timely import TimeDomainError
 
 NUMBERS: Final = (int, float, Fraction, Decimal)

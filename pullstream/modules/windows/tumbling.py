@@ -11,7 +11,7 @@ from typing import Annotated, Any, overload
 import attrs
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Transformer, checks
+from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator
@@ -114,7 +114,7 @@ def tumbling(
     size: Annotated[Any, duration],
     fold: Annotated[Fold[Any, Any] | None, a_fold] = None,
     *,
-    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
+    key: Key[Any, Hashable] | None = None,
     eager: bool = False,
     on_error: OnError[Any] = "fail",
     origin: Any = None,
@@ -185,7 +185,7 @@ def sliding(
     every: Annotated[Any, duration],
     fold: Annotated[Fold[Any, Any] | None, a_fold] = None,
     *,
-    key: Annotated[Callable[[Any], Hashable] | None, checks.KEYS] = None,
+    key: Key[Any, Hashable] | None = None,
     eager: bool = False,
     on_error: OnError[Any] = "fail",
     origin: Any = None,
