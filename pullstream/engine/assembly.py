@@ -12,7 +12,7 @@ from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.edge.kernel import STEPS, Kernel
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
-from pullstream.engine.run import Run
+from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.traits import Carries
 from pullstream.errors import CompositionError, blame, without_cancelled
@@ -49,10 +49,10 @@ class Wiring(ABC):
 
 
 class Assembly:
-    """Puts blueprints into one run."""
+    """Puts blueprints into one scope of a run."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
         self.beside: list[Consuming] = []
         """Sinks that run beside the main one, and whose results nobody is given."""
 
@@ -80,7 +80,7 @@ class Assembly:
         if isinstance(made, Wiring):
             return made.wire(self, last, kernel)
         assert kernel is not None, "a sink has something above it"
-        return Consumer(self.run, last, cast("Body", made), kernel)
+        return Consumer(self.scope, last, cast("Body", made), kernel)
 
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Place a kernel below `upstream` and the sources of its own."""
@@ -88,7 +88,7 @@ class Assembly:
         upstreams += [self.stream(source.modules, None) for source in kernel.traits.sources]
         self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
         if not upstreams:
-            self.run.begin_source(kernel)
+            self.scope.run.begin_source(kernel)
         return kernel
 
     def connect(
@@ -96,12 +96,12 @@ class Assembly:
     ) -> Kernel[Any]:
         """Give a kernel its location and its inputs."""
         above = [upstream.location for upstream in upstreams]
-        location = self.run.sidecar.locate(names, site, above, traits=kernel.traits)
-        kernel.connect(self.run, location, upstreams)
+        location = self.scope.sidecar.locate(names, site, above, traits=kernel.traits)
+        kernel.connect(self.scope, location, upstreams)
         if kernel.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
-            self.run.remember(kernel)
+            self.scope.remember(kernel)
         kernel.height = 1 + max((upstream.height for upstream in upstreams), default=0)
-        kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.run.depth)
+        kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.scope.depth)
         if kernel.traits.asks_apart:
             kernel.depth = 1
         frames = kernel.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
@@ -122,13 +122,13 @@ def named(module: Module) -> str:
 class Consumer:
     """A sink at run time: its body, its reader, and how it ended."""
 
-    def __init__(self, run: Run, module: Module, body: Body, upstream: Kernel[Any]) -> None:
-        self.location = run.sidecar.locate([named(module)], module.site, [upstream.location], sink=True)
+    def __init__(self, scope: Scope, module: Module, body: Body, upstream: Kernel[Any]) -> None:
+        self.location = scope.sidecar.locate([named(module)], module.site, [upstream.location], sink=True)
         self._reader = upstream.reader(self.location.ports[0])
-        self._account = SinkAccount(run, self.location, [self._reader])
+        self._account = SinkAccount(scope, self.location, [self._reader])
         self._body = body
-        self._sidecar = run.sidecar
-        self._standstill = run.standstill
+        self._sidecar = scope.sidecar
+        self._standstill = scope.run.standstill
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""

@@ -1,4 +1,4 @@
-"""What the modules of one run share: its settings, its tasks and its sidecar."""
+"""A run, one a pipeline, and its scopes, one a stream: what modules share."""
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import trio
-from typing_extensions import override
 
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
@@ -81,29 +80,22 @@ class Run:
         """By which sinks set their pace."""
         self.turn = 0.0
         """When, by that clock, a module last let other tasks have a turn."""
-        self.depth = 0
-        """How many kernels stand above those that are placed first: more than none inside a running module."""
         self.sources: set[Finishing] = set()
         """Those that have not ended."""
         self.finishing = False
-        self.remembering: list[Restoring] = []
-        """Modules that are to take up what they kept in an earlier run, before this one begins."""
         self.standstill = Standstill(struck)
-        self.sidecar = Sidecar(self.spawn, self.standstill)
         self.journal: Path | None = None
         """Where the journal is, if there is one."""
         self.common: dict[str, Any] = {}
         """What modules that come from one place have to know of each other, by a name of theirs."""
-        self.loses = False
-        """Whether there is a journal, and what modules keep here is not saved with it."""
-        self.begins_anew = False
-        """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
         self.nursery: trio.Nursery
         self._scope = own_scope(shield=True)
         self.hosting = trio.Event()
         """Set when there is a place for tasks."""
         self._graces: set[trio.CancelScope] = set()
         self._hurried = False
+        self.scope = Scope(self)
+        """The scope of the pipeline itself."""
 
     @contextmanager
     def grace(self) -> Generator[trio.CancelScope]:
@@ -142,24 +134,10 @@ class Run:
     def finish(self) -> None:
         """Have every source end by itself; those that are opened from now on are empty."""
         self.finishing = True
-        if self.sidecar.keeper is not None:
-            self.sidecar.keeper.stop()
+        if self.scope.sidecar.keeper is not None:
+            self.scope.sidecar.keeper.stop()
         for source in list(self.sources):
             source.finish()
-
-    @property
-    def saves(self) -> bool:
-        """Whether there is a journal that saves what modules keep."""
-        return self.sidecar.keeper is not None
-
-    def remember(self, module: Restoring) -> None:
-        """A module keeps something from time to time."""
-        self.remembering.append(module)
-
-    def memory(self, location: Location) -> Memory:
-        """What a module keeps from time to time."""
-        keeper = self.sidecar.keeper
-        return Memory(location) if keeper is None else keeper.memory(location)
 
     def signal(self) -> Signal:
         """An event for one task of the run to wait for, and another to set; the wait is an inside one."""
@@ -202,66 +180,44 @@ class Run:
             self.standstill.unwatched_by(watching)
 
 
-class InnerRun(Run):
-    """What the modules of a stream share that a module opens while it runs: a sidecar of their own, and else all."""
+class Scope:
+    """One stream of a run: the pipeline itself, or one that a module opens while it runs.
 
-    def __init__(self, outer: Run, *, fed: bool = False) -> None:
-        # Neither tasks nor a scope of its own: thousands of such streams may be opened, one after another.
-        self._outer = outer
-        self.limit = outer.limit
-        self.release_timeout = outer.release_timeout
-        self.watcher = outer.watcher
-        self.depth = outer.depth
-        self.nursery = outer.nursery
-        self.hosting = outer.hosting
-        self.clock = outer.clock
-        self.sources = outer.sources
-        self.journal = outer.journal
-        self.common = outer.common
-        self.loses = fed and (outer.saves or outer.loses)
-        self.begins_anew = outer.saves or outer.begins_anew
+    Its modules share a sidecar, and what becomes of what they keep; all else is the run's. Thousands may be opened, one
+    after another.
+    """
+
+    def __init__(self, run: Run, outer: "Scope | None" = None, *, depth: int = 0, fed: bool = False) -> None:
+        self.run = run
+        self.depth = depth
+        """The number of kernels above those that are placed first: more than none inside a running module."""
         # A stream that is fed goes on from time to time; one that is not begins anew with the value it is opened for.
-        self.remembering = []
-        self.standstill = outer.standstill
-        self.sidecar = Sidecar(self.spawn, self.standstill, outer.sidecar)
+        self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
+        self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
+        """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
+        self.remembering: list[Restoring] = []
+        """Modules that are to take up what they kept in an earlier run, before this one begins."""
+        self.sidecar: Sidecar = Sidecar(run.spawn, run.standstill, None if outer is None else outer.sidecar)
 
     @property
-    def finishing(self) -> bool:
-        """Whether the whole run does."""
-        return self._outer.finishing
+    def saves(self) -> bool:
+        """Whether there is a journal that saves what modules keep."""
+        return self.sidecar.keeper is not None
 
-    @finishing.setter
-    def finishing(self, finishing: bool) -> None:
-        self._outer.finishing = finishing
-
-    @property
-    def turn(self) -> float:
-        """That of the whole run."""
-        return self._outer.turn
-
-    @turn.setter
-    def turn(self, turn: float) -> None:
-        self._outer.turn = turn
-
-    @override
-    @contextmanager
-    def grace(self) -> Generator[trio.CancelScope]:
-        with self._outer.grace() as scope:
-            yield scope
-
-    @override
     def remember(self, module: Restoring) -> None:
-        if self.loses:
-            raise self._lost(str(module.location))
+        """A module keeps something from time to time."""
+        self._check(module.location)
+        self.remembering.append(module)
 
-    @override
     def memory(self, location: Location) -> Memory:
-        if self.loses:
-            raise self._lost(str(location))
-        return super().memory(location)
+        """What a module keeps from time to time."""
+        self._check(location)
+        keeper = self.sidecar.keeper
+        return Memory(location) if keeper is None else keeper.memory(location)
 
-    def _lost(self, module: str) -> JournalError:
-        return JournalError(
-            f"{module}, keeps something from time to time, and is inside another module, where no journal saves it: "
-            f"put it into the pipeline itself, or keep results per time, as reduce_by_key does"
-        )
+    def _check(self, location: Location) -> None:
+        if self.loses:
+            raise JournalError(
+                f"{location}, keeps something from time to time, and is inside another module, where no journal saves "
+                f"it: put it into the pipeline itself, or keep results per time, as reduce_by_key does"
+            )

@@ -117,7 +117,7 @@ class Keeper(Keeping):
                 self._about[name] = pickled(identity, f"it tells what {source.location} reads")
 
     def _check_modules(self) -> None:
-        locations = self._run.sidecar.locations
+        locations = self._run.scope.sidecar.locations
         for location in locations:
             if location.traits.carries is Carries.LOST:
                 raise JournalError(
@@ -135,7 +135,7 @@ class Keeper(Keeping):
                 )
 
     def _go_on(self, entries: dict[int, Entry]) -> None:
-        sidecar = self._run.sidecar
+        sidecar = self._run.scope.sidecar
         for location in sidecar.sinks:
             entry = entries.get(location.node)
             self._frontiers[location] = _UNKNOWN if entry is None else unpickled(entry.frontiers, self.path)
@@ -157,7 +157,7 @@ class Keeper(Keeping):
             for stamp in sidecar.stamps:
                 if isinstance(stamp, Lane):
                     stamp.drops = self._drops(cast("Lane[Any]", stamp))
-        for kernel in self._run.remembering:
+        for kernel in self._run.scope.remembering:
             kernel.restore()
 
     async def _end_sources(self) -> None:
@@ -261,7 +261,7 @@ class Keeper(Keeping):
     async def keep(self) -> None:
         """Record what is complete, whenever something more is; runs beside the pipeline."""
         LOOKS_ON.set(True)
-        sidecar = self._run.sidecar
+        sidecar = self._run.scope.sidecar
         while True:
             before = [location.frontier for location in sidecar.sinks]
             began = monotonic()
@@ -293,7 +293,7 @@ class Keeper(Keeping):
             self._recorded = trio.Event()
 
     def _look(self) -> dict[Location, Frontiers]:
-        for location in self._run.sidecar.sinks:
+        for location in self._run.scope.sidecar.sinks:
             ended = location in self._results
             now: Antichain[Any] = Antichain() if ended else location.frontier
             if not now.elements and not ended and location in self._for_now:
@@ -311,7 +311,7 @@ class Keeper(Keeping):
         }
         if not sinks:
             return Record({}, {}, {})
-        cut = Cut(self._run.sidecar.consequences, frontiers)
+        cut = Cut(self._run.scope.sidecar.consequences, frontiers)
         memory: dict[int, Changes] = {}
         ledger: dict[int, Changes] = {}
         notes: dict[int, Notes] = {}
@@ -330,7 +330,7 @@ class Keeper(Keeping):
 
     async def until_recorded(self, location: Location, time: Hashable) -> None:
         """Wait until the journal says that everything that comes of a time at a module's output is complete."""
-        while not Cut(self._run.sidecar.consequences, self._written).output_done(location, time):
+        while not Cut(self._run.scope.sidecar.consequences, self._written).output_done(location, time):
             if self.trouble is not None:
                 raise self.trouble
             if self._over:

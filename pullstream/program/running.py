@@ -69,7 +69,7 @@ class Running(Generic[R]):
         self._beside = beside
         self._checker = checker_for(check)
         self._run = Run(limit=limit, release_timeout=release_timeout, struck=self._struck, watcher=self._checker)
-        self._progress = Progress(self._run.sidecar)
+        self._progress = Progress(self._run.scope.sidecar)
         self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
         self._manager = self._open()
         # A cancellation from outside reaches the block, and through its end the sinks, in order and not at random.
@@ -270,9 +270,9 @@ class Running(Generic[R]):
     async def _open(self) -> AsyncGenerator[None, None]:
         run = self._run
         run.clock = instrument()
-        assembly = Assembly(run)
+        assembly = Assembly(run.scope)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
-        run.sidecar.start()
+        run.scope.sidecar.start()
         if self._beside is not None:
             self.progress.times_done()
         if self._keeper is not None:
@@ -367,7 +367,7 @@ class Running(Generic[R]):
         elif self._cause is not None and abandoned:
             abandoned, self._failure = False, self._cause
         try:
-            self._run.sidecar.end(self._failure, abandoned=abandoned)
+            self._run.scope.sidecar.end(self._failure, abandoned=abandoned)
         except BaseException as exc:  # noqa: BLE001 - raised where the run's end is told
             self._failure = self._failure or exc
         self._failure = self._failure or self._strike
@@ -384,7 +384,7 @@ class Running(Generic[R]):
 
     async def _stall(self) -> None:
         """End a run in which nothing will ever move again, and say what it was waiting for."""
-        standstill, sidecar = self._run.standstill, self._run.sidecar
+        standstill, sidecar = self._run.standstill, self._run.scope.sidecar
         if not standstill.stands():
             standstill.doubt()
             return

@@ -80,7 +80,7 @@ def records(folder: Path) -> None:
         start = time.perf_counter()
         async with pipeline.open(journal=folder / "paced.journal") as running:
             await running.result()
-            keeper: Any = running._run.sidecar.keeper
+            keeper: Any = running._run.scope.sidecar.keeper
         passed = time.perf_counter() - start
         print(f"2000 times in {passed:.2f} s are {keeper.records} records: {keeper.records / passed:.0f} a second")
 

@@ -9,7 +9,7 @@ from trio._core import _run as trio_scheduler
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
-from pullstream.engine.run import InnerRun
+from pullstream.engine.run import Scope
 
 
 class Unseen(Exception):
@@ -98,7 +98,7 @@ def test_sources_that_have_ended_are_forgotten(limit):
 
     def inner_runs():
         gc.collect()
-        return sum(isinstance(thing, InnerRun) for thing in gc.get_objects())
+        return sum(isinstance(thing, Scope) for thing in gc.get_objects())
 
     async def main():
         many = ps.many()

@@ -193,7 +193,7 @@ async def test_nothing_is_held_after_many_times(autojump_clock):
     source = ps.values(range(4000), time=lambda n: n // 2)
     most = 0
     async with ps.pipe(source, count, ps.map(str), ps.flat_map(lambda text: [text]), ps.collect()).open() as running:
-        progress, sidecar = running.progress, running._run.sidecar
+        progress, sidecar = running.progress, running._run.scope.sidecar
         for time in range(0, 2000, 100):
             await progress.completed(time)
             most = max(most, sum(map(len, sidecar.phase.stamps)))

@@ -200,7 +200,7 @@ async def played(script, future, passing):
     passing.log = []
     try:
         async with pipeline.open(limit=script.limit) as running:
-            passing.sidecar = running._run.sidecar
+            passing.sidecar = running._run.scope.sidecar
             await to_rest(script, inputs, pace)
             sinks = passing.sidecar.sinks
             endings = {location.ending for location in sinks}

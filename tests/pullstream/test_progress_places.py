@@ -465,7 +465,7 @@ async def test_everything_can_be_asked_after_two_domains_have_met(first):
             yield ps.Batch(7, [7])
             if first == "somebody":
                 running.progress.explain(7)
-            running._run.sidecar.confuse()
+            running._run.scope.sidecar.confuse()
             yield ps.Batch(8, [8])
             told.update(
                 frontier=running.progress.frontier(),
@@ -474,7 +474,7 @@ async def test_everything_can_be_asked_after_two_domains_have_met(first):
                 everything=[str(each) for each in running.progress.pointstamps()],
                 done=running.progress.times_done(),
                 watched=await anext(running.progress.watch()),
-                asked=explain_stall(running._run.sidecar),
+                asked=explain_stall(running._run.scope.sidecar),
             )
             with trio.move_on_after(0.1) as scope:
                 await running.progress.completed(-1, at="above")

@@ -49,7 +49,7 @@ class FilesSource(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        if self._plan.follow and self.run.begins_anew:
+        if self._plan.follow and self.scope.begins_anew:
             raise JournalError(
                 f"{self.location}, follows a folder inside another module, where no journal knows which file had which "
                 f"time: put it into the pipeline itself, or read without follow="
@@ -106,7 +106,7 @@ class FilesSource(Kernel[Any]):
 
     async def _recorded(self) -> None:
         """Record a completed time in the journal while this run goes on, so that the next does not do it again."""
-        below = self.run.sidecar.consequences.carrying(self.location)
+        below = self.scope.sidecar.consequences.carrying(self.location)
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])
 

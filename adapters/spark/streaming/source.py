@@ -145,7 +145,7 @@ class StreamSource(TaskKernel[Any]):
         return str(self._status)
 
     def _check_what_is_below(self) -> None:
-        sidecar = self.run.sidecar
+        sidecar = self.scope.sidecar
         if sidecar.inner:
             raise CompositionError(
                 f"{self.location}, is opened inside another module, and cannot know of all that its micro-batches lead "
@@ -250,7 +250,7 @@ class StreamSource(TaskKernel[Any]):
         Each is committed when it is in the journal, and before the next one begins: so the journal knows all that come
         before, perhaps this one, and none after it.
         """
-        keeper, done = self.run.sidecar.keeper, self.location.done
+        keeper, done = self.scope.sidecar.keeper, self.location.done
         if keeper is None:
             return None
         journal, checkpoint = f"the journal {keeper.path}", f"the checkpoint {self._spec.checkpoint}"

@@ -24,7 +24,7 @@ from typing_extensions import TypeVar
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.run import Run
+from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.location import Location, Port
@@ -106,6 +106,7 @@ class Kernel(ABC, Generic[T]):
     depth: int = 0
     """How many of these ask one inside the other, with itself."""
 
+    scope: Scope
     run: Run
     location: Location
     upstream: "Lane[object]"
@@ -180,12 +181,13 @@ class Kernel(ABC, Generic[T]):
 
     # ---- wiring, by the run
 
-    def connect(self, run: Run, location: Location, upstreams: "Sequence[Kernel[object]]") -> None:
+    def connect(self, scope: Scope, location: Location, upstreams: "Sequence[Kernel[object]]") -> None:
         """Put the module into a run: above it `upstreams`, beside it its `location` in the sidecar.
 
         A branch of a fan-out has a port in the sidecar's graph, and no upstream that it could ask.
         """
-        self.run = run
+        self.scope = scope
+        self.run = scope.run
         self.location = location
         location.meter.status = self.status
         location.strike = self.fail_soon
@@ -214,7 +216,7 @@ class Kernel(ABC, Generic[T]):
         A value that is changed in place, such as a deque that is appended to, is saved only if it is assigned again.
         """
         if self.__memory is None:
-            self.__memory = self.run.memory(self.location)
+            self.__memory = self.scope.memory(self.location)
         return self.__memory
 
     @property
@@ -619,7 +621,7 @@ class Kernel(ABC, Generic[T]):
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, rather than from this module."""
         # What a function of times raises in the sidecar has its note, and may reach others first, who wait there.
-        return any(exc is lane.kernel.failure for lane in self.inputs) or exc is self.run.sidecar.trouble
+        return any(exc is lane.kernel.failure for lane in self.inputs) or exc is self.scope.sidecar.trouble
 
     def culprit(self) -> str:
         """The name that goes into a note on what was raised here."""

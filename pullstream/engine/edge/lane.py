@@ -23,7 +23,7 @@ class Lane(Stamp, Reader[T_co]):
     __slots__ = ("asker", "count", "drops", "handed", "kernel", "over", "trouble")
 
     def __init__(self, kernel: "Kernel[T_co]", port: Port, count: LaneCount | None = None) -> None:
-        super().__init__(kernel.run.sidecar, port)
+        super().__init__(kernel.scope.sidecar, port)
         self.kernel = kernel
         if count is None:
             count = LaneCount()

@@ -97,9 +97,9 @@ class Hub(ABC):
     """
 
     def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any]) -> None:
-        self._run = assembly.run
+        self._scope = assembly.scope
         self._module = module
-        self.location: Location = self._run.sidecar.locate([name], module.site, [upstream.location])
+        self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
         self._reader = upstream.reader(self.location.ports[0])
         self._asked = self.location.meter.asked = LaneCount()
         self._changed = self.signal()
@@ -113,7 +113,7 @@ class Hub(ABC):
     def branch(self, name: str) -> Branch:
         """One more branch; called while the run is assembled."""
         branch = Branch(self)
-        branch.connect(self._run, self._run.sidecar.locate([name], self._module.site, [self.location]), [])
+        branch.connect(self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
         branch.origin = False
         self.location.meter.outs.append(branch.count)
         branch.location.meter.ins.append(branch.count)
@@ -122,7 +122,7 @@ class Hub(ABC):
 
     def signal(self) -> Signal:
         """An event that the hub or a branch waits for."""
-        return self._run.signal()
+        return self._scope.run.signal()
 
     # ---- what a module supplies
 
@@ -148,7 +148,7 @@ class Hub(ABC):
         if not self._pumping:
             self._pumping = True
             self.location.meter.begin()
-            self._run.spawn(self._pump)
+            self._scope.run.spawn(self._pump)
         self.stir()
 
     def stir(self) -> None:

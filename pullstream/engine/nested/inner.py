@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from pullstream.blueprint import Blueprint, Source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.feed import Feed, Through
-from pullstream.engine.run import InnerRun, Run
+from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.nesting import Mirrored
 from timely import Antichain
@@ -38,9 +38,8 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
     from pullstream.engine.nested.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
 
-    run = InnerRun(owner.run, fed=feed is not None)
-    run.depth = owner.depth
-    assembly = Assembly(run)
+    scope = Scope(owner.run, owner.scope, depth=owner.depth, fed=feed is not None)
+    assembly = Assembly(scope)
     upstream = (
         None if feed is None else assembly.connect(feed, [f"into {owner.location.names[-1]}"], owner.location.site, [])
     )
@@ -48,13 +47,13 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     sides = Sides(len(assembly.beside))
     if assembly.beside:
         kernel = assembly.connect(sides, owner.location.names, owner.location.site, [kernel])
-    location = run.sidecar.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
+    location = scope.sidecar.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
     lane = kernel.reader(location.ports[0])
-    run.sidecar.start()
+    scope.sidecar.start()
     if isinstance(feed, Feed):
-        run.sidecar.nesting.enter(feed.location, feed.mirrored, owner.run.sidecar.nesting, owner.location)
+        scope.sidecar.nesting.enter(feed.location, feed.mirrored, owner.scope.sidecar.nesting, owner.location)
     for consumer in assembly.beside:
-        run.spawn(sides.consume, consumer)
+        owner.run.spawn(sides.consume, consumer)
     owner.inputs.append(lane)
     return lane
 
@@ -64,9 +63,9 @@ def follow_inner(owner: "Kernel[Any]", lane: "Lane[Any]", mirrored: Mirrored) ->
 
     For an inner stream whose times are outer ones: `inner_frontier` is what it may still bring.
     """
-    outer = owner.run.sidecar.nesting
+    outer = owner.scope.sidecar.nesting
     outer.mirror(owner.location, mirrored)
-    lane.kernel.run.sidecar.nesting.report(outer, owner.location)
+    lane.kernel.scope.sidecar.nesting.report(outer, owner.location)
 
 
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
@@ -90,21 +89,20 @@ def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
     """Forget inner streams that have ended."""
     for lane in lanes:
         owner.inputs.remove(lane)
-        lane.kernel.run.sidecar.end(None, abandoned=False)
+        lane.kernel.scope.sidecar.end(None, abandoned=False)
 
 
-async def consume_below(run: Run, location: Location, reader: "Lane[Any]", sink: Blueprint) -> Any:
+async def consume_below(outer: Scope, location: Location, reader: "Lane[Any]", sink: Blueprint) -> Any:
     """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
     from pullstream.engine.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
 
-    inner = InnerRun(run, fed=True)
-    inner.depth = reader.kernel.depth
+    inner = Scope(outer.run, outer, depth=reader.kernel.depth, fed=True)
     assembly = Assembly(inner)
     feed = Through(reader)
     assembly.connect(feed, [f"into {location.names[-1]}"], location.site, [])
     consumers = [assembly.sink(sink, feed), *assembly.beside]
     inner.sidecar.start()
-    inside, outside = inner.sidecar.nesting, run.sidecar.nesting
+    inside, outside = inner.sidecar.nesting, outer.sidecar.nesting
     inside.enter(feed.location, feed.mirrored, outside, location)
     inside.report(outside, location)
     # What the sinks inside still have to do; when one of them has failed, or was aborted, as of then.

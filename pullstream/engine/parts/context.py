@@ -13,7 +13,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.kernel import BREATH
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
-from pullstream.engine.run import Run
+from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.errors import CapabilityError
@@ -34,8 +34,9 @@ FIRST_LIMIT = 16
 class Account:
     """The holds and requests of a function module, shared by its `Context`, its `Events` and its kernel."""
 
-    def __init__(self, run: Run, location: Location, inputs: Sequence[Lane[Any]]) -> None:
-        self.run = run
+    def __init__(self, scope: Scope, location: Location, inputs: Sequence[Lane[Any]]) -> None:
+        self.scope = scope
+        self.run = run = scope.run
         self.location = location
         self.inputs = inputs
         self.requests = Requests[bool]()
@@ -57,7 +58,7 @@ class Account:
     def memory(self) -> "Memory":
         """The dict that the module keeps from time to time."""
         if self._memory is None:
-            self._memory = self.run.memory(self.location)
+            self._memory = self.scope.memory(self.location)
         return self._memory
 
     def take(self, time: Hashable) -> None:
@@ -73,7 +74,7 @@ class Account:
     def events(self, upstream: Reader[Any]) -> Eventful:
         """The events of an input; the same for whoever asks again, so that what has come is not lost."""
         if upstream not in self._events:
-            self._events[upstream] = events = Eventful(self.run, self.location, upstream, requests=self.requests)
+            self._events[upstream] = events = Eventful(self.scope, self.location, upstream, requests=self.requests)
             if self._ended:
                 events.end()
         return self._events[upstream]
@@ -123,8 +124,9 @@ class SinkAccount(Account):
     user's functions are, and cancellation, Ctrl-C and other tasks wait no longer than that.
     """
 
-    def __init__(self, run: Run, location: Location, inputs: Sequence[Lane[Any]]) -> None:
-        super().__init__(run, location, inputs)
+    def __init__(self, scope: Scope, location: Location, inputs: Sequence[Lane[Any]]) -> None:
+        super().__init__(scope, location, inputs)
+        run = scope.run
         self.limit = min(run.limit, FIRST_LIMIT)
         self._begun = run.clock.now()
         """The moment at which it asked for what it deals with."""

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.above import Above
-from pullstream.engine.run import Run
+from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.phases import Phase
@@ -116,24 +116,24 @@ class Eventful:
 
     def __init__(
         self,
-        run: Run,
+        scope: Scope,
         location: Location,
         upstream: Reader[Any],
         *,
         requests: Requests[bool] | None = None,
         arrived: Callable[[Answer], object] | None = None,
     ) -> None:
-        self._run = run
+        self._scope = scope
         self._location = location
         self._upstream = upstream
         self.requests = Requests[bool]() if requests is None else requests
         """The times that are asked for; of each, whether it is enough that everything before it is complete."""
-        self._asker = Asker(run, upstream, self._into_slot if arrived is None else arrived)
+        self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived)
         self._slot: Answer | None = None
         self._prompt = isinstance(upstream, Lane) and upstream.kernel.answers_promptly()
         self.steps = isinstance(upstream, Lane) and upstream.kernel.stepwise()
         """Whether upstream is asked in the module's own task, which never waits then."""
-        self._wake = run.signal()
+        self._wake = scope.run.signal()
         self._above: Above | None = None
         self._places = [port.place for port in location.ports]
         self._waiters: list[Awaited] = []
@@ -142,9 +142,9 @@ class Eventful:
 
     def begin(self) -> Above:
         """Have the sidecar keep the frontier of the input up to date."""
-        self._above = Above(self._run.sidecar, self._location)
+        self._above = Above(self._scope.sidecar, self._location)
         for place in self._places:
-            self._run.sidecar.phase.observe(place)
+            self._scope.sidecar.phase.observe(place)
         return self._above
 
     def request(self, time: Hashable, *, before: bool = False) -> None:
@@ -187,7 +187,7 @@ class Eventful:
 
     def complete(self) -> list[Hashable]:
         """The times that are complete; of such as are in one order, the least."""
-        requests, times, sidecar = self.requests, self.requests.first, self._run.sidecar
+        requests, times, sidecar = self.requests, self.requests.first, self._scope.sidecar
         above = self._above or self.begin()
         if above.tells and not any(requests[time] for time in times):
             with suppress(TypeError):
@@ -202,9 +202,9 @@ class Eventful:
 
     async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
         """Wait until the answer is there, a time that was asked for is complete, or the deadline has come."""
-        self._wake = self._run.signal()
+        self._wake = self._scope.run.signal()
         waiters = self._awaited(self.requests.first)
-        await self._run.sidecar.until(waiters, self._wake, outside=outside, deadline=deadline)
+        await self._scope.sidecar.until(waiters, self._wake, outside=outside, deadline=deadline)
 
     def wake(self) -> None:
         """End the wait."""

@@ -37,7 +37,7 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self._account = Account(self.run, self.location, self.inputs)
+        self._account = Account(self.scope, self.location, self.inputs)
         self._demand = self.run.signal()
         self._supply = self.run.signal()
         self._ended = trio.Event()

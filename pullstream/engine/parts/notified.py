@@ -77,7 +77,7 @@ class Notified(Kernel[Any]):
 
     @override
     def placed(self) -> None:
-        self.events = Eventful(self.run, self.location, self.upstream)
+        self.events = Eventful(self.scope, self.location, self.upstream)
 
     @override
     def waits_here(self) -> bool:

@@ -117,7 +117,7 @@ class _Join(FanIn):
         left, right = self._sides
         left.other, right.other = right, left
         for side in self._sides:
-            self.run.sidecar.phase.observe(side.place)
+            self.scope.sidecar.phase.observe(side.place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -258,14 +258,14 @@ class _Join(FanIn):
     def _arriving(self, side: _Side) -> Antichain[Any]:
         if side.each.ending is DONE:
             return Antichain([side.each.time] if side.each.left else [])
-        return self.run.sidecar.phase.frontier(side.place)
+        return self.scope.sidecar.phase.frontier(side.place)
 
     def _forget(self) -> bool:
         """Drop what nothing can match any more; whether that gave results."""
         if not self._stale:
             return False
         self._stale = False
-        self.run.sidecar.propagate()
+        self.scope.sidecar.propagate()
         left, right = self._sides
         for time, entries in left.kept.forget(self._arriving(right)):
             if self._outer:
@@ -303,7 +303,7 @@ class _Join(FanIn):
         """Wait until an answer is there, or something that is kept can be dropped."""
         self.moved = self._changed = self.run.signal()
         waiters = [_Past(side, self) for side in self._sides if side.kept.size]
-        await self.run.sidecar.until(waiters, self._changed)
+        await self.scope.sidecar.until(waiters, self._changed)
         self._stale = True
 
 

@@ -47,7 +47,7 @@ class _Zip(FanIn):
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
         joined = reduce(join, (each.time for each in there))
-        if self.run.sidecar.keeper is not None and any(each.time != joined for each in there):
+        if self.scope.sidecar.keeper is not None and any(each.time != joined for each in there):
             raise JournalError(
                 f"{self.location} pairs values of different times, {', '.join(repr(each.time) for each in there)}: "
                 f"which ones follows from all that came before, so a run with a journal cannot go on in its middle. "

@@ -68,7 +68,7 @@ class KeepLatest(Kernel[Any]):
 
     @override
     def placed(self) -> None:
-        self.events = Eventful(self.run, self.location, self.upstream, arrived=self._arrived)
+        self.events = Eventful(self.scope, self.location, self.upstream, arrived=self._arrived)
 
     @override
     async def acquire(self) -> None:

@@ -118,9 +118,9 @@ class _LaterSink(Wiring):
         later.attach(upstream)
 
         async def body(reader: Reader[Any], _: Context) -> Any:
-            return await consume_below(assembly.run, consumer.location, cast("Lane[Any]", reader), await later.wait())
+            return await consume_below(assembly.scope, consumer.location, cast("Lane[Any]", reader), await later.wait())
 
-        consumer = Consumer(assembly.run, module, body, upstream)
+        consumer = Consumer(assembly.scope, module, body, upstream)
         return consumer
 
 

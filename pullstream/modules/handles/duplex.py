@@ -101,7 +101,7 @@ class Joint:
         """Once both ends are open: what may come to the writing end may come out of the reading one."""
         if self.kernel is not None and self.sidecar is not None and self.kernel.acquired:
             self.kernel.location.steered = False
-            self.kernel.run.sidecar.nesting.enter(self.kernel.location, self.kernel.mirrored, self.sidecar.nesting)
+            self.kernel.scope.sidecar.nesting.enter(self.kernel.location, self.kernel.mirrored, self.sidecar.nesting)
 
     # ---- the reading end
 
@@ -217,19 +217,19 @@ class PairSink(Wiring):
         joint = self._joint
         if joint.upstream is not None:
             raise joint.reused("sink")
-        joint.upstream, joint.writes = upstream, assembly.run
+        joint.upstream, joint.writes = upstream, assembly.scope.run
         joint.opened()
 
         async def body(reader: Reader[Any], _: Context) -> None:
             joint.reader, joint.location, joint.sidecar = (
                 cast("Lane[Any]", reader),
                 consumer.location,
-                assembly.run.sidecar,
+                assembly.scope.sidecar,
             )
             joint.link()
             await joint.pump(joint.reader)
 
-        consumer = Consumer(assembly.run, module, body, upstream)
+        consumer = Consumer(assembly.scope, module, body, upstream)
         return consumer
 
 

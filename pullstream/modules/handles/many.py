@@ -101,14 +101,14 @@ class _ManySource(Merge):
         self.origin = False
         self._ready = True
         self.location.steered = not self._added.capped
-        self.run.sidecar.nesting.mirror(self.location, self.mirrored)
+        self.scope.sidecar.nesting.mirror(self.location, self.mirrored)
 
     def grew(self) -> None:
         """Look again: something was added, or nothing will be any more."""
         if self._ready:
             self.location.steered = not self._added.capped
             self.changed()
-            self.run.sidecar.activate()
+            self.scope.sidecar.activate()
 
     @override
     def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
@@ -145,7 +145,7 @@ class _ManySource(Merge):
     @override
     async def release(self) -> None:
         await super().release()
-        self.run.sidecar.nesting.mirrors.pop(self.location, None)
+        self.scope.sidecar.nesting.mirrors.pop(self.location, None)
         forget_inner(self, list(self.inputs))
 
 

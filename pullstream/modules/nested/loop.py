@@ -97,7 +97,7 @@ class _Ingress(TaskKernel[Any]):
     async def acquire(self) -> None:
         await super().acquire()
         for place in (self.leaving.output, *(port.place for port in self.location.ports)):
-            self.run.sidecar.phase.observe(place)
+            self.scope.sidecar.phase.observe(place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -112,7 +112,7 @@ class _Ingress(TaskKernel[Any]):
                     return self._enter(outside, limit)
             elif isinstance(outside, BaseException):
                 raise outside
-            elif outside is DONE and self._drained().settled(self.run.sidecar.phase):
+            elif outside is DONE and self._drained().settled(self.scope.sidecar.phase):
                 return DONE
             await self._wait()
 
@@ -137,7 +137,7 @@ class _Ingress(TaskKernel[Any]):
         return Batch(ENTER.results_in(outside.time), values)
 
     def _may_enter(self, time: Hashable) -> bool:
-        sidecar = self.run.sidecar
+        sidecar = self.scope.sidecar
         sidecar.propagate()
         for earlier, waiter in list(self._inside.items()):
             if waiter.settled(sidecar.phase):
@@ -154,7 +154,7 @@ class _Ingress(TaskKernel[Any]):
     async def _wait(self) -> None:
         """Wait until something comes, from outside or round, or the loop is done with a time."""
         self._changed = self.run.signal()
-        await self.run.sidecar.until(self._waiters(), self._changed)
+        await self.scope.sidecar.until(self._waiters(), self._changed)
 
     def _waiters(self) -> list[Waiter]:
         if self._outside is DONE:
@@ -201,23 +201,23 @@ class _Loop(Wiring):
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
         assert upstream is not None, "a loop is a transformer"
-        run, name, site = assembly.run, named(module), module.site
+        scope, name, site = assembly.scope, named(module), module.site
         ingress = _Ingress()
         # The second input is the feedback's, whose location is below the body: it takes this one's place in a moment.
-        location = run.sidecar.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
-        ingress.connect(run, location, [upstream])
+        location = scope.sidecar.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
+        ingress.connect(scope, location, [upstream])
         ingress.depth = upstream.depth + 1
         body = assembly.stream(self._body.modules, ingress)
-        fork = run.sidecar.locate([f"{name} egress"], site, [body.location], traits=Traits(summaries=[IDENTITY]))
-        back = run.sidecar.locate(
+        fork = scope.sidecar.locate([f"{name} egress"], site, [body.location], traits=Traits(summaries=[IDENTITY]))
+        back = scope.sidecar.locate(
             [f"{name} feedback"], site, [fork], traits=Traits(summaries=[FEEDBACK], lasting=_last_round)
         )
-        out = run.sidecar.locate([name], site, [fork], traits=_Egress.traits)
+        out = scope.sidecar.locate([name], site, [fork], traits=_Egress.traits)
         location.upstreams[1] = back
         ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.leaving = out
         egress = _Egress(ingress.feedback)
-        egress.connect(run, out, [body])
+        egress.connect(scope, out, [body])
         egress.depth = body.depth + 1
         return egress
 

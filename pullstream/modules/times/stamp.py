@@ -186,14 +186,14 @@ class Stamping(Kernel[Any]):
     def placed(self) -> None:
         if self._nest:
             self.location.mirror([BEGINNING])
-            self.run.sidecar.nesting.mirror(self.location, self.mirrored)
+            self.scope.sidecar.nesting.mirror(self.location, self.mirrored)
         else:
             self.location.hold(BEGINNING)
 
     @override
     async def acquire(self) -> None:
         if self._nest:
-            self.run.sidecar.phase.observe(self.upstream.port.place)
+            self.scope.sidecar.phase.observe(self.upstream.port.place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -225,7 +225,7 @@ class Stamping(Kernel[Any]):
     def _enter(self, outer: Hashable) -> None:
         if self._nest:
             # For what is over above there is a clock no longer.
-            self.run.sidecar.propagate()
+            self.scope.sidecar.propagate()
         elif self._clocks:
             raise several_times(self.location, self._outer, outer)
         if outer not in self._clocks:
@@ -235,7 +235,7 @@ class Stamping(Kernel[Any]):
     def mirrored(self) -> list[Hashable]:
         """The times that may still be answered: from every time above, what its clock has not yet left behind."""
         try:
-            frontier = self.run.sidecar.phase.frontier(self.location.ports[0].place)
+            frontier = self.scope.sidecar.phase.frontier(self.location.ports[0].place)
         except TimelyError:
             # What is wrong above will be said there.
             return [BEGINNING]

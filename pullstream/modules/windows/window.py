@@ -87,7 +87,7 @@ class Windowed(Notified):
 
     def reached(self, moment: Any) -> bool:
         """Whether everything before it is complete."""
-        sidecar = self.run.sidecar
+        sidecar = self.scope.sidecar
         sidecar.propagate()
         frontiers = [sidecar.phase.frontier(port.place) for port in self.location.ports]
         return not any(less_than(front, moment) for frontier in frontiers for front in frontier)
@@ -116,4 +116,4 @@ class Windowed(Notified):
 
     def distrust(self) -> None:
         """Give up completion: what becomes of a time that is about to be refused cannot be tracked."""
-        self.run.sidecar.confuse()
+        self.scope.sidecar.confuse()

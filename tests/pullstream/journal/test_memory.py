@@ -175,8 +175,8 @@ def test_modules_below_that_carry_something_are_told():
             ps.values([1]), ps.map(str), ps.scan(agg.count()), ps.tumbling(2), ps.count_by_key(str), ps.drain()
         )
         async with pipeline.open() as running:
-            locations = running._run.sidecar.locations
-            below = running._run.sidecar.consequences.carrying(locations[0])
+            locations = running._run.scope.sidecar.locations
+            below = running._run.scope.sidecar.consequences.carrying(locations[0])
             told = [(each.names[-1], each.traits.carries, each.traits.later) for each in below]
             await running.result()
         return told

@@ -613,7 +613,7 @@ def test_who_waits_for_everything_waits_for_the_journal(path):
                 if self.given:
                     self.location.advance(self.given)
                     await self.location.until_fulfilled(self.given - 1)
-                    recorded.append(self.run.sidecar.keeper.records)
+                    recorded.append(self.scope.sidecar.keeper.records)
                 self.given += 1
                 return ps.Batch(self.given - 1, [self.given])
 
