@@ -1,4 +1,4 @@
-"""`Progress`: what a user asks a run's sidecar."""
+"""`Progress`: the questions that users ask of a run's sidecar."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -47,7 +47,7 @@ class Progress:
         return [(location.names[-1], location.frontier) for location in self._sidecar.sinks]
 
     def explain(self, time: Hashable, at: str | None = None) -> list[Blocking]:
-        """What still keeps `time` from being complete at the output of `at`; empty when it is complete.
+        """The pointstamps that still keep `time` from being complete at the output of `at`; none when it is complete.
 
         A pointstamp counts when it lies at `time` or earlier, for it may still lead there; of several at one place the
         least are named.
@@ -59,7 +59,7 @@ class Progress:
         return pointstamps(self._sidecar)
 
     def times_done(self) -> int:
-        """How many times have come to the sinks, and are complete at all of them; the first call begins to count.
+        """The number of times that have come to the sinks and are complete at all; the first call begins to count.
 
         A pipeline that is opened with something `beside` it counts from its beginning.
         """
@@ -86,7 +86,7 @@ class Progress:
         return Frontiers(self._sidecar.moved, self._resolve(at))
 
     def counters(self) -> list[Counters]:
-        """What every module has done so far."""
+        """The counters of every module, as of now."""
         return [location.meter.counters(" -> ".join(location.names)) for location in self._sidecar.locations]
 
     def _resolve(self, at: str | None) -> list[Location]:

@@ -19,7 +19,7 @@ class Parts(ps.Kernel[int]):
         self.location.holders = lambda time: [name for name, at in self.parts.items() if at == time]
         for time in self.parts.values():
             self.location.hold(time)
-        self.location.resign()
+        self.location.drop_capability()
 
     async def produce(self, limit):
         if not self.answers:
@@ -43,13 +43,13 @@ class TestParts:
             await running.abort()
 
     async def test_it_answers_at_what_it_holds_in_any_order(self):
-        """A source that has resigned may go back and forth between its holds, which stay until they are dropped."""
+        """A source without a capability may go back and forth between its holds, which stay until they are dropped."""
         source = ps.source(Parts)([5, 1, 6])
         async with ps.pipe(source, ps.take(3), ps.collect(timed=True)).open() as running:
             assert [time for time, _ in await running.result()] == [5, 1, 6]
 
     async def test_it_answers_at_nothing_else(self):
-        """Before its least hold a source that has resigned has no right to speak."""
+        """Before its least hold a source without a capability has no right to speak."""
         with pytest.raises(ps.CapabilityError, match=r"answered at 0, and holds \[1, 5\]"):
             async with ps.pipe(ps.source(Parts)([0]), ps.drain()).open():
                 pass

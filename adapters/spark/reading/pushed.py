@@ -122,7 +122,7 @@ class PushedSource(TaskKernel[Any]):
         if self._clocks:
             self.location.holders = self._holders
             self.location.hold(self._since)
-            self.location.resign()
+            self.location.drop_capability()
         self._token = secrets.token_bytes(32)
         port = listeners[0].socket.getsockname()[1]
         self.start(trio.serve_listeners, self._serve, listeners)

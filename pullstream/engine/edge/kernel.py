@@ -542,7 +542,7 @@ class Kernel(ABC, Generic[T]):
                 self.location.complete()
         # What an ending froze above is frozen here as well: what is below may deal with a failure, and go on.
         for above in self.inputs:
-            above.kernel.location.thaw()
+            above.kernel.location.withdraw_frozen()
         requests.give_up()
         requests.released()
 

@@ -1,4 +1,4 @@
-"""What a stream inside a module reads: the module's own input, or the part of it that is meant for this stream."""
+"""The sources of streams inside a module: its own input, or the part of that which is meant for one of them."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any

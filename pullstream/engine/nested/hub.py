@@ -241,8 +241,8 @@ class Hub(ABC):
         if isinstance(ending, BaseException):
             # The branches have taken over what this froze, as this has taken over what upstream did.
             self.location.fail(ending)
-            self.location.thaw()
-            self._reader.kernel.location.thaw()
+            self.location.withdraw_frozen()
+            self._reader.kernel.location.withdraw_frozen()
         elif branches:
             self.location.complete()
         else:

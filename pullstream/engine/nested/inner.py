@@ -34,7 +34,7 @@ def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
 
 
 def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | None") -> "Lane[Any]":
-    """The same for a transformer, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
+    """Open a transformer alike, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
     from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
     from pullstream.engine.nested.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
 

@@ -25,7 +25,7 @@ class Above:
 
     @property
     def tells(self) -> bool:
-        """Whether it is enough to look here."""
+        """Whether it is enough to ask `may_lead_to`."""
         return self._plain and not self._sidecar.nesting.mirrors
 
     def may_lead_to(self, time: Hashable) -> bool:

@@ -1,4 +1,4 @@
-"""What a time leads to: at which times of which sinks something shows of what is at a time, anywhere above them.
+"""The consequences of a time: the times of the sinks at which anything of it shows, from anywhere above them.
 
 Frontiers say when the *first* of what a time leads to may come, and follow the least of all paths. Who must know that
 *everything* has come (a commit, a journal) follows every path, and each to the last time at which it still matters: of
@@ -69,7 +69,7 @@ def may_come(frontier: Antichain[Any], time: Hashable, *, unlike: bool) -> bool:
 
 @attrs.frozen(eq=False)
 class Consequence:
-    """What a time leads to at one sink."""
+    """The consequences of a time at one sink."""
 
     sink: Location
     times: Sequence[Hashable]
@@ -94,11 +94,11 @@ class Consequences:
                 self._below[upstream].append((location, number))
 
     def from_output(self, location: Location, time: Hashable) -> list[Consequence]:
-        """What comes of whatever leaves a module at a time."""
+        """The consequences of whatever leaves a module at a time."""
         return self._follow([(location, time)], [])
 
     def from_input(self, location: Location, number: int, time: Hashable) -> list[Consequence]:
-        """What comes of whatever comes to an input of a module at a time."""
+        """The consequences of whatever comes to an input of a module at a time."""
         return self._follow(*self._through(location, number, time))
 
     def below(self, location: Location) -> list[Location]:
@@ -183,7 +183,7 @@ class Fulfilled(Waiter):
         )
 
     def fulfilled(self, phase: Phase) -> bool:
-        """Whether it is."""
+        """Whether everything is complete."""
         return bool(self._consequences) and all(
             each.complete(_frontier(each.sink, phase)) for each in self._consequences
         )

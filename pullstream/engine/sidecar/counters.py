@@ -9,7 +9,7 @@ import attrs
 
 @attrs.frozen
 class Counters:
-    """What one module (or a row of fused ones) has done so far; times are in seconds of the wall clock.
+    """The counters of one module, or of a row of fused ones; times are in seconds of the wall clock.
 
     `waiting_for_upstream` is how long asks of its own were outstanding, `waiting_for_downstream` how long nobody asked
     it, since it was first asked; `busy` is what remains: it was asked, and asked nobody, because it computed, or waited
@@ -34,7 +34,7 @@ class Counters:
 
 
 class LaneCount:
-    """What passed the lanes of an edge, and how long their asks took."""
+    """The count of values that passed the lanes of an edge, and of how long their asks took."""
 
     __slots__ = ("asks", "since", "values", "waited")
 
@@ -42,7 +42,7 @@ class LaneCount:
         self.values = 0
         self.waited = 0.0
         self.asks = 0
-        """How many asks are outstanding."""
+        """The number of asks that are outstanding."""
         self.since = 0.0
         """When they began, added up."""
 
@@ -54,24 +54,24 @@ class LaneCount:
         return began
 
     def end(self, began: float) -> None:
-        """It is answered."""
+        """An ask is answered."""
         self.asks -= 1
         self.since = self.since - began if self.asks else 0.0
         self.waited += perf_counter() - began
 
     def waited_until(self, now: float) -> float:
-        """How long asks have been outstanding, the present ones included."""
+        """The seconds that asks have been outstanding, the present ones included."""
         return self.waited + self.asks * now - self.since
 
 
 class Meter:
-    """What a module's counters are made of."""
+    """The measurements that a module's counters are made of."""
 
     def __init__(self) -> None:
         self.ins: list[LaneCount] = []
         self.outs: list[LaneCount] = []
         self.asked: LaneCount | None = None
-        """Where several ask, how long it was getting what all of them want."""
+        """The time it took to get what all of several askers want."""
         self.skipped = 0
         self.begun = 0.0
         self.ended = 0.0

@@ -1,4 +1,4 @@
-"""Explaining: what keeps a time from completing, what may still lead to anything, and why nothing can move any more."""
+"""Explaining a sidecar: what keeps a time from completing, every pointstamp there is, and the text of a stall."""
 
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -14,7 +14,7 @@ _ADVICE = (
 )
 
 _NAMED = 5
-"""How many of those that hold a time, in one source, are named."""
+"""The number of holders of a time, in one source, that are named."""
 
 
 @attrs.frozen
@@ -34,7 +34,7 @@ class Blocking:
 
 
 def blocking_at(sidecar: Sidecar, locations: Iterable[Location], time: Hashable) -> list[Blocking]:
-    """What still keeps a time from being complete at the outputs of some modules."""
+    """The pointstamps that still keep a time from being complete at the outputs of some modules."""
     sidecar.propagate()
     found = {
         (blocker.location, blocker.time): _blocking(sidecar, blocker)
@@ -96,7 +96,7 @@ def _several(names: Sequence[str]) -> str:
 
 
 def explain_stall(sidecar: Sidecar) -> str:
-    """Why nothing in a run can move any more, for the error that says so."""
+    """The text of a stall: why nothing in a run can move any more."""
     lines = ["nothing in this run can move any more, and it is not at its end"]
     advice = ""
     for waiter, waited in list(sidecar.waits.items()):

@@ -1,4 +1,4 @@
-"""What a run needs of whoever keeps its journal."""
+"""The interface of a journal, as a run needs it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ class Keeping(ABC):
     """The journal of a run, to the run."""
 
     path: Path
-    """Where it is."""
+    """The journal's file."""
 
     @abstractmethod
     def done(self, location: Location, time: Hashable) -> bool:
@@ -21,7 +21,7 @@ class Keeping(ABC):
 
     @abstractmethod
     def memory(self, location: Location) -> Memory:
-        """What a module keeps."""
+        """The memory of a module."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -37,7 +37,7 @@ class Keeping(ABC):
 
     @abstractmethod
     def result(self, location: Location) -> Any:
-        """What a sink gave that came to its end in an earlier run."""
+        """The result of a sink that came to its end in an earlier run."""
 
     @abstractmethod
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:

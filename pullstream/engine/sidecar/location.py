@@ -24,7 +24,7 @@ NOTHING: Final = _Nothing.NOTHING
 
 
 FEW: Final = 64
-"""So many times are kept before it is worth a look which of them are over."""
+"""The number of times that are kept before it is worth a look which of them are over."""
 
 
 class Counts(ABC):
@@ -37,7 +37,7 @@ class Counts(ABC):
     stamps: WeakSet["Stamp"]
     """The lanes of the run, as long as anybody has them."""
     in_flight: dict["Stamp", None]
-    """Those of which a batch is in flight, or was when somebody last looked."""
+    """The lanes of which a batch is in flight, or was when somebody last looked."""
 
     @abstractmethod
     def enter(self, stamp: "Stamp") -> None:
@@ -80,7 +80,7 @@ class Counts(ABC):
 
     @abstractmethod
     async def until_fulfilled(self, location: "Location", time: Hashable) -> None:
-        """Wait until it is."""
+        """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
 
 
 class Stamp:
@@ -100,14 +100,14 @@ class Stamp:
         counts.stamps.add(self)
 
     def stamp(self, time: Hashable) -> None:
-        """A batch at `time` is handed over."""
+        """Count a batch that is handed over at `time`."""
         stamped = self.stamped
         if stamped is not time and stamped != time:
             update = self._counts.phase.update
             update(self.port.place, time, 1)
             if stamped is not NOTHING:
                 if self.port.location.mirroring:
-                    self.port.location.keep(stamped)
+                    self.port.location.hold_until_looked(stamped)
                 update(self.port.place, stamped, -1)
             else:
                 self._counts.enter(self)
@@ -118,11 +118,11 @@ class Stamp:
         self.live = True
 
     def withdraw(self) -> None:
-        """Nothing of this lane is in flight any more."""
+        """Count nothing of this lane as in flight any more."""
         self.live = False
         if self.stamped is not NOTHING:
             if self.port.location.mirroring:
-                self.port.location.keep(self.stamped)
+                self.port.location.hold_until_looked(self.stamped)
                 self._counts.activate(self.port)
             self._counts.phase.update(self.port.place, self.stamped, -1)
             self.stamped = NOTHING
@@ -151,12 +151,12 @@ class Port:
 
     @property
     def upstream(self) -> "Location":
-        """Where what comes in here comes from."""
+        """The location from which anything comes in here."""
         return self.location.upstreams[self.location.ports.index(self)]
 
 
 class Ending(Enum):
-    """How a module's part of the run stands."""
+    """The state of a module's part of the run."""
 
     RUNNING = "running"
     COMPLETE = "complete"
@@ -191,7 +191,7 @@ class Location:
         self.node = node
         self.upstreams = upstreams
         self.summaries: Sequence[Summary | Sequence[Summary]] = ()
-        """Those of the traits, guarded against what a function of times may raise."""
+        """The summaries of the traits, guarded against what a function of times may raise."""
         # A graph numbers its ports so: node by node, the inputs before the output.
         self.ports = [Port(self, place + number) for number in range(len(upstreams))]
         self.output = place + len(upstreams)
@@ -199,11 +199,11 @@ class Location:
         self.ending = Ending.RUNNING
         self.failure: BaseException | None = None
         self.holders: Callable[[Hashable], Sequence[str]] | None = None
-        """Who it is, inside a source of several parts, that holds a time; `explain` names them."""
+        """The parts of a source that hold a time, where it has several; `explain` names them."""
         self.strike: Callable[[BaseException], None] = _no_module
         """Have the module fail at the next step."""
         self.trouble: BaseException | None = None
-        """What its function of times has raised when somebody looked."""
+        """The exception of its function of times, raised when somebody looked."""
         self._last: Antichain[Any] | None = None
         self._capability: Hashable = BEGINNING
         self.mirroring = False
@@ -292,15 +292,15 @@ class Location:
         for time in gone:
             self.drop(time)
         if self._capability is BEGINNING and not self.ports:
-            self.resign()
+            self.drop_capability()
 
-    def resign(self) -> None:
+    def drop_capability(self) -> None:
         """Give up a source's one capability: from now on it may answer at what it holds, and nothing else."""
         capability, self._capability = self._capability, NOTHING
         if capability is not NOTHING:
             self.drop(capability)
 
-    def keep(self, time: Hashable) -> None:
+    def hold_until_looked(self, time: Hashable) -> None:
         """Hold `time`, at which something went into a stream inside, until there is a look; what is earlier will do."""
         if self._over or time in self._mirrored or any(less_equal(held, time) for held in self._mirrored):
             return
@@ -370,21 +370,21 @@ class Location:
             self._last = frontier
 
     def complete(self) -> None:
-        """The stream came to its end here: nothing more will leave."""
+        """End as the stream does: nothing more will leave."""
         self._end(Ending.COMPLETE, None)
 
     def fail(self, failure: BaseException) -> None:
-        """The module failed: what may still have left it stays frozen."""
+        """End with a failure: what may still have left the module stays frozen."""
         self.freeze()
         self._end(Ending.FAILED, failure)
 
-    def thaw(self) -> None:
+    def withdraw_frozen(self) -> None:
         """Withdraw what an ending froze here: the module below has taken it over."""
         if self.ending in (Ending.FAILED, Ending.ABANDONED):
             self._withdraw()
 
     def abandon(self, failure: BaseException | None = None, *, keep: bool = False) -> None:
-        """Nobody below wants more: because of an abort, or of an error that came from there.
+        """End because nobody below wants more: after an abort, or an error that came from there.
 
         A cancelled ask unwinds from the source down: with `keep`, what was frozen stands until the module below has
         frozen it as well.

@@ -1,4 +1,4 @@
-"""What a module keeps beyond a time: a dict with a version for every time, of which the journal saves one."""
+"""The memory of a module beyond a time: a dict with a version for every time, of which the journal saves one."""
 
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
@@ -11,7 +11,7 @@ from pullstream.errors import JournalError
 from timely import less_equal
 
 Changes = dict[bytes, bytes | None]
-"""What became of keys, both pickled; None for one that is gone."""
+"""Keys and their new values, both pickled; None for a key that is gone."""
 
 _NONE: Final = object()
 
@@ -39,9 +39,9 @@ class Memory(MutableMapping[Any, Any]):
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, Changes]] = []
         self.ledger = Ledger(location)
-        """What holds from now on, whatever the time, and is saved before anything that follows from it."""
+        """Decisions that hold from now on, whatever the time, and are saved before anything that follows from them."""
         self.notes = Notes(location)
-        """What only a later run wants to know, entry by entry; nothing of it stays in memory."""
+        """Entries that only a later run wants to know; nothing of them stays in memory."""
 
     def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
         """The dict, to be changed because of what came at `time`.
@@ -88,7 +88,7 @@ class Memory(MutableMapping[Any, Any]):
         self.notes.restore(notes)
 
     def take(self, done: Callable[[Hashable], bool]) -> Changes:
-        """What changed up to and with the times that are done, and was not taken before."""
+        """The changes up to and with the times that are done that were not taken before."""
         changes: Changes = {}
         while self._sealed and done(self._sealed[0][0]):
             changes |= self._sealed.pop(0)[1]
@@ -139,7 +139,7 @@ class Memory(MutableMapping[Any, Any]):
 
 
 class Ledger(MutableMapping[Any, Any]):
-    """What was decided once: saved as it is with whatever is recorded next."""
+    """Decisions made once: saved as they are with whatever is recorded next."""
 
     def __init__(self, location: Location | None = None) -> None:
         self._location = location
@@ -151,7 +151,7 @@ class Ledger(MutableMapping[Any, Any]):
         self._now = dict(saved)
 
     def take(self) -> Changes:
-        """What changed since the last time."""
+        """The changes since the last time."""
         changed, self._changed = self._changed, set()
         reason = f"{self._location}, decides by it"
         now = self._now
@@ -203,7 +203,7 @@ class Notes:
         self._earlier = earlier
 
     def earlier(self) -> Iterable[Any]:
-        """What earlier runs have written down at times that are done, in that order; given away once."""
+        """The entries of earlier runs at times that are done, in that order; given away once."""
         earlier, self._earlier = self._earlier, ()
         return earlier
 

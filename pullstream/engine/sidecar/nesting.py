@@ -58,9 +58,9 @@ class Nesting(Generic[S]):
         self.mirrors: dict[Location, Mirrored] = {}
         """Locations whose holds follow something else, such as streams opened there."""
         self._reports: dict[Nesting[S], Location] = {}
-        """Those outside that hear of everything, and at which location of theirs."""
+        """Sidecars outside that hear of everything, and at which location of theirs."""
         self._entries: dict[Nesting[S], Location | None] = {}
-        """Those outside from which something comes in, and where."""
+        """Sidecars outside from which something comes in, and where."""
         self._listening: dict[Location | None, dict[Nesting[S], None]] = {}
         """By the location where it comes in, those inside in which, or in what is inside them, somebody waits."""
         self._ways: dict[tuple[Location, Location], bool] = {}
@@ -78,12 +78,12 @@ class Nesting(Generic[S]):
         location.mirroring = not location.summaries
 
     def report(self, outer: "Nesting[S]", opener: Location) -> None:
-        """What happens here matters there, at the module that has opened this stream."""
+        """Report all that happens here to the sidecar outside, at the module that has opened this stream."""
         self._reports[outer] = opener
         self._listen()
 
     def enter(self, source: Location, mirrored: Mirrored, outer: "Nesting[S]", at: Location | None = None) -> None:
-        """What a source may bring here follows from what happens outside: what comes in at a module, if it is named."""
+        """Tie what a source may bring here to what happens outside: to what comes in at a module, if it is named."""
         self.mirror(source, mirrored)
         if outer is not self:
             self._entries[outer] = at
@@ -95,7 +95,7 @@ class Nesting(Generic[S]):
         return [outer.sidecar for outer in self._entries]
 
     def listen(self, *, awaited: bool) -> None:
-        """Somebody has begun to wait here, or nobody does any more."""
+        """Have it known outside whether anybody waits here."""
         self._awaited = awaited
         self._listen()
 
@@ -107,7 +107,7 @@ class Nesting(Generic[S]):
             outer.heed(self, at, wants=self._awaited or bool(self._listening) or others > 0)
 
     def heed(self, inner: "Nesting[S]", at: Location | None, *, wants: bool) -> None:
-        """One inside wants to hear of every change of what comes in to it, or of none."""
+        """Let a sidecar inside hear of every change of what comes in to it, or of none."""
         here = self._listening.get(at, {})
         if wants is (inner in here):
             return
@@ -123,7 +123,7 @@ class Nesting(Generic[S]):
         self._listen()
 
     def end(self) -> None:
-        """Nobody waits here ever again."""
+        """Have it known outside that nobody waits here ever again."""
         for outer, at in self._entries.items():
             outer.heed(self, at, wants=False)
 
@@ -151,7 +151,7 @@ class Nesting(Generic[S]):
     # ---- news
 
     def spread(self, at: Location | Port | None) -> None:
-        """Something was given back at a module's output or acknowledged at an input, or anywhere (None)."""
+        """Send the news round that something was given back at an output or acknowledged at an input, or anywhere."""
         if self._reports or self._listening:
             _spread([(self, at)], {})
 
@@ -166,7 +166,7 @@ class Nesting(Generic[S]):
                 _spread([(inner, None) for inner in self._listening[at]], {self: [None]})
 
     def pass_on(self, at: Location | Port | None) -> "Iterable[tuple[Nesting[S], Location | None]]":
-        """Where the news goes from here."""
+        """Wake who waits here, and give the ties by which the news goes on."""
         self.sidecar.wake()
         yield from self._reports.items()
         for location, inside in self._listening.items():

@@ -20,7 +20,7 @@ Stamps = Sequence[Mapping[Any, int]]
 
 
 class Phase(ABC):
-    """What a sidecar knows of the pointstamps of its run."""
+    """The knowledge that a sidecar has of the pointstamps of its run."""
 
     @abstractmethod
     def update(self, place: int, time: Any, delta: int) -> None:
@@ -49,7 +49,7 @@ class Phase(ABC):
 
 
 class Untracked(Phase):
-    """Nobody has looked at more than what is held: nothing is added up.
+    """The phase in which nobody has looked yet: nothing is added up.
 
     A frontier is worked out when it is asked for, as long as no path changes a time. Whoever needs more, or goes on
     looking, has a tracker made; most runs, and nearly all streams inside modules, end before anybody does.
@@ -141,7 +141,7 @@ class Tracked(Tracker, Phase):
 
 
 class Confused(Phase):
-    """Times without a common order have met, or one of them has raised: anything may still come.
+    """The phase after times without a common order have met, or one of them has raised: anything may still come.
 
     The module where they met fails. Until that is everywhere, and ever after, whatever is held or in flight may be
     looked at, and holds up every time.
@@ -169,7 +169,7 @@ class Confused(Phase):
 
     @override
     def explain(self, place: int, time: Any) -> list[Blocker]:
-        """Whatever is held or in flight above, with no path: where it may lead cannot be told."""
+        """Everything held or in flight above, with no path: where it may lead cannot be told."""
         stamps, graph = self.stamps, self._graph
         return [Blocker(graph.location(above), held, ()) for above in ancestors(graph, place) for held in stamps[above]]
 

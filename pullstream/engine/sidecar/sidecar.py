@@ -48,7 +48,7 @@ Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 
 
 class Sidecar(Counts, Tied):
-    """What is held and in flight in one run, or in one stream inside a module, and who waits for what comes of it."""
+    """The pointstamps of one run, or of one stream inside a module, and the waits for what comes of them."""
 
     def __init__(self, spawn: Spawn, standstill: Standstill, outer: "Sidecar | None" = None) -> None:
         self._spawn = spawn
@@ -67,7 +67,7 @@ class Sidecar(Counts, Tied):
         self._consequences: Consequences | None = None
         self.phase: Phase = Untracked(self._pointstamps_above, self._tally, self.track, self.confuse)
         self.trouble: BaseException | None = None
-        """What a function of times has raised when somebody looked; its module fails with it."""
+        """The exception of a function of times, raised when somebody looked; its module fails with it."""
         self.nesting = Nesting(self)
         self.alert = False
         self.stamps: WeakSet[Stamp] = WeakSet()
@@ -119,7 +119,7 @@ class Sidecar(Counts, Tied):
         return attrs.evolve(summary, function=guarded)
 
     def _struck(self, location: Location, exc: BaseException) -> TimelyError:
-        """A function of times has raised: its module fails with that, once whoever looks has done so."""
+        """Fail the module whose function of times has raised, once whoever looks has done so."""
         if self.trouble is None and location.ending is Ending.RUNNING:
             blame(exc, str(location))
             self.trouble = location.trouble = exc
@@ -227,7 +227,7 @@ class Sidecar(Counts, Tied):
             self.nesting.spread(at)
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
-        """The run is over; whoever still waits learns how."""
+        """End: whoever still waits learns how."""
         for location in self.locations:
             if abandoned or failure is not None:
                 location.abandon(failure)

@@ -1,4 +1,4 @@
-"""How many times are done: have come to the sinks, and are complete there."""
+"""Counting the times that are done: that have come to the sinks, and are complete there."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ class TimesDone:
             self._soon(self.count)
 
     def count(self) -> int:
-        """How many are done by now."""
+        """The number of times done by now."""
         if self._under_way:
             done: Collection[Hashable] = self._under_way
             for sink in self._sinks:
@@ -43,7 +43,7 @@ class TimesDone:
 
 
 def _complete(times: Collection[Hashable], frontier: Antichain[Any]) -> Collection[Hashable]:
-    """Those of some times that a frontier has left behind."""
+    """The times that a frontier has left behind, of some."""
     least = frontier.elements
     if not least:
         return times

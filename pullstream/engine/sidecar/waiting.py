@@ -25,7 +25,7 @@ class Waiter:
     places: Sequence[int]
     time: Hashable
     location: Location | None
-    """Whose ending settles it as well."""
+    """The location whose ending settles it as well."""
     owner: Location
     event: Signal
     failure: BaseException | None = None

@@ -174,7 +174,7 @@ class _Listener(Kernel[Any]):
         if self._queue:
             self.location.advance(self._queue.first)
         elif self._handle.ending.ending is DONE:
-            self.location.resign()
+            self.location.drop_capability()
         else:
             self.location.advance(self._handle.last)
 

@@ -242,7 +242,7 @@ class Entries(Grip):
         if self._stored:
             kernel.location.advance(self._stored.first)
         elif self._stored.ending is DONE:
-            kernel.location.resign()
+            kernel.location.drop_capability()
         elif less_equal(self._answered, self._advanced):
             kernel.location.advance(self._advanced)
         else:

@@ -117,7 +117,7 @@ class Catch(Recovering):
         location = self.upstream.kernel.location
         self.frozen = location.frontier
         self.location.mirror(self.frozen)
-        location.thaw()
+        location.withdraw_frozen()
         instead = None if self._handler is None else self._handler(failure)
         if isinstance(instead, Source):
             self.begin(cast("Source[Any]", instead))
