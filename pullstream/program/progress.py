@@ -55,7 +55,7 @@ class Progress:
         return blocking_at(self._sidecar, self._resolve(at), time)
 
     def pointstamps(self) -> list[Blocking]:
-        """Everything that may still lead to something: every time at every place, with no path."""
+        """The pointstamps that may still lead to something: every time at every place, with no path."""
         return pointstamps(self._sidecar)
 
     def times_done(self) -> int:

@@ -97,7 +97,7 @@ class Running(Generic[R]):
 
     @property
     def progress(self) -> Progress:
-        """What is complete, what is not yet, and why."""
+        """The run's progress: what is complete, what is not yet, and why."""
         return self._progress
 
     @property

@@ -1,4 +1,4 @@
-"""What a blocked task waits for, as far as trio tells: the tasks of a nursery, or a cancellation.
+"""Blocked tasks, and what they wait for as far as trio tells: the tasks of a nursery, or a cancellation.
 
 Only here attributes of trio are used that are not public: for another task than the current one it has no other way to
 ask. Where they are missing, `told` says so, and a run in which nothing can move hangs, as any trio program would.

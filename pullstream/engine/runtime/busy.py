@@ -1,4 +1,4 @@
-"""How long a trio program has been busy: by this, and not by the wall's clock, a sink sets its pace."""
+"""A clock of the time that a trio program is busy: by it, and not by the wall's, a sink sets its pace."""
 
 from time import monotonic
 

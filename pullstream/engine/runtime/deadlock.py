@@ -23,14 +23,14 @@ LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
 """Whether this task only looks on: that it waits, or hears of a failure, means nothing for the run or its user."""
 
 FEW: Final = 64
-"""So many tasks are kept in mind before it is worth a look which of them have ended."""
+"""The number of tasks kept in mind before it is worth a look which of them have ended."""
 
 SOMEBODY: Final = "somebody"
 """Stands for a task that is not known, or has not begun."""
 
 
 class Standstill:
-    """Which tasks of a run wait inside, and whether any is left that may move."""
+    """The tasks of a run that wait inside, and whether any is left that may move."""
 
     def __init__(self, struck: Callable[[BaseException], None] | None = None) -> None:
         self.nursery: trio.Nursery | None = None
@@ -38,11 +38,11 @@ class Standstill:
         """Called with what was raised where it is nobody's: the run ends with it."""
         self._strike: BaseException | None = None
         self.reason: BaseException | None = None
-        """What a run that has come to a standstill fails with."""
+        """The exception of a run in a deadlock."""
         self.within: trio.CancelScope | None = None
         """The scope around the block that the run is open in."""
         self.lanes: WeakSet[Any] = WeakSet()
-        """Those that tasks of users' ask."""
+        """The lanes that tasks of users' ask."""
         self._on_stall: Callable[[], None] | None = None
         self._rounds: Rounds | None = None
         self._over = False
@@ -91,7 +91,7 @@ class Standstill:
             self._most_awake = max(FEW, 2 * len(self._awake))
 
     def strike(self, exc: BaseException, note: str) -> None:
-        """Something was raised where it is nobody's in particular; what comes after the first is noted on that."""
+        """Take an exception that was raised where it is nobody's in particular; a later one is noted on the first."""
         if self._strike is None:
             self._strike = exc
             exc.add_note(note)
@@ -108,7 +108,7 @@ class Standstill:
             self._rounds.changed(task)
 
     def unwatched_by(self, task: trio.lowlevel.Task) -> None:
-        """It looks on no more."""
+        """Forget a run that looks on no more."""
         self._watching.discard(task)
 
     def read_by(self, task: trio.lowlevel.Task) -> None:
@@ -127,7 +127,7 @@ class Standstill:
             self._rounds.changed(task)
 
     def leave(self, task: trio.lowlevel.Task) -> None:
-        """What a task waited for has come, or it is cancelled."""
+        """Forget the wait of a task: what it waited for has come, or it is cancelled."""
         if self._rounds is not None:
             self._rounds.waits.pop(task, None)
             self.awake(task)
@@ -146,12 +146,12 @@ class Standstill:
     # ---- standing still
 
     def doubt(self) -> None:
-        """Have a look, before anything else is waited for, whether anything can move."""
+        """Look, before anything else is waited for, whether anything can move."""
         if self._rounds is not None and self._on_stall is not None:
             self._rounds.doubtful[self] = None
 
     def later(self) -> None:
-        """Have a look when any task that waits has been woken, by whoever it may be."""
+        """Look when any task that waits has been woken, by whoever it may be."""
         self._restless = True
 
     def stands(self) -> bool:
@@ -159,12 +159,12 @@ class Standstill:
         return self._on_stall is not None and self.mover(set()) is None
 
     def tell(self) -> None:
-        """Nothing can move any more, or could not a moment ago."""
+        """Take note that nothing can move any more, or could not a moment ago."""
         if self._on_stall is not None:
             self._on_stall()
 
     def mover(self, seen: set[Any]) -> object:
-        """Somebody who may move this run, or one of those that it waits for; None if there is nobody.
+        """A task or run that may move this run, or one of those that it waits for; None if there is none.
 
         The runs that were looked at are added to those that were `seen` before.
         """
@@ -208,7 +208,7 @@ class Standstill:
                     yield from self._tasks(inner)
 
     def _mover_outside(self, rounds: Rounds, seen: set[Any]) -> object:
-        """Somebody outside who may move the run by asking for more."""
+        """A task outside that may move the run by asking for more."""
         readers = {} if self._reading is None else {self._reading: None}
         for lane in self.lanes:
             if not lane.over:
@@ -236,7 +236,7 @@ class Signal:
         self._standstill = standstill
         self._event = trio.Event()
         self.task: trio.lowlevel.Task | None = None
-        """Who waits, inside."""
+        """The task that waits, inside."""
 
     def set(self) -> None:
         """Wake the one who waits; from now on nobody waits."""

@@ -81,7 +81,7 @@ class Standing:
         raise NotImplementedError
 
     def ask_theirs(self, signum: int, frame: FrameType | None) -> None:
-        """Have the program's own handler deal with it."""
+        """Let the program's own handler deal with it."""
         self.theirs[signum](signum, frame)
 
 
@@ -105,7 +105,7 @@ class Interrupts(Standing):
     def __init__(self) -> None:
         super().__init__()
         self.kept: list[BaseException] = []
-        """What there is to raise."""
+        """The exceptions that are to be raised."""
         self.noticed = False
         """Whether something is being done about it."""
         self.told = False
@@ -115,7 +115,7 @@ class Interrupts(Standing):
         self._asks = current_task() is None and running_program() is None
 
     def listen(self, heard: Callable[[], object]) -> None:
-        """Have `heard` called at every Ctrl-C, in the midst of anything; now, if there has been one."""
+        """Let `heard` be called at every Ctrl-C, in the midst of anything; now, if there has been one."""
         self._heard = heard
         if self.kept:
             heard()

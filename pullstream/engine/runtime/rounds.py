@@ -23,7 +23,7 @@ class Moved(Protocol):
     """A run, as it is looked at."""
 
     def mover(self, seen: set[Any]) -> object:
-        """Somebody who may move it, or None; the runs that were looked at for that are added to `seen`."""
+        """A task or run that may move it, or None; the runs that were looked at for that are added to `seen`."""
 
     def awake(self, task: trio.lowlevel.Task) -> None:
         """Hear that a task of it has begun."""
@@ -38,16 +38,16 @@ class Rounds(BusyClock):
     def __init__(self) -> None:
         super().__init__()
         self.waits: dict[trio.lowlevel.Task, Moved] = {}
-        """Which tasks wait for the tasks of which run."""
+        """The tasks that wait for the tasks of a run, and that run."""
         self.runs: dict[trio.Nursery, Moved] = {}
         """The runs, by the nurseries that their tasks are in."""
         self.doubtful: dict[Moved, None] = {}
         """The runs to be looked at before the next round."""
         self._movers: dict[object, list[Moved]] = {}
-        """Somebody who may move a run, for each that is not doubtful."""
+        """The runs that are not doubtful, by what may move them."""
 
     def changed(self, mover: object) -> None:
-        """Something has happened to a task: the runs of which it was kept in mind are doubtful."""
+        """Take for doubtful the runs that a task could move, as something has happened to it."""
         runs = self._movers.pop(mover, None)
         if runs is not None:
             self.doubtful.update(dict.fromkeys(runs))

@@ -102,7 +102,7 @@ class Consequences:
         return self._follow(*self._through(location, number, time))
 
     def below(self, location: Location) -> list[Location]:
-        """Every module that anything of another one can come to, in order."""
+        """The modules that anything of another one can come to, in order."""
         below = self._anything_below([location])
         return sorted(below.keys() - {location}, key=lambda below: below.node)
 
@@ -115,7 +115,7 @@ class Consequences:
         return [below for below in self.below(location) if below.traits.carries in _CARRYING or below.traits.later]
 
     def sinks_below(self, location: Location) -> list[Location]:
-        """Every sink that anything at a module can come to."""
+        """The sinks that anything at a module can come to."""
         below = self._anything_below([location])
         return [sink for sink in self._sinks if sink in below]
 

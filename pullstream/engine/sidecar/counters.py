@@ -44,7 +44,7 @@ class LaneCount:
         self.asks = 0
         """The number of asks that are outstanding."""
         self.since = 0.0
-        """When they began, added up."""
+        """The sum of the moments at which they began."""
 
     def begin(self) -> float:
         """An ask begins; gives when, for `end`."""

@@ -45,7 +45,7 @@ class Counts(ABC):
 
     @abstractmethod
     def activate(self, at: "Location | Port | None" = None) -> None:
-        """Have somebody look soon, while anybody waits: something may be complete.
+        """Let the sidecar look soon, while anybody waits: something may be complete.
 
         It was given back at a module's output or acknowledged at an input of one, if that is said.
         """
@@ -64,11 +64,11 @@ class Counts(ABC):
 
     @abstractmethod
     def soon(self, call: Callable[[], object]) -> None:
-        """Have something called soon that forgets what is over, though nobody looks."""
+        """Let something be called soon that forgets what is over, though nobody looks."""
 
     @abstractmethod
     def confuse(self, exc: BaseException | None = None) -> None:
-        """Have nothing complete any more: times cannot be compared."""
+        """Let nothing be complete any more: times cannot be compared."""
 
     @abstractmethod
     def done(self, location: "Location", time: Hashable) -> bool:
@@ -201,7 +201,7 @@ class Location:
         self.holders: Callable[[Hashable], Sequence[str]] | None = None
         """The parts of a source that hold a time, where it has several; `explain` names them."""
         self.strike: Callable[[BaseException], None] = _no_module
-        """Have the module fail at the next step."""
+        """Let the module fail at the next step."""
         self.trouble: BaseException | None = None
         """The exception of its function of times, raised when somebody looked."""
         self._last: Antichain[Any] | None = None
@@ -414,7 +414,7 @@ def _no_module(exc: BaseException) -> None:
 
 
 def reachable(starts: Iterable[N], steps: Callable[[N], Iterable[N]]) -> dict[N, None]:
-    """Everything that can be reached from some nodes, themselves included, nearest first."""
+    """The nodes that can be reached from some, themselves included, nearest first."""
     found = dict.fromkeys(starts)
     todo = list(found)
     for here in todo:

@@ -40,7 +40,7 @@ class Tied(ABC):
 
     @abstractmethod
     def begin_looking(self) -> None:
-        """Have a task from now on that looks, and calls `tell`, when it is woken."""
+        """Start a task that looks, and calls `tell`, whenever it is woken."""
 
     @abstractmethod
     def wake(self, *, to_tell: bool = False) -> None:
@@ -95,7 +95,7 @@ class Nesting(Generic[S]):
         return [outer.sidecar for outer in self._entries]
 
     def listen(self, *, awaited: bool) -> None:
-        """Have it known outside whether anybody waits here."""
+        """Let it be known outside whether anybody waits here."""
         self._awaited = awaited
         self._listen()
 
@@ -123,14 +123,14 @@ class Nesting(Generic[S]):
         self._listen()
 
     def end(self) -> None:
-        """Have it known outside that nobody waits here ever again."""
+        """Let it be known outside that nobody waits here ever again."""
         for outer, at in self._entries.items():
             outer.heed(self, at, wants=False)
 
     # ---- looking
 
     def refresh(self, but: Location | None) -> bool:
-        """Have every location that mirrors, `but` for one, hold what it should; False if that is under way."""
+        """Let every location that mirrors, `but` for one, hold what it should; False if that is under way."""
         if not self.mirrors:
             return True
         if self._refreshing:
@@ -156,7 +156,7 @@ class Nesting(Generic[S]):
             _spread([(self, at)], {})
 
     def tell(self) -> None:
-        """Have those inside look again where something else may come in now."""
+        """Let those inside look again where something else may come in now."""
         changed, self._changed = self._changed, {}
         for at in changed:
             now = [self.sidecar.arriving(port) for port in at.ports]

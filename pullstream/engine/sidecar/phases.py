@@ -69,11 +69,11 @@ class Untracked(Phase):
 
     @override
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Nothing: what is held and in flight is counted when somebody looks."""
+        """Do nothing: what is held and in flight is counted when somebody looks."""
 
     @override
     def propagate(self) -> None:
-        """Nothing is kept up to date."""
+        """Do nothing: no frontier is kept up to date."""
 
     @override
     def observe(self, place: int) -> None:
@@ -153,15 +153,15 @@ class Confused(Phase):
 
     @override
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Nothing: what is held and in flight is counted when somebody looks."""
+        """Do nothing: what is held and in flight is counted when somebody looks."""
 
     @override
     def propagate(self) -> None:
-        """Nothing changes any more."""
+        """Do nothing: nothing changes any more."""
 
     @override
     def observe(self, place: int) -> None:
-        """Every place looks alike."""
+        """Do nothing: every place looks alike."""
 
     @override
     def frontier(self, place: int) -> Antichain[Any]:
@@ -169,7 +169,7 @@ class Confused(Phase):
 
     @override
     def explain(self, place: int, time: Any) -> list[Blocker]:
-        """Everything held or in flight above, with no path: where it may lead cannot be told."""
+        """The pointstamps held or in flight above, with no path: where they may lead cannot be told."""
         stamps, graph = self.stamps, self._graph
         return [Blocker(graph.location(above), held, ()) for above in ancestors(graph, place) for held in stamps[above]]
 

@@ -270,7 +270,7 @@ class Sidecar(Counts, Tied):
 
     @override
     def soon(self, call: Callable[[], object]) -> None:
-        """Have something called beside the run that only looks: what is over is forgotten then, though nobody looks."""
+        """Call something beside the run that only looks: what is over is forgotten then, though nobody looks."""
         self._spawn(partial(self._call, call))
 
     async def _call(self, call: Callable[[], object]) -> None:
@@ -324,7 +324,7 @@ class Sidecar(Counts, Tied):
             waiter.check()
 
     def attend(self, waiter: Waiter) -> None:
-        """Have `waiter.event` set once it is settled; `leave` ends that."""
+        """Set `waiter.event` once it is settled; `leave` ends that."""
         for place in waiter.places:
             self.phase.observe(place)
         self.waiters.add(waiter)

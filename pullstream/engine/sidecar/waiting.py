@@ -43,7 +43,7 @@ class Waiter:
             raise self.failure
 
     def wanted(self) -> Iterator[tuple[int, Hashable]]:
-        """Which time has to be complete at which place, for what explains a stall."""
+        """The time that has to be complete, and where, for what explains a stall."""
         if self.time is not None:
             for place in self.places:
                 yield place, self.time
@@ -99,7 +99,7 @@ class Requests(dict[Hashable, W]):
 
 
 def least(times: Sequence[Hashable]) -> Hashable:
-    """One of the least of some times: of those that are complete, the first to tell."""
+    """A least one of some times: of those that are complete, the first to tell."""
     return reduce(lambda a, b: b if less_equal(b, a) else a, times)
 
 

@@ -35,7 +35,7 @@ class Talk:
         self._rest: deque[Any] = deque()
         self._time: Hashable = 0
         self.over = StreamEnd()
-        """How it ended."""
+        """The ending of the talk."""
         self._moved = trio.Event()
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@ class Handed(Kernel[Any]):
 
     @abstractmethod
     def taken(self) -> Iterator[Any]:
-        """Whatever waits, one after another."""
+        """Take the values that wait, one after another."""
 
     @override
     async def acquire(self) -> None:
@@ -51,7 +51,7 @@ class Handed(Kernel[Any]):
             await self._changed.wait()
 
     def wake(self) -> None:
-        """Have it look again; to be called by any thread."""
+        """Let it look again; to be called by any thread."""
         # When the trio program is over, nobody is there to be woken.
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._set, idempotent=True)
