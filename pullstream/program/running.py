@@ -31,7 +31,7 @@ from pullstream.frames import cut
 from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import Journal
 from pullstream.program.endings import contains, instead_of, sole, together
-from pullstream.program.looking_on import look_on, looker_argument
+from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
 
 R = TypeVar("R")

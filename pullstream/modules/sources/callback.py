@@ -11,7 +11,7 @@ from pullstream.blueprint import OneOf, Positive, Source, Sync, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.errors import Overflow
-from pullstream.modules.sources.handed import Handed
+from pullstream.modules.sources.threaded import ThreadedSource
 from pullstream.protocol import DONE, Done
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class Emit(Generic[T]):
             yield value
 
 
-class _Called(Handed):
+class _Called(ThreadedSource):
     def __init__(
         self,
         register: Callable[[Emit[Any]], object],

@@ -13,12 +13,12 @@ from pullstream.asyncio_bridge import Job, Loop, bridge_to, came_of_cancelling
 from pullstream.blueprint import Call, OneShot, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.outbox import StreamEnd
-from pullstream.modules.sources.handed import Handed
+from pullstream.modules.sources.threaded import ThreadedSource
 
 T = TypeVar("T")
 
 
-class _Bridged(Handed):
+class _Bridged(ThreadedSource):
     """An asyncio task makes the values, no more than were asked for; trio takes whatever is there."""
 
     def __init__(

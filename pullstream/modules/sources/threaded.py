@@ -15,7 +15,7 @@ from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
 
-class Handed(Kernel[Any]):
+class ThreadedSource(Kernel[Any]):
     """Answers what is there, and waits for more; what another thread does is followed by its call of `wake`."""
 
     traits = Traits(trusted=True)
