@@ -7,7 +7,6 @@ import trio.testing
 import pullstream as ps
 import timely
 from pullstream.engine.sidecar.explain import explain_stall
-from pullstream.engine.sidecar.phases import Confused, Phase, Tracked, Untracked
 from timely import Antichain
 
 
@@ -506,11 +505,3 @@ async def test_the_failure_comes_where_two_domains_have_met():
         await progress.completed(3)
     with pytest.raises(timely.TimeDomainError):
         [frontier async for frontier in progress.watch()]
-
-
-@pytest.mark.parametrize("kind", [Untracked, Tracked, Confused])
-def test_every_phase_of_a_sidecar_answers_everything(kind):
-    """Whatever one asks of one phase, one may ask of all: none lacks what another has."""
-    asked = {name for name in vars(Phase) if not name.startswith("_")}
-    assert asked == Phase.__abstractmethods__
-    assert not kind.__abstractmethods__
