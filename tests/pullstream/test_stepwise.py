@@ -24,6 +24,20 @@ def counts(number):
     return [ps.count_by_key() for _ in range(number)]
 
 
+@ps.transformer
+async def by_events(upstream, ctx):
+    """Counts the values of each time, as a function."""
+    number = 0
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                number += len(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [number])
+                number = 0
+
+
 SHAPES = {
     "one": lambda n: ps.pipe(numbers(n), ps.count_by_key()),
     "two in a row": lambda n: ps.pipe(numbers(n), *counts(2)),
@@ -41,6 +55,20 @@ SHAPES = {
         numbers(n), ps.sort_by_time(), ps.accumulate(ps.agg.count()), ps.reduce_by_time(ps.agg.count())
     ),
     "windows": lambda n: ps.pipe(numbers(n), ps.count_by_key(), ps.tumbling(3, ps.agg.count()), ps.count_by_key()),
+    "times anew": lambda n: ps.pipe(
+        numbers(n),
+        ps.count_by_key(),
+        ps.restamp(lambda time: time),
+        ps.timed(),
+        ps.scan(lambda _, pair: pair[0], 0),
+        ps.count_by_key(),
+        ps.restamp(lambda _: 0),
+        ps.stamp(lambda pair: pair[0], lateness=1, late="drop"),
+        ps.count_by_key(),
+    ),
+    "groups": lambda n: ps.pipe(numbers(n), ps.batch(2), ps.window(2), ps.count_by_key(str)),
+    "events": lambda n: ps.pipe(numbers(n), ps.count_by_key(), by_events()),
+    "below what waits": lambda n: ps.pipe(numbers(n), by_events(), ps.count_by_key(), by_events(), ps.batch(2)),
     "merge": lambda n: ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)),
     "merge, and two": lambda n: ps.pipe(ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)), *counts(2)),
     "loop": lambda n: ps.pipe(numbers(n), ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n))),

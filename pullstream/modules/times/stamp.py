@@ -202,21 +202,47 @@ class Stamping(Kernel[Any]):
                 batch = await self.upstream.ask(limit)
                 if batch is DONE:
                     return DONE
-                if batch.time != self._outer:
-                    self._enter(batch.time)
-                self._values, self._at = batch.values, 0
-            clock = self._clocks[self._outer]
-            taken, self._at = clock.cut(self._values, self._at, limit)
-            if not self._nest and clock.hold != self._held:
-                self.location.hold(clock.hold)
-                self.location.drop(self._held)
-                self._held = clock.hold
-            if taken:
-                if self._at == len(self._values):
-                    self.upstream.settle()
-                return Batch((self._outer, clock.time) if self._nest else clock.time, taken)
+                self._take(batch)
+            answer = self._cut(limit)
+            if answer is not None:
+                return answer
             if not await self.breathe():
                 return DONE
+
+    @override
+    def stepwise(self) -> bool:
+        return self.upstream.kernel.stepwise()
+
+    @override
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        if self._at == len(self._values):
+            batch = await self.upstream.ask(limit, stepping=True)
+            if batch is None or batch is DONE:
+                return batch
+            self._take(batch)
+        answer = self._cut(limit)
+        if answer is None:
+            await self.breathe()
+        return answer
+
+    def _take(self, batch: Batch[Any]) -> None:
+        if batch.time != self._outer:
+            self._enter(batch.time)
+        self._values, self._at = batch.values, 0
+
+    def _cut(self, limit: int) -> Batch[Any] | None:
+        """The next values that are at one time; none, if all were left out."""
+        clock = self._clocks[self._outer]
+        taken, self._at = clock.cut(self._values, self._at, limit)
+        if not self._nest and clock.hold != self._held:
+            self.location.hold(clock.hold)
+            self.location.drop(self._held)
+            self._held = clock.hold
+        if not taken:
+            return None
+        if self._at == len(self._values):
+            self.upstream.settle()
+        return Batch((self._outer, clock.time) if self._nest else clock.time, taken)
 
     @override
     def answers_promptly(self) -> bool:
