@@ -32,11 +32,6 @@ class Waiter:
     looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
     """Whether nobody in the run waits for it."""
 
-    @classmethod
-    def at_input(cls, location: Location, time: Hashable, event: Signal) -> Self:
-        """The module at `location` waits until `time` is complete at all of its inputs."""
-        return cls([port.place for port in location.ports], time, None, location, event)
-
     def check(self) -> None:
         """Raise what went wrong with the waiting."""
         if self.failure is not None:

@@ -9,12 +9,11 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Positive, Seconds, Sync, Transformer, together
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import OnError, catches
+from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
-from pullstream.failures import caught
-from pullstream.modules.times.stamp import Clock, Stamping, several_times
+from pullstream.modules.times.stamp import Clock, Stamping, ValueClock, several_times
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING
 
@@ -25,16 +24,12 @@ _NOTHING: Final = object()
 
 
 class _Counted(Clock):
+    hold: Any = 0
+
     def __init__(self, count: int, location: Location) -> None:
         del location
-        super().__init__()
         self._count = count
         self._left = count
-        self.hold: Any = 0
-
-    @override
-    def read(self, value: Any) -> tuple[Hashable, Any]:
-        raise NotImplementedError
 
     @override
     def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
@@ -47,46 +42,34 @@ class _Counted(Clock):
         return taken, start + len(taken)
 
 
-class _Begun(Clock):
+class _Begun(ValueClock):
     """A new epoch with every value that passes a test, but the first."""
 
-    def __init__(self, test: Callable[[Any], object], location: Location, *, catches: bool) -> None:
+    hold: Any = 0
+
+    def __init__(self, function: Callable[[Any], object], on_error: object, location: Location) -> None:
         del location
-        super().__init__()
-        self._catches = catches
-        self._test = test
-        self._begun = False
-        self.hold: Any = 0
+        super().__init__(function, on_error)
+        self._before: object = _NOTHING
 
     @override
-    def read(self, value: Any) -> tuple[Hashable, Any]:
-        try:
-            begins = self._begins(value)
-        except Exception as exc:
-            if not self._catches:
-                raise
-            return self.hold, (caught(value, exc),)
-        if begins and self._begun:
+    def read(self, value: Any, said: object) -> tuple[Hashable, Any]:
+        if self._before is not _NOTHING and self.begins(said):
             self.hold += 1
-        self._begun = True
+        self._before = said
         return self.hold, (value,)
 
-    def _begins(self, value: Any) -> object:
-        return self._test(value)
+    def begins(self, said: object) -> object:
+        """Whether a value begins a new epoch, of which the function has said so."""
+        return said
 
 
 class _Changed(_Begun):
     """A new epoch with every value whose key is not that of the value before."""
 
-    def __init__(self, key: Callable[[Any], object], location: Location, *, catches: bool) -> None:
-        super().__init__(key, location, catches=catches)
-        self._key: object = _NOTHING
-
     @override
-    def _begins(self, value: Any) -> object:
-        key, before = self._test(value), self._key
-        self._key = key
-        return key != before
+    def begins(self, said: object) -> object:
+        return said != self._before
 
 
 class _Ticking(TaskKernel[Any]):
@@ -188,8 +171,8 @@ def epochs(
     if count is not None:
         return opens(Stamping(partial(_Counted, count), nest=nest, counts=True))
     if begin is not None:
-        return opens(Stamping(partial(_Begun, begin, catches=catches(on_error)), nest=nest, counts=True))
+        return opens(Stamping(partial(_Begun, begin, on_error), nest=nest, counts=True))
     if key is not None:
-        return opens(Stamping(partial(_Changed, key, catches=catches(on_error)), nest=nest, counts=True))
+        return opens(Stamping(partial(_Changed, key, on_error), nest=nest, counts=True))
     assert seconds is not None, "one of the four is given"
     return opens(_Ticking(seconds))

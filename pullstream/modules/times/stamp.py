@@ -41,24 +41,39 @@ class _Late:
 class Clock(ABC):
     """Gives times to values, one after another."""
 
-    hold: Hashable = BEGINNING
+    hold: Any = BEGINNING
     """The time before which nothing will come any more."""
 
-    def __init__(self) -> None:
-        self.time: Hashable = BEGINNING
-        self._ahead: Any = _NOTHING
-        self._failed: BaseException | None = None
+    time: Hashable = BEGINNING
+    """The time of the values that were cut last."""
 
     @abstractmethod
-    def read(self, value: Any) -> tuple[Hashable, Any]:
-        """The time of the next value, and what is answered of it; None for nothing."""
-
     def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
         """The next values that are at one time, which is then `time`, at most `limit`; and how far that is.
 
         Raises:
-            BaseException: what `read` raised, once the values before it have been given.
+            BaseException: what a user's function raised, once the values before it have been given.
         """
+
+
+class ValueClock(Clock):
+    """A clock that goes by what a user's function says of each value; with an `on_error` it marks those it fails for.
+
+    A mark is at the least time that may still come.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], on_error: object) -> None:
+        self._function = function
+        self._catches = catches(on_error)
+        self._ahead: Any = _NOTHING
+        self._failed: BaseException | None = None
+
+    @abstractmethod
+    def read(self, value: Any, said: Any) -> tuple[Hashable, Any]:
+        """The time of the next value, and what is answered of it; None for nothing."""
+
+    @override
+    def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
         if self._failed is not None:
             raise self._failed
         taken: list[Any] = []
@@ -66,7 +81,15 @@ class Clock(ABC):
         try:
             while position < len(values) and len(taken) < limit:
                 if self._ahead is _NOTHING:
-                    time, given = self.read(values[position])
+                    value = values[position]
+                    try:
+                        said = self._function(value)
+                    except Exception as exc:
+                        if not self._catches:
+                            raise
+                        time, given = self.hold, (caught(value, exc),)
+                    else:
+                        time, given = self.read(value, said)
                 else:
                     (time, given), self._ahead = self._ahead, _NOTHING
                 if given is None:
@@ -85,21 +108,14 @@ class Clock(ABC):
         return taken, position
 
 
-class _InOrder(Clock):
-    def __init__(self, time_of: Callable[[Any], Hashable], location: Location, *, catches: bool) -> None:
-        super().__init__()
-        self._time_of = time_of
+class _InOrder(ValueClock):
+    def __init__(self, time_of: Callable[[Any], Hashable], on_error: object, location: Location) -> None:
+        super().__init__(partial(event_time, time_of), on_error)
         self._location = location
-        self._catches = catches
 
     @override
-    def read(self, value: Any) -> tuple[Hashable, Any]:
-        try:
-            time = event_time(self._time_of, value)
-        except Exception as exc:
-            if not self._catches:
-                raise
-            return self.hold, (caught(value, exc),)
+    def read(self, value: Any, said: Any) -> tuple[Hashable, Any]:
+        time: Hashable = said
         if time != self.hold:
             if not less_equal(self.hold, time):
                 raise CapabilityError(
@@ -110,26 +126,19 @@ class _InOrder(Clock):
         return time, (value,)
 
 
-class _WithLateness(Clock):
+class _WithLateness(ValueClock):
     def __init__(
-        self, time_of: Callable[[Any], Hashable], location: Location, lateness: Any, late: object, *, catches: bool
+        self, time_of: Callable[[Any], Hashable], on_error: object, lateness: Any, late: object, location: Location
     ) -> None:
-        super().__init__()
-        self._catches = catches
-        self._time_of = time_of
+        super().__init__(partial(event_time, time_of), on_error)
         self._location = location
         self._lateness = lateness
         self._late = late
         self._latest: Any = BEGINNING
 
     @override
-    def read(self, value: Any) -> tuple[Hashable, Any]:
-        try:
-            time: Any = event_time(self._time_of, value)
-        except Exception as exc:
-            if not self._catches:
-                raise
-            return self.hold, (caught(value, exc),)
+    def read(self, value: Any, said: Any) -> tuple[Hashable, Any]:
+        time: Any = said
         if not less_equal(self.hold, time):
             return self._too_late(value, time)
         if not less_equal(time, self._latest):
@@ -338,11 +347,11 @@ def stamp(
     Raises:
         CapabilityError: a value goes back in time, is too late, or is at a second time of the input.
     """
-    catching = catches(on_error)
+    marks = catches(on_error)
     if lateness is None:
-        return opens(Stamping(partial(_InOrder, time, catches=catching), nest=nest, counts=catching))
-    clock = partial(_WithLateness, time, lateness=lateness, late=late, catches=catching)
-    return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=catching or late != "error"))
+        return opens(Stamping(partial(_InOrder, time, on_error), nest=nest, counts=marks))
+    clock = partial(_WithLateness, time, on_error, lateness, late)
+    return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=marks or late != "error"))
 
 
 def _aside(sink: Blueprint) -> SideBranch:
