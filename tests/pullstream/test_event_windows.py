@@ -313,7 +313,7 @@ def test_nothing_is_left_of_ten_thousand_times(monkeypatch):
         sizes.append(max(len(state) for state in held(self)))
 
     def held(kernel):
-        states = [kernel.moments, kernel.events.requests, kernel.location.held]
+        states = [kernel.moments, kernel.requests, kernel.location.held]
         return states + [
             getattr(kernel, name) for name in ("_open", "_sessions", "_closing", "_early") if hasattr(kernel, name)
         ]
@@ -329,4 +329,4 @@ def test_nothing_is_left_of_ten_thousand_times(monkeypatch):
     assert [len(window.value) for window in ps.run(lasting)] == [20_000]
     assert max(sizes) <= 12
     assert len(kernels) == 5
-    assert not any(state for kernel in kernels for state in [*held(kernel), kernel._ready])
+    assert not any(state for kernel in kernels for state in [*held(kernel), kernel.ready])

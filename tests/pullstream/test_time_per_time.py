@@ -57,7 +57,7 @@ def test_keys_and_states_are_given_up(limit):
         told = given(self, event)
         kept = getattr(self, "_seen", None) or getattr(self, "states", ())
         kernels.add(self)
-        sizes.append(max(len(kept), len(self.events.requests), len(self.location.held)))
+        sizes.append(max(len(kept), len(self.requests), len(self.location.held)))
         return told
 
     with pytest.MonkeyPatch.context() as patch:
@@ -69,7 +69,7 @@ def test_keys_and_states_are_given_up(limit):
     assert len(kernels) == 3
     for kernel in kernels:
         kept = getattr(kernel, "_seen", ()), getattr(kernel, "states", ())
-        assert not any((*kept, kernel.events.requests, kernel._owed))
+        assert not any((*kept, kernel.requests, kernel._owed))
 
 
 @LIMITS

@@ -105,7 +105,7 @@ def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
     def receive(self, time, values):
         given(self, time, values)
         kernels.append(self)
-        sizes.append(max(len(self.states), len(self.events.requests), len(self._owed), len(self.location.held)))
+        sizes.append(max(len(self.states), len(self.requests), len(self._owed), len(self.location.held)))
 
     monkeypatch.setattr(PerTime, "receive", receive)
     source = ps.values(range(20_000), time=lambda n: n // 2)
@@ -113,7 +113,7 @@ def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
     assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, m: n + m, 0)), limit=limit) == 20_000
     assert max(sizes) == 1
     for kernel in set(kernels):
-        left = (kernel.states, kernel.events.requests, kernel._owed, kernel.ready, kernel.location.held)
+        left = (kernel.states, kernel.requests, kernel._owed, kernel.ready, kernel.location.held)
         assert not any(left)
 
 

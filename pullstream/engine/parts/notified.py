@@ -9,6 +9,7 @@ from typing_extensions import override
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done
 
@@ -23,6 +24,8 @@ class Notified(Kernel[Any]):
     traits = Traits(trusted=True)
 
     def __init__(self) -> None:
+        self.requests = Requests[bool]()
+        """The times that are asked for; see `Eventful`."""
         self._owed: dict[Hashable, Hashable] = {}
         self.ready = Outbox(self)
 
@@ -48,15 +51,15 @@ class Notified(Kernel[Any]):
         """
         self.location.hold(owed)
         self._owed[time] = owed
-        self.events.request(time, before=before)
+        self.requests[time] = before
 
     def remind(self, time: Hashable, *, before: bool = False) -> None:
         """Ask for `complete(time)`, once, and hold nothing; `before` as in `notify`."""
-        self.events.request(time, before=before)
+        self.requests[time] = before
 
     def forget(self, time: Hashable) -> None:
         """Take back what was asked for at `time`."""
-        del self.events.requests[time]
+        del self.requests[time]
         self._settle(time)
 
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
@@ -66,7 +69,7 @@ class Notified(Kernel[Any]):
 
     def stop(self) -> None:
         """End after what was given; nothing that was asked for is told any more."""
-        self.events.requests.clear()
+        self.requests.clear()
         self.ready.end()
 
     # ----
@@ -77,7 +80,7 @@ class Notified(Kernel[Any]):
 
     @override
     def placed(self) -> None:
-        self.events = Eventful(self.scope, self.location, self.upstream)
+        self.events = Eventful(self.scope, self.location, self.upstream, requests=self.requests)
 
     @override
     def waits_here(self) -> bool:
