@@ -21,7 +21,7 @@ QUIET = 5.0
 """Seconds in which nothing moves, until it is said what is waited for."""
 
 REASONS = 3
-"""The number of reasons given for a standstill."""
+"""The number of reasons given for a deadlock."""
 
 
 @attrs.frozen

@@ -128,7 +128,7 @@ class Consumer:
         self._account = SinkAccount(scope, self.location, [self._reader])
         self._body = body
         self._sidecar = scope.sidecar
-        self._standstill = scope.run.standstill
+        self._detector = scope.run.detector
 
     async def consume(self) -> Any:
         """Run the sink to its end; whatever way it ends, its stream has ended when this returns (R8, R10)."""
@@ -150,8 +150,8 @@ class Consumer:
             self.location.freeze()
             exc = without_cancelled(given)
             if exc is None:
-                # Those of a run that has come to a standstill are cancelled, too: that is a failure, and told as one.
-                reason = self._standstill.reason
+                # Those of a deadlocked run are cancelled, too: that is a failure, and told as one.
+                reason = self._detector.reason
                 with trio.CancelScope(shield=True):
                     await (self._reader.abort() if reason is None else self._reader.error(reason))
                 self.location.abandon(reason)

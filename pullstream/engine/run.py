@@ -9,7 +9,7 @@ import trio
 
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
-from pullstream.engine.runtime.deadlock import Signal, Standstill
+from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.sidecar import Sidecar
@@ -83,7 +83,7 @@ class Run:
         self.sources: set[Finishing] = set()
         """Those that have not ended."""
         self.finishing = False
-        self.standstill = Standstill(struck)
+        self.detector = DeadlockDetector(struck)
         self.journal: Path | None = None
         """Where the journal is, if there is one."""
         self.common: dict[str, Any] = {}
@@ -121,7 +121,7 @@ class Run:
         """
         with self._scope:
             async with trio.open_nursery() as self.nursery:
-                self.standstill.begin(self.nursery)
+                self.detector.begin(self.nursery)
                 self.hosting.set()
                 await trio.sleep_forever()
 
@@ -141,7 +141,7 @@ class Run:
 
     def signal(self) -> Signal:
         """An event for one task of the run to wait for, and another to set; the wait is an inside one."""
-        return Signal(self.standstill)
+        return Signal(self.detector)
 
     def halt(self) -> None:
         """End what still runs; the host ends when nothing does."""
@@ -162,7 +162,7 @@ class Run:
             if trouble is None:
                 raise
             # The nursery would cancel what is beside it, in no order, and the sinks would be waited for for ever.
-            self.standstill.strike(trouble, "raised in a task of the run's own, beside the stream")
+            self.detector.strike(trouble, "raised in a task of the run's own, beside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall.
@@ -173,11 +173,11 @@ class Run:
 
     async def _watch(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
         watching = trio.lowlevel.current_task()
-        self.standstill.watched_by(watching)
+        self.detector.watched_by(watching)
         try:
             await self._heed(task, args)
         finally:
-            self.standstill.unwatched_by(watching)
+            self.detector.unwatched_by(watching)
 
 
 class Scope:
@@ -197,7 +197,7 @@ class Scope:
         """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
         self.remembering: list[Restoring] = []
         """Modules that are to take up what they kept in an earlier run, before this one begins."""
-        self.sidecar: Sidecar = Sidecar(run.spawn, run.standstill, None if outer is None else outer.sidecar)
+        self.sidecar: Sidecar = Sidecar(run.spawn, run.detector, None if outer is None else outer.sidecar)
 
     @property
     def saves(self) -> bool:

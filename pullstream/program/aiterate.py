@@ -61,7 +61,7 @@ class Reading(AsyncIterator[T], Generic[T]):
         self._reader, self._ctx = reader, ctx
         run = cast("Lane[T]", reader).kernel.run
         self._left = run.signal()
-        run.standstill.read_by(self._task)
+        run.detector.read_by(self._task)
         self._ready.set()
         await self._left.wait()
         if not self._ended:

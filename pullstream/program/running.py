@@ -293,7 +293,7 @@ class Running(Generic[R]):
                             await trio.lowlevel.checkpoint()
                     run.spawn(self._consume, consumers, block)
                     begun = True
-                    run.standstill.arm(self._stands_still, block.cancel_scope)
+                    run.detector.arm(self._stands_still, block.cancel_scope)
                     if self._checker is not None:
                         run.spawn_watch(self._end_at_a_violation, self._checker)
                     if self._keeper is not None:
@@ -343,7 +343,7 @@ class Running(Generic[R]):
             await self._until_ended(consumers)
         except BaseException as exc:  # noqa: BLE001 - nothing above would tell anybody
             self._failure = self._failure or exc
-        self._run.standstill.over()
+        self._run.detector.over()
         self._finished = True
         for ended in self._ends:
             ended.set()
@@ -384,24 +384,24 @@ class Running(Generic[R]):
 
     async def _stall(self) -> None:
         """End a run in which nothing will ever move again, and say what it was waiting for."""
-        standstill, sidecar = self._run.standstill, self._run.scope.sidecar
-        if not standstill.stands():
-            standstill.doubt()
+        detector, sidecar = self._run.detector, self._run.scope.sidecar
+        if not detector.deadlocked():
+            detector.doubt()
             return
         if moved_from_outside(sidecar):
-            standstill.later()
+            detector.later()
             return
         stalled = StalledError(explain_stall(sidecar))
         waiters = list(sidecar.waits)
-        if not any(waiter.event.task is not None and standstill.has(waiter.event.task) for waiter in waiters):
-            self._cause = standstill.reason = stalled
+        if not any(waiter.event.task is not None and detector.has(waiter.event.task) for waiter in waiters):
+            self._cause = detector.reason = stalled
             self._scope.cancel()
         for waiter in waiters:
             # Who waits for a completion raises it, as a failure of its own, and so ends its part of the run in order.
             waiter.failure = stalled
             waiter.event.set()
-        if not standstill.stands():
-            standstill.doubt()
+        if not detector.deadlocked():
+            detector.doubt()
 
     def _struck(self, trouble: BaseException) -> None:
         """End the run in order, and with what was raised, which is no module's failure."""

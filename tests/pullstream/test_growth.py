@@ -8,7 +8,7 @@ import trio
 from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.engine.runtime.deadlock import Standstill
+from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.times_done import TimesDone
@@ -31,7 +31,7 @@ async def idle(running):
 def kept(monkeypatch):
     """Tells how much lies in whatever the runs of a test keep times or lanes in: the largest of each, by name."""
     made = []
-    for kind in (TimesDone, Location, MutableAntichain, Sidecar, Requests, Standstill):
+    for kind in (TimesDone, Location, MutableAntichain, Sidecar, Requests, DeadlockDetector):
         monkeypatch.setattr(kind, "__init__", noting(kind.__init__, made))
 
     def sizes():
@@ -64,7 +64,7 @@ def containers(thing):
             return {"lanes": thing.stamps, "in flight": thing.in_flight, "mirrors": thing.nesting.mirrors}
         case Requests():
             return {"requests": thing._heap or ()}
-        case Standstill():
+        case DeadlockDetector():
             return {"tasks": thing._awake}
 
 

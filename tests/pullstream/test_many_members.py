@@ -9,7 +9,7 @@ import pullstream as ps
 import timely
 
 PACKAGES = [Path(timely.__file__).parent, Path(ps.__file__).parent]
-# Noticing a standstill looks at every task, and is counted on its own.
+# Noticing a deadlock looks at every task, and is counted on its own.
 NOT_COUNTED = [Path(ps.__file__).parent / "engine" / "runtime"]
 
 

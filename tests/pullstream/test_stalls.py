@@ -562,7 +562,7 @@ async def test_a_sink_that_waits_for_its_own_run(autojump_clock):
 
 
 async def test_the_source_is_told_why(counting, probe, autojump_clock):
-    """A standstill is a failure: what is released hears of it, and whoever asks outside."""
+    """A deadlock is a failure: what is released hears of it, and whoever asks outside."""
     with pytest.raises(ps.StalledError) as caught:
         async with ps.aiterate(ps.pipe(counting(probe, 9), dead_end())) as values:
             await anext(values)
@@ -636,7 +636,7 @@ async def test_this_trio_tells():
 
 
 @pytest.mark.parametrize("how", ["run", "iterate", "from a thread"])
-def test_the_end_of_a_program_is_no_standstill(how, caplog):
+def test_the_end_of_a_program_is_no_deadlock(how, caplog):
     """When a program ends, what looks at its runs has nothing to say, and says nothing."""
 
     @ps.sink
@@ -657,7 +657,7 @@ def test_the_end_of_a_program_is_no_standstill(how, caplog):
 
 
 async def test_a_dead_end_in_a_run_inside_a_sink_is_that_ones_alone(autojump_clock):
-    """A sink that reads another run hears of its standstill, and may go on."""
+    """A sink that reads another run hears of its deadlock, and may go on."""
 
     @ps.sink
     async def reading(upstream, ctx):

@@ -308,12 +308,12 @@ class StreamSource(TaskKernel[Any]):
     def _moving(self) -> None:
         """Note that something is under way that the run does not see."""
         if self._task is not None:
-            self.run.standstill.leave(self._task)
+            self.run.detector.leave(self._task)
 
     def _waiting(self) -> None:
         """Note that nothing is under way, if the body waits for a reply."""
         if self._task is not None and not self._replied:
-            self.run.standstill.enter(self._task)
+            self.run.detector.enter(self._task)
 
     async def _run(self) -> None:
         """Run the query, in a thread, to its end."""
@@ -326,7 +326,7 @@ class StreamSource(TaskKernel[Any]):
         except BaseException as exc:  # noqa: BLE001 - raised where the stream answers
             ending = exc
         finally:
-            self.run.standstill.leave(self._task)
+            self.run.detector.leave(self._task)
             self._task = None
         if ending is DONE and self._batch is not None:
             ending = await in_thread(stopped_elsewhere, self._spec.frame.sparkSession)

@@ -570,7 +570,7 @@ class Kernel(ABC, Generic[T]):
     async def __until_over(self) -> None:
         """Wait until the stream, which another request has ended, is released: nobody is told before (R10)."""
         if self.__requests.state is State.CLOSING:
-            # No inside wait: what is being released has its time, and is no standstill.
+            # No inside wait: what is being released has its time, and is no deadlock.
             ticket = trio.Event()
             self.__requests.step_back(ticket)
             await self.__answerable(ticket)

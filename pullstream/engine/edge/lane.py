@@ -153,5 +153,5 @@ class Lane(Stamp, Reader[T_co]):
     def hand_over(self, asker: trio.lowlevel.Task | None) -> None:
         """A user's code has it, and asks in this task or in one that is not known yet."""
         self.handed, self.asker = True, asker
-        self.kernel.run.standstill.lanes.add(self)
-        self.kernel.run.standstill.doubt()
+        self.kernel.run.detector.lanes.add(self)
+        self.kernel.run.detector.doubt()

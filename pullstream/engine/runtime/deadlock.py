@@ -29,8 +29,8 @@ SOMEBODY: Final = "somebody"
 """Stands for a task that is not known, or has not begun."""
 
 
-class Standstill:
-    """The tasks of a run that wait inside, and whether any is left that may move."""
+class DeadlockDetector:
+    """Deadlock detection in one run: its tasks that wait inside, and whether any is left that may move."""
 
     def __init__(self, struck: Callable[[BaseException], None] | None = None) -> None:
         self.nursery: trio.Nursery | None = None
@@ -143,7 +143,7 @@ class Standstill:
             task = nursery.parent_task
         return False
 
-    # ---- standing still
+    # ---- deadlocks
 
     def doubt(self) -> None:
         """Look, before anything else is waited for, whether anything can move."""
@@ -154,7 +154,7 @@ class Standstill:
         """Look when any task that waits has been woken, by whoever it may be."""
         self._restless = True
 
-    def stands(self) -> bool:
+    def deadlocked(self) -> bool:
         """Whether nothing can move any more."""
         return self._on_stall is not None and self.mover(set()) is None
 
@@ -230,10 +230,10 @@ class Standstill:
 class Signal:
     """An event that one task waits for, and that a task of a run sets."""
 
-    __slots__ = ("_event", "_standstill", "task")
+    __slots__ = ("_detector", "_event", "task")
 
-    def __init__(self, standstill: Standstill) -> None:
-        self._standstill = standstill
+    def __init__(self, detector: DeadlockDetector) -> None:
+        self._detector = detector
         self._event = trio.Event()
         self.task: trio.lowlevel.Task | None = None
         """The task that waits, inside."""
@@ -242,7 +242,7 @@ class Signal:
         """Wake the one who waits; from now on nobody waits."""
         if self.task is not None:
             # At once, not when it runs: it can move from now on.
-            self._standstill.leave(self.task)
+            self._detector.leave(self.task)
         self._event.set()
 
     def is_set(self) -> bool:
@@ -255,9 +255,9 @@ class Signal:
             await self._event.wait()
             return
         self.task = task = trio.lowlevel.current_task()
-        self._standstill.enter(task)
+        self._detector.enter(task)
         try:
             await self._event.wait()
         finally:
-            self._standstill.leave(task)
+            self._detector.leave(task)
             self.task = None

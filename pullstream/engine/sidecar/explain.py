@@ -126,7 +126,7 @@ def moved_from_outside(sidecar: Sidecar) -> bool:
     """Whether a program can complete, by a handle and without anybody asking, what a task of the run waits for."""
     for waiter, waited in list(sidecar.waits.items()):
         task = waiter.event.task
-        if task is None or not sidecar.standstill.has(task) or not _steered(waited):
+        if task is None or not sidecar.detector.has(task) or not _steered(waited):
             continue
         wanted = list(waiter.wanted())
         blockers = [blocker for place, time in wanted for blocker in waited.phase.explain(place, time)]
@@ -138,7 +138,7 @@ def moved_from_outside(sidecar: Sidecar) -> bool:
 def _steered(sidecar: Sidecar) -> bool:
     """Whether times may be completed there by a handle, or by another run in which something may move."""
     return any(location.steered and location.ending is Ending.RUNNING for location in sidecar.locations) or any(
-        _steered(outer) or (outer.standstill is not sidecar.standstill and outer.standstill.mover(set()) is not None)
+        _steered(outer) or (outer.detector is not sidecar.detector and outer.detector.mover(set()) is not None)
         for outer in sidecar.nesting.outside
     )
 

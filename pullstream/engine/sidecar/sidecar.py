@@ -22,7 +22,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.blueprint import Site
-from pullstream.engine.runtime.deadlock import Signal, Standstill
+from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.consequences import Consequences, Fulfilled
 from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.sidecar.location import FEW, Counts, Ending, Location, Port, Stamp, reachable
@@ -50,9 +50,9 @@ Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 class Sidecar(Counts, Tied):
     """The pointstamps of one run, or of one stream inside a module, and the waits for what comes of them."""
 
-    def __init__(self, spawn: Spawn, standstill: Standstill, outer: "Sidecar | None" = None) -> None:
+    def __init__(self, spawn: Spawn, detector: DeadlockDetector, outer: "Sidecar | None" = None) -> None:
         self._spawn = spawn
-        self.standstill = standstill
+        self.detector = detector
         self.inner = outer is not None
         """Whether it is that of a stream inside a module."""
         self.keeper: Keeping | None = None
@@ -76,7 +76,7 @@ class Sidecar(Counts, Tied):
         self.waiters: set[Waiter] = set()
         self.waits: dict[Waiter, Sidecar] = {} if outer is None else outer.waits
         """Every wait in the whole run, and where."""
-        self._activated = Signal(standstill)
+        self._activated = Signal(detector)
         self._looking = False
 
     # ---- the graph
@@ -171,7 +171,7 @@ class Sidecar(Counts, Tied):
                 waiter.event.set()
         elif exc is not None and not isinstance(exc, TimelyError):
             sources = "; ".join(str(location) for location in self.locations if not location.upstreams)
-            self.standstill.strike(exc, f"raised by a time, where times are compared; times here come from {sources}")
+            self.detector.strike(exc, f"raised by a time, where times are compared; times here come from {sources}")
 
     def _count(self, update: Callable[[int, Hashable, int], None]) -> None:
         """Count all there is anew."""
@@ -275,11 +275,11 @@ class Sidecar(Counts, Tied):
 
     async def _call(self, call: Callable[[], object]) -> None:
         task = trio.lowlevel.current_task()
-        self.standstill.watched_by(task)
+        self.detector.watched_by(task)
         try:
             call()
         finally:
-            self.standstill.unwatched_by(task)
+            self.detector.unwatched_by(task)
 
     @override
     def frontier_of(self, location: Location) -> Antichain[Any]:
@@ -297,7 +297,7 @@ class Sidecar(Counts, Tied):
 
     def signal(self) -> Signal:
         """An event for one task of the run to wait for."""
-        return Signal(self.standstill)
+        return Signal(self.detector)
 
     async def until(
         self, waiters: Sequence[Waiter], signal: Signal, *, outside: bool = False, deadline: float = inf
@@ -355,7 +355,7 @@ class Sidecar(Counts, Tied):
         """Look whenever it was asked for; runs beside the pipeline, from the first wait on."""
         while not self._ended:
             await self._activated.wait()
-            self._activated = Signal(self.standstill)
+            self._activated = Signal(self.detector)
             self.nesting.tell()
             if self.waiters or self._ended:
                 self.propagate()

@@ -13,7 +13,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.run import Run
-from pullstream.engine.runtime.deadlock import Signal, Standstill
+from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Traits
@@ -161,7 +161,7 @@ class Joint:
 
 def signal_of(run: Run | None) -> Signal:
     """An event that a task of a run sets; or whoever it may be."""
-    return Signal(Standstill()) if run is None else run.signal()
+    return Signal(DeadlockDetector()) if run is None else run.signal()
 
 
 class PairSource(Kernel[Any]):
