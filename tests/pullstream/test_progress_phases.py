@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.runtime.deadlock import Standstill
+from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Stamp
 from pullstream.engine.sidecar.phases import Confused, Phase, Tracked, Untracked
 from pullstream.engine.sidecar.sidecar import Sidecar
@@ -72,7 +72,7 @@ async def test_who_looks_has_a_tracker_made_in_the_middle(sidecars):
 def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
     """At every output and input of graphs in which no path changes a time."""
     rng = random.Random(seed)
-    sidecar = Sidecar(lambda *_: None, Standstill())
+    sidecar = Sidecar(lambda *_: None, DeadlockDetector())
     for number in range(rng.randrange(2, 9)):
         upstreams = rng.sample(sidecar.locations, min(rng.randrange(3), number))
         sidecar.locate([str(number)], None, upstreams, sink=number == 7)
