@@ -11,7 +11,7 @@ import attrs
 
 from pullstream.blueprint.advice import advice
 from pullstream.blueprint.factory import Call
-from pullstream.blueprint.modules import Blueprint, Source
+from pullstream.blueprint.modules import Blueprint, OneShot, Source
 from pullstream.blueprint.shown import shown_callable
 
 A = TypeVar("A")
@@ -82,6 +82,8 @@ class Instance:
 
     kind: type[Any]
     needs: str
+    once: bool = False
+    """Whether it can be used by one run alone."""
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Give the object, or refuse another one."""
@@ -90,7 +92,7 @@ class Instance:
             if self.kind is Source and isinstance(value, Blueprint) and value.kind == "pipeline":
                 hint = ", a whole pipeline; leave its sink out"
             raise call.refuse(f"{self.needs}, and got {value!r}{hint}")
-        return value
+        return OneShot(value) if self.once else value
 
 
 def sources(call: Call, value: Any) -> Any:

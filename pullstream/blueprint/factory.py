@@ -15,9 +15,8 @@ tuple, one dict. A check may have a method `below(module, argument)`, too: modul
 import inspect
 from collections.abc import Callable, Mapping
 from functools import reduce
-from operator import or_
 from types import UnionType
-from typing import Annotated, Any, Final, Protocol, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 import attrs
 
@@ -56,14 +55,6 @@ class Call:
         """The error that says what is wrong, where; to be raised."""
         place = self.module if self.module.endswith(")") else f"{self.module}()"
         return CompositionError(f"{place} at {Site.here()} {text}")
-
-
-class _Follows(Protocol):
-    """A check whose argument brings modules of its own."""
-
-    def below(self, module: Module, value: Any, /) -> tuple[Module, ...]:
-        """The modules right below `module`."""
-        ...
 
 
 @attrs.frozen
@@ -107,7 +98,7 @@ class Form:
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self._required = {p.name for p in parameters if p.default is p.empty and p.name not in several}
         # The last option's module comes first: what `on_error` brings is right below what it is about.
-        self._below = [
+        self._below: list[tuple[str, Any]] = [
             (name, check) for name, checks in self._checks.items() for check in checks if hasattr(check, "below")
         ][::-1]
         self._together: tuple[Callable[[Call], None], ...] = getattr(self.function, "together", ())
@@ -183,7 +174,7 @@ class Form:
         found: tuple[Module, ...] = ()
         for name, check in self._below:
             if name in given:
-                found += cast("_Follows", check).below(module, given[name])
+                found += check.below(module, given[name])
         return found
 
 
@@ -265,7 +256,7 @@ def _apart(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     if origin in {Union, UnionType}:
         parts = [_apart(part) for part in get_args(annotation)]
         if checks := tuple(_UnlessNone(check) for _, several in parts for check in several):
-            return reduce(or_, [plain for plain, _ in parts]), checks
+            return reduce(lambda one, other: one | other, [plain for plain, _ in parts]), checks
     return annotation, ()
 
 

@@ -1,12 +1,12 @@
 """`to_channel`: from a stream into a trio channel."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Call, OneShot
+from pullstream.blueprint import Instance
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import Pace
@@ -15,14 +15,12 @@ from pullstream.protocol import DONE, Reader
 A = TypeVar("A")
 
 
-def _channel(call: Call, channel: Any) -> Any:
-    if not isinstance(channel, trio.abc.SendChannel):
-        raise call.refuse(f"needs a trio SendChannel, and got {channel!r}")
-    return OneShot(cast("trio.abc.SendChannel[Any]", channel))
-
-
 @sink
-async def to_channel(upstream: Reader[A], ctx: Context, channel: Annotated[trio.abc.SendChannel[A], _channel]) -> None:
+async def to_channel(
+    upstream: Reader[A],
+    ctx: Context,
+    channel: Annotated[trio.abc.SendChannel[A], Instance(trio.abc.SendChannel, "needs a trio SendChannel", once=True)],
+) -> None:
     """Send every value to a trio channel, waiting for room in it, and close the channel at the end.
 
     >>> import trio, pullstream as ps

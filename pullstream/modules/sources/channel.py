@@ -1,12 +1,12 @@
 """`from_channel`: what a trio channel receives."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Call, OneShot, Source, TimeOf
+from pullstream.blueprint import Instance, Source, TimeOf
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.batcher import Batcher
@@ -60,14 +60,14 @@ class _Received(Kernel[Any]):
             await close_unread(self, self._channel)
 
 
-def _channel(call: Call, channel: Any) -> Any:
-    if not isinstance(channel, trio.abc.ReceiveChannel):
-        raise call.refuse(f"needs a trio ReceiveChannel, and got {channel!r}")
-    return OneShot(cast("trio.abc.ReceiveChannel[Any]", channel))
-
-
 @source
-def from_channel(channel: Annotated[trio.abc.ReceiveChannel[T], _channel], *, time: TimeOf[T] = None) -> Source[T]:
+def from_channel(
+    channel: Annotated[
+        trio.abc.ReceiveChannel[T], Instance(trio.abc.ReceiveChannel, "needs a trio ReceiveChannel", once=True)
+    ],
+    *,
+    time: TimeOf[T] = None,
+) -> Source[T]:
     """Give what a trio channel receives, until its senders are closed; then, or at any other end, close it.
 
     >>> import trio, pullstream as ps
