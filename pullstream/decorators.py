@@ -59,10 +59,11 @@ def source(made: Callable[Concatenate[Context, P], AsyncIterator[Batch[B]]], /) 
 @overload
 def source(made: Callable[Concatenate[Context, P], AsyncIterator[B]], /) -> Callable[P, Source[B]]: ...
 def source(made: Callable[..., Any], /) -> Callable[..., Source[Any]]:
-    """Make a source of an async generator `(ctx, ...)`, a `Kernel` class, or what a function `opens`.
+    """Make a source of an async generator `(ctx, ...)`, a `Kernel` class, or what a function opens.
 
-    It yields `Batch(time, values)` in time order, or plain values, which are at time 0. It is advanced only when it
-    is asked, in a task of its own, and closed when the stream ends, however it ends.
+    A generator yields `Batch(time, values)` in time order, or plain values, which are at time 0. It is advanced only
+    when it is asked, in a task of its own, and closed when the stream ends, however it ends. For a function that opens
+    a kernel see `pullstream.authoring`.
 
     >>> import pullstream as ps
     >>> @ps.source
@@ -84,10 +85,10 @@ def transformer(
     made: Callable[Concatenate[Reader[A], Context, P], AsyncIterator[Batch[B]]], /
 ) -> Callable[P, Transformer[A, B]]: ...
 def transformer(made: Callable[..., Any], /) -> Callable[..., Transformer[Any, Any]]:
-    """Make a transformer of an async generator `(upstream, ctx, ...)`, a `Kernel` class, or what a function `opens`.
+    """Make a transformer of an async generator `(upstream, ctx, ...)`, a `Kernel` class, or what a function opens.
 
-    It yields `Batch(time, values)`; a batch larger than what was asked for is handed on in parts. See `Context` for
-    what it may say when.
+    A generator yields `Batch(time, values)`; a batch larger than what was asked for is handed on in parts. See
+    `Context` for what it may say when. For a function that opens a kernel see `pullstream.authoring`.
 
     >>> import pullstream as ps
     >>> @ps.transformer
@@ -187,6 +188,8 @@ def _instead(kind: str, made: object) -> str:
     if inspect.isgeneratorfunction(made):
         name = made.__name__
         return f"; write async def {name}" + (f", or read what it yields with values({name}())" * (kind == "source"))
+    if inspect.isfunction(made) and not inspect.iscoroutinefunction(made) and not inspect.isasyncgenfunction(made):
+        return f"; a function that opens a kernel says what it composes: -> ps.{kind.title()}[...]"
     return ""
 
 

@@ -261,6 +261,17 @@ def test_annotations_that_are_text_are_read():
     assert repr(namespace["few"](2, other=3)) == "few(2, other=3)"
 
 
+def test_a_plain_function_says_what_it_composes():
+    """Without its annotation it cannot be told from a generator that has no yield."""
+
+    def forgotten(number):
+        return opens(_Numbers(number, 1))
+
+    assert "-> ps.Source[...]" in refused(lambda: ps.source(forgotten))
+    assert "-> ps.Transformer[...]" in refused(lambda: ps.transformer(forgotten))
+    assert "-> ps.Sink[...]" in refused(lambda: ps.sink(forgotten))
+
+
 def test_a_function_that_composes_is_checked():
     """`checked` is for what is no module: it passes on what the checks give."""
 
