@@ -72,5 +72,5 @@ def _advice_on_async(value: Callable[..., object], name: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for whoever wrote a name that is not known: the one that was meant, as far as spelling tells."""
-    found = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {found[0]}=?" if found else ""
+    matches = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {matches[0]}=?" if matches else ""

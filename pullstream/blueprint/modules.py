@@ -111,7 +111,7 @@ class Blueprint:
 
 def refuse_sharing(blueprint: Blueprint) -> None:
     """Refuse, before a run, that two modules of it take from one iterator: each would have what the other lacks."""
-    found: list[tuple[Module, OneShot[Any]]] = []
+    shots: list[tuple[Module, OneShot[Any]]] = []
 
     def look(module: Module, value: object) -> None:
         if isinstance(value, Blueprint):
@@ -123,14 +123,14 @@ def refuse_sharing(blueprint: Blueprint) -> None:
                     look(inner, given)
         elif isinstance(value, OneShot):
             shot = cast("OneShot[Any]", value)
-            for other, taken in found:
+            for other, taken in shots:
                 if taken.same(shot):
                     raise ReuseError(
                         f"{module}, composed at {module.site}, and {other}, composed at {other.site}, would take from "
                         f"the same thing, which can be read only once: give each a collection, or read it in one "
                         f"place and share that with tee() or fork()"
                     )
-            found.append((module, shot))
+            shots.append((module, shot))
         elif isinstance(value, tuple) and value and isinstance(value[0], Blueprint):
             # Other sequences are what streams are made of, and may be long.
             for part in cast("tuple[object, ...]", value):

@@ -95,9 +95,9 @@ class Progress:
             raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
         if at is None:
             return self._sidecar.sinks
-        found = [location for location in locations if at in location.names]
-        if len(found) != 1:
+        matches = [location for location in locations if at in location.names]
+        if len(matches) != 1:
             known = ", ".join(repr(name) for location in locations for name in location.names)
-            what = "no module is" if not found else f"{len(found)} modules are"
+            what = "no module is" if not matches else f"{len(matches)} modules are"
             raise LookupError(f"{what} named {at!r}; name one with .named('...'). This run has {known}")
-        return found
+        return matches

@@ -214,15 +214,15 @@ class _Join(FanIn):
                     out.append(caught(value, exc))
                     continue
                 entry = KeptValue(time, reach, value)
-                for at, found in matches.find(key, time, reach):
+                for at, rows in matches.find(key, time, reach):
                     entry.matched = True
                     if at is not time and out:
                         yield Batch(time, out)
                         out = []
                     if is_left:
-                        out += [(value, match.value) for match in found]
+                        out += [(value, match.value) for match in rows]
                     else:
-                        for match in found:
+                        for match in rows:
                             match.matched = True
                             out.append((match.value, value))
                     if at is not time or len(out) > MANY:

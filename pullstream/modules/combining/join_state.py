@@ -53,8 +53,8 @@ class Kept:
     def find(self, key: Hashable, time: Any, reach: Any) -> Sequence[tuple[Any, Sequence[KeptValue]]]:
         """The values that match one at `time`, each group with the time of what comes of it."""
         del reach
-        found = self._times.get(time)
-        return () if found is None or key not in found else ((time, found[key]),)
+        values = self._times.get(time)
+        return () if values is None or key not in values else ((time, values[key]),)
 
     def waiting(self) -> list[Any]:
         """The last times that are waited for: of those that are in one order, the first."""

@@ -136,16 +136,16 @@ def _plus(of: Callable[[Any], Any], total: Any, value: Any) -> Any:
 
 
 def _less(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
-    given = of(value)
-    if not best or given < best[0]:
-        best[:] = [given]
+    candidate = of(value)
+    if not best or candidate < best[0]:
+        best[:] = [candidate]
     return best
 
 
 def _greater(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
-    given = of(value)
-    if not best or best[0] < given:
-        best[:] = [given]
+    candidate = of(value)
+    if not best or best[0] < candidate:
+        best[:] = [candidate]
     return best
 
 
@@ -162,12 +162,12 @@ def _only(best: list[Any]) -> Any:
 
 
 def _add_up(of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:
-    given = of(value)
+    number = of(value)
     if state:
         # Not in place: what is there is a value of the user's.
-        state[:] = [state[0] + given, state[1] + 1]
+        state[:] = [state[0] + number, state[1] + 1]
     else:
-        state[:] = [given, 1]
+        state[:] = [number, 1]
     return state
 
 
@@ -180,22 +180,22 @@ def _mean(state: list[Any]) -> Any:
     return total / number
 
 
-def _keep(of: Callable[[Any], Any], kept: list[Any], value: Any) -> list[Any]:
-    kept.append(of(value))
-    return kept
+def _keep(of: Callable[[Any], Any], numbers: list[Any], value: Any) -> list[Any]:
+    numbers.append(of(value))
+    return numbers
 
 
-def _all_kept(kept: list[Any], other: list[Any]) -> list[Any]:
-    kept.extend(other)
-    return kept
+def _all_kept(numbers: list[Any], other: list[Any]) -> list[Any]:
+    numbers.extend(other)
+    return numbers
 
 
-def _quantile(q: float, kept: list[Any]) -> Any:
-    kept.sort()
-    place = q * (len(kept) - 1)
+def _quantile(q: float, numbers: list[Any]) -> Any:
+    numbers.sort()
+    place = q * (len(numbers) - 1)
     below = int(place)
     part = place - below
-    return kept[below] + (kept[below + 1] - kept[below]) * part if part else kept[below]
+    return numbers[below] + (numbers[below + 1] - numbers[below]) * part if part else numbers[below]
 
 
 def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:

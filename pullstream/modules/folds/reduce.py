@@ -64,11 +64,11 @@ class Folding(PerTime[Table]):
 
     @override
     def add(self, time: Hashable, state: Table, values: Sequence[Any]) -> None:
-        told: Told = []
+        answers: Told = []
         try:
-            self._accumulator.add((state,), values, told)
+            self._accumulator.add((state,), values, answers)
         finally:
-            self.give(time, [result for _, result in told])
+            self.give(time, [result for _, result in answers])
 
     @override
     def results(self, time: Hashable, state: Table) -> Sequence[Any]:

@@ -27,12 +27,12 @@ class _Row(Part):
 
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
-        kept, count = self._kept, self._count
-        kept.extend(values)
-        full = len(kept) - len(kept) % count
+        row, count = self._kept, self._count
+        row.extend(values)
+        full = len(row) - len(row) % count
         if full:
-            out.extend(kept[start : start + count] for start in range(0, full, count))
-            self._kept = kept[full:]
+            out.extend(row[start : start + count] for start in range(0, full, count))
+            self._kept = row[full:]
         # The first value kept may have come with this batch, or before it.
         if self._seconds is not None and (full or self.deadline == inf):
             self.deadline = trio.current_time() + self._seconds

@@ -111,11 +111,11 @@ class GroupBy(SideBySide[_Group]):
 
     def _open(self, key: Hashable) -> _Group:
         given = self._transformer
-        made = cast("object", given if isinstance(given, Transformer) else given(key))
-        if not isinstance(made, Transformer):
-            raise TypeError(f"group_by needs a transformer for each key, and was given {made!r} for {key!r}")
+        transformer = cast("object", given if isinstance(given, Transformer) else given(key))
+        if not isinstance(transformer, Transformer):
+            raise TypeError(f"group_by needs a transformer for each key, and was given {transformer!r} for {key!r}")
         feed = Portion(cast("Lane[Any]", self.upstream), self.changed)
-        lane = open_below(self, cast("Transformer[Any, Any]", made), feed)
+        lane = open_below(self, cast("Transformer[Any, Any]", transformer), feed)
         group = _Group(key, feed, lane)
         self.add(group)
         follow_inner(self, lane, self.mirrored)

@@ -230,5 +230,5 @@ def decode(
     Each time is a text of its own. A character that is not whole when its time is complete, or a byte that means
     nothing, is a UnicodeDecodeError, after what came before it; `errors` is that of `bytes.decode`.
     """
-    made = codecs.getincrementaldecoder(encoding)
-    return opens(Gather(lambda: _Decoded(made(errors))))
+    decoder = codecs.getincrementaldecoder(encoding)
+    return opens(Gather(lambda: _Decoded(decoder(errors))))

@@ -27,15 +27,15 @@ class _LatestByCount(Part):
 
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
-        kept, count = self._kept, self._count
-        kept.extend(values)
+        row, count = self._kept, self._count
+        row.extend(values)
         start = self._gap
-        while start + count <= len(kept):
-            out.append(kept[start : start + count])
+        while start + count <= len(row):
+            out.append(row[start : start + count])
             self._shown = start + count
             start += self._step
-        done = min(start, len(kept))
-        del kept[:done]
+        done = min(start, len(row))
+        del row[:done]
         self._gap = start - done
         self._shown = max(0, self._shown - done)
 

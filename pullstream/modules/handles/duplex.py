@@ -41,9 +41,9 @@ class Duplex(Generic[T_co, A_contra, R_co]):
     sink: Sink[A_contra, R_co]
 
     def __attrs_post_init__(self) -> None:
-        given: tuple[Any, Any] = (self.source, self.sink)
-        if not isinstance(given[0], Source) or not isinstance(given[1], Sink):
-            raise CompositionError(f"Duplex at {Site.here()} is made of a source and a sink, not of {given!r}")
+        halves: tuple[Any, Any] = (self.source, self.sink)
+        if not isinstance(halves[0], Source) or not isinstance(halves[1], Sink):
+            raise CompositionError(f"Duplex at {Site.here()} is made of a source and a sink, not of {halves!r}")
 
 
 # ---- pair

@@ -92,10 +92,10 @@ class _Bridged(ThreadedSource):
 
     async def _drive(self) -> None:
         values = _values(self._given)
-        made = 0
+        number = 0
         try:
             while True:
-                while made >= self._wanted and not self._stopping:
+                while number >= self._wanted and not self._stopping:
                     self._demand.clear()
                     await self._demand.wait()
                 if self._stopping:
@@ -103,7 +103,7 @@ class _Bridged(ThreadedSource):
                 self._running = True
                 value = await anext(values)
                 self._running = False
-                made += 1
+                number += 1
                 self._made.append(value)
                 self.wake()
         except StopAsyncIteration:
@@ -122,9 +122,9 @@ class _Bridged(ThreadedSource):
 
 
 async def _values(given: Any) -> AsyncGenerator[Any, None]:
-    made: Any = given() if callable(given) else given
-    if isinstance(made, AsyncIterable):
-        iterator = aiter(cast("AsyncIterable[Any]", made))
+    source: Any = given() if callable(given) else given
+    if isinstance(source, AsyncIterable):
+        iterator = aiter(cast("AsyncIterable[Any]", source))
         try:
             async for value in iterator:
                 yield value
@@ -132,10 +132,10 @@ async def _values(given: Any) -> AsyncGenerator[Any, None]:
             aclose = getattr(iterator, "aclose", None)
             if aclose is not None:
                 await aclose()
-    elif inspect.isawaitable(made):
-        yield await made
+    elif inspect.isawaitable(source):
+        yield await source
     else:
-        raise TypeError(f"from_asyncio needs an awaitable or an async iterable of its function, and got {made!r}")
+        raise TypeError(f"from_asyncio needs an awaitable or an async iterable of its function, and got {source!r}")
 
 
 def _given(call: Call, given: Any) -> Any:

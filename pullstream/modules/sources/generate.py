@@ -72,6 +72,6 @@ class _Unfolded:
 
     def __iter__(self) -> Iterator[Any]:
         state = self._state
-        while (made := self._function(state)) is not None:
-            value, state = made
+        while (pair := self._function(state)) is not None:
+            value, state = pair
             yield value

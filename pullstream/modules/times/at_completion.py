@@ -40,6 +40,6 @@ async def at_completion(
                 kept[event.time] = []
             kept[event.time].extend(event.values)
             continue
-        made = function(event.time, kept.pop(event.time))
-        if isawaitable(made):
-            await made
+        result = function(event.time, kept.pop(event.time))
+        if isawaitable(result):
+            await result

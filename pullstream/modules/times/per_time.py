@@ -143,12 +143,12 @@ class _Accumulating(_ValuesByTime):
                 f"no order: restamp(f) to times that are, or keep states apart, per time: reduce_by_time(fold)"
             )
         self._last = time
-        told: Told = []
+        answers: Told = []
         touched = self._accumulator.new(self._table)
         try:
-            self._accumulator.add((touched,), state, told)
+            self._accumulator.add((touched,), state, answers)
         finally:
-            self.give(time, [result for _, result in told])
+            self.give(time, [result for _, result in answers])
         self._table.update(touched)
         memory = self.memory.at(time)
         if memory.saves:

@@ -36,15 +36,15 @@ class Restamping(Kernel[Any]):
         if batch is DONE:
             return DONE
         if batch.time != self._time:
-            made = self._function(batch.time)
-            if made is None:
+            later = self._function(batch.time)
+            if later is None:
                 raise TypeError(f"{self.location} made None of the time {batch.time!r}, which is no time")
-            if less_equal(self._time, batch.time) and not less_equal(self._made, made):
+            if less_equal(self._time, batch.time) and not less_equal(self._made, later):
                 raise CapabilityError(
-                    f"{self.location} made {made!r} of the time {batch.time!r}, and {self._made!r} of {self._time!r}, "
+                    f"{self.location} made {later!r} of the time {batch.time!r}, and {self._made!r} of {self._time!r}, "
                     f"which is before it: a later time in must not give an earlier one out"
                 )
-            self._time, self._made = batch.time, made
+            self._time, self._made = batch.time, later
         self.upstream.settle()
         return Batch(self._made, batch.values)
 

@@ -28,11 +28,11 @@ class Grid:
     def around(self, time: Any) -> list[tuple[Any, Any]]:
         """The start and end of every window that a time is in, the first one first."""
         number = self._first(time)
-        found: list[tuple[Any, Any]] = []
+        windows: list[tuple[Any, Any]] = []
         while (start := self._start(number)) <= time:
-            found.append((start, self._end(number)))
+            windows.append((start, self._end(number)))
             number += 1
-        return found
+        return windows
 
     def _start(self, number: Any) -> Any:
         return self._origin + number * self._every

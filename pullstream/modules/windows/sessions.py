@@ -118,15 +118,15 @@ class _Sessions(Windowed):
         touched: dict[Hashable, _Session] = {}
         for key, part in self._keyed(values, end):
             session = self._sessions.get(key) or _Session(time, time, self.accumulator.new(), key, self._number + 1)
-            told: Told = []
+            answers: Told = []
             try:
-                self.accumulator.add((session.table,), part, told)
+                self.accumulator.add((session.table,), part, answers)
             finally:
                 # What is left out neither begins a session nor prolongs one.
-                if not told or sum(result.__class__ is Caught for _, result in told) < len(part):
+                if not answers or sum(result.__class__ is Caught for _, result in answers) < len(part):
                     self._prolong(session, end)
                     touched[key] = session
-                self.give(end, [self.result(session, result) for _, result in told])
+                self.give(end, [self.result(session, result) for _, result in answers])
         if memory.saves:
             memory.update({key: (each.start, each.end, dict(each.table), each.number) for key, each in touched.items()})
 

@@ -66,11 +66,11 @@ class Windowed(Notified):
 
     def add(self, windows: Sequence[OpenWindow], values: Sequence[Any]) -> None:
         """Take values into windows that are open."""
-        told: Told = []
+        answers: Told = []
         try:
-            self.accumulator.add([window.table for window in windows], values, told)
+            self.accumulator.add([window.table for window in windows], values, answers)
         finally:
-            for number, value in told:
+            for number, value in answers:
                 self.give(windows[number].end, [self.result(windows[number], value)])
 
     def results(self, window: OpenWindow) -> list[Any]:
