@@ -228,3 +228,26 @@ async def test_a_hold_is_lowered_step_by_step(autojump_clock):
         for time in (0, 2, 5, 8):
             nursery.start_soon(note, running.progress, time)
     assert sorted(seen) == [(0, 0.0), (2, 10.0), (5, 20.0), (8, 30.0)]
+
+
+def test_what_was_complete_before_a_failure_is_told():
+    """A time is complete when the source has gone past it, whatever becomes of the source afterwards."""
+
+    @ps.source
+    async def failing(ctx):
+        yield ps.Batch(1, ["a"])
+        yield ps.Batch(2, ["b"])
+        ctx.advance(2)
+        raise LookupError
+
+    @ps.sink
+    async def seen(upstream, ctx):
+        async for event in ctx.events(upstream):
+            events.append(event)
+            if isinstance(event, ps.Batch):
+                ctx.notify_at(event.time)
+
+    events = []
+    with pytest.raises(LookupError):
+        ps.run(ps.pipe(failing(), seen()))
+    assert events == [ps.Batch(1, ["a"]), ps.Completed(1), ps.Batch(2, ["b"])]

@@ -74,7 +74,7 @@ class Account:
     def events(self, upstream: Reader[Any]) -> Eventful:
         """The events of an input; the same for whoever asks again, so that what has come is not lost."""
         if upstream not in self._events:
-            self._events[upstream] = events = Eventful(self.scope, self.location, upstream, requests=self.requests)
+            self._events[upstream] = events = Eventful(self.scope, self.location, upstream, self.requests)
             if self._ended:
                 events.end()
         return self._events[upstream]
@@ -261,9 +261,10 @@ class Context:
         """Batches and the completions asked for with `notify_at`, whichever comes first.
 
         Completions come before the batch that caused them, least time first; at the end all of them, then the loop
-        ends; when the stream fails, none, and its failure is raised. Going on to the next event acknowledges the
-        last one: the batch (R11), or the right to answer at the completed time. A body that has dealt with a batch,
-        and waits for something else first, says so with `upstream.ack()`: until then the batch's time stays open.
+        ends; when the stream fails, those of times that were complete before, then its failure is raised. Going on to
+        the next event acknowledges the last one: the batch (R11), or the right to answer at the completed time. A body
+        that has dealt with a batch, and waits for something else first, says so with `upstream.ack()`: until then the
+        batch's time stays open.
         """
         return Events(self._account, upstream)
 

@@ -119,14 +119,14 @@ class Eventful:
         scope: Scope,
         location: Location,
         upstream: Reader[Any],
+        requests: Requests[bool],
         *,
-        requests: Requests[bool] | None = None,
         arrived: Callable[[Answer], object] | None = None,
     ) -> None:
         self._scope = scope
         self._location = location
         self._upstream = upstream
-        self.requests = Requests[bool]() if requests is None else requests
+        self.requests = requests
         """The times that are asked for; of each, whether it is enough that everything before it is complete."""
         self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived)
         self._slot: Answer | None = None
@@ -146,10 +146,6 @@ class Eventful:
         for place in self._places:
             self._scope.sidecar.phase.observe(place)
         return self._above
-
-    def request(self, time: Hashable, *, before: bool = False) -> None:
-        """Ask to be told, once, that `time` is complete; with `before`, that everything before it is."""
-        self.requests[time] = before
 
     def end(self) -> None:
         """The stream is over here: nothing is asked any more, and nothing told."""

@@ -80,7 +80,7 @@ class Notified(Kernel[Any]):
 
     @override
     def placed(self) -> None:
-        self.events = Eventful(self.scope, self.location, self.upstream, requests=self.requests)
+        self.events = Eventful(self.scope, self.location, self.upstream, self.requests)
 
     @override
     def waits_here(self) -> bool:

@@ -14,6 +14,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.outbox import StreamEnd
+from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
 
@@ -68,7 +69,7 @@ class KeepLatest(Kernel[Any]):
 
     @override
     def placed(self) -> None:
-        self.events = Eventful(self.scope, self.location, self.upstream, arrived=self._arrived)
+        self.events = Eventful(self.scope, self.location, self.upstream, Requests(), arrived=self._arrived)
 
     @override
     async def acquire(self) -> None:
@@ -128,7 +129,7 @@ class KeepLatest(Kernel[Any]):
         kept = self._kept.get(time)
         if kept is None:
             self.location.hold(time)
-            self.events.request(time)
+            self.events.requests[time] = False
             self._kept[time] = Latest(value, now)
         else:
             kept.value, kept.came = value, now
