@@ -46,7 +46,9 @@ Failures, value by value
 
 Kernels
     `ps.Kernel` keeps the rules; a `Traits` value says what else the run must know, and `PROMPT` is that of what
-    answers at once; `Carries` tells a journal what is kept. A `Lane` is one task's end of an edge; `State` is what an
+    answers at once; `Carries` tells a journal what is kept. A class inherits more where it does more: `Resumable` takes
+    up what an earlier run kept, `Outside` tells whether what is read is still the same, `Finishing` has something to
+    bring to its end, `Stepwise` goes one step at a time. A `Lane` is one task's end of an edge; `State` is what an
     edge can be in. `Location` is the module's place in the sidecar, where it holds times. In front of a bare kernel
     stand those with one idea each:
 
@@ -90,6 +92,7 @@ from pullstream.blueprint.checks import function, seconds, sources
 from pullstream.decorators import opens
 from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
 from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
@@ -135,6 +138,7 @@ __all__ = [
     "Eventful",
     "Expand",
     "FanIn",
+    "Finishing",
     "Gather",
     "Grip",
     "Handled",
@@ -154,6 +158,7 @@ __all__ = [
     "OneOf",
     "OneShot",
     "Outbox",
+    "Outside",
     "Pace",
     "Part",
     "PassOn",
@@ -161,6 +166,7 @@ __all__ = [
     "PerBatch",
     "Positive",
     "Remainder",
+    "Resumable",
     "Seconds",
     "SideBranch",
     "SideBySide",
@@ -169,6 +175,7 @@ __all__ = [
     "Stage",
     "StageMemory",
     "State",
+    "Stepwise",
     "StreamEnd",
     "Sync",
     "TaskKernel",

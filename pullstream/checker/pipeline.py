@@ -13,7 +13,7 @@ from pullstream.checker.partner import Partner
 from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.edge import Edge as Machine
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import NOTHING, Location, Port
@@ -29,24 +29,24 @@ KEPT: Final = 100
 
 
 class RunEdge(Edge):
-    """An edge of a run: it knows the kernel above it."""
+    """The record of an edge of a run."""
 
-    kernel: "Kernel[Any]"
+    machine: "Machine[Any]"
     resource: Resource
     consumer: Location
     dismissed = False
-    """Whether the kernel below has sent a termination: what code of its module's still sends is not sent (R9)."""
+    """Whether the edge below has sent a termination: what code of its module's still sends is not sent (R9)."""
 
 
 class WatchedLane(Lane[T_co]):
     """A lane that verifies what passes; a run that is checked makes these instead."""
 
-    __slots__ = ("_closed", "_front", "_index", "_time", "edge")
+    __slots__ = ("_closed", "_front", "_index", "_time", "record")
 
-    def __init__(self, kernel: "Kernel[T_co]", port: Port, edge: RunEdge, count: LaneCount | None = None) -> None:
-        super().__init__(kernel, port, count)
-        self.edge = edge
-        self._index = edge.lane()
+    def __init__(self, edge: Machine[T_co], port: Port, record: RunEdge, count: LaneCount | None = None) -> None:
+        super().__init__(edge, port, count)
+        self.record = record
+        self._index = record.lane()
         self._front: Antichain[Any] | None = None
         self._closed: int | None = None
         self._time: Any = NOTHING
@@ -57,7 +57,7 @@ class WatchedLane(Lane[T_co]):
     async def ask(self, limit: int = 1, *, stepping: bool) -> Batch[T_co] | Done | None: ...
     @override
     async def ask(self, limit: int = 1, *, stepping: bool = False) -> Batch[T_co] | Done | None:
-        edge = self.edge
+        edge = self.record
         if edge.dismissed:
             return await self._ask_unsent(limit)
         number = edge.ask(self._index, limit)
@@ -77,10 +77,10 @@ class WatchedLane(Lane[T_co]):
         return answer
 
     async def _ask_unsent(self, limit: int) -> Batch[T_co] | Done:
-        """The kernel below has sent a termination, and code of its has not noticed yet: its ask goes nowhere (R9)."""
+        """The edge below has sent a termination, and code of its has not noticed yet: its ask goes nowhere (R9)."""
         answer = await super().ask(limit)
         if answer is not DONE:
-            self.edge.violated("R5", self.edge.above, "a value came after the termination")
+            self.record.violated("R5", self.record.above, "a value came after the termination")
         return answer
 
     @override
@@ -89,7 +89,7 @@ class WatchedLane(Lane[T_co]):
             self._time = time
             # As of the ask: to look now might see a hold dropped whose batch is not counted yet.
             if self._front is not None and not self._front.less_equal(time):
-                self.edge.violated("R12", self.edge.above, f"it answered at {time!r}, which was complete before")
+                self.record.violated("R12", self.record.above, f"it answered at {time!r}, which was complete before")
             self._front = None
         super().stamp(time)
 
@@ -111,22 +111,22 @@ class WatchedLane(Lane[T_co]):
 
     @override
     async def terminate(self, reason: BaseException | None) -> Done:
-        sent = self.edge.terminated and self._closed is None
-        self.edge.dismissed = True
+        sent = self.record.terminated and self._closed is None
+        self.record.dismissed = True
         return await (self._terminate_unsent(reason) if sent else self._terminate(reason))
 
     async def _terminate(self, reason: BaseException | None) -> Done:
         if self.over or self._closed is not None:
             return await super().terminate(reason)
-        if self.edge.terminated and self.edge.dismissed:
+        if self.record.terminated and self.record.dismissed:
             return await self._terminate_unsent(reason)
-        number = self.edge.terminate(self._index, reason)
+        number = self.record.terminate(self._index, reason)
         try:
             answer = await super().terminate(reason)
         except BaseException as exc:
-            self.edge.refused(number, exc)
+            self.record.refused(number, exc)
             raise
-        self.edge.confirmed(number, answer)
+        self.record.confirmed(number, answer)
         return answer
 
     async def _terminate_unsent(self, reason: BaseException | None) -> Done:
@@ -137,17 +137,17 @@ class WatchedLane(Lane[T_co]):
             answer = await super().terminate(reason)
         except BaseException as exc:
             if without_cancelled(exc) is not None:
-                self.edge.let_go(exc)
+                self.record.let_go(exc)
             raise
-        self.edge.let_go()
+        self.record.let_go()
         return answer
 
     @override
     def close(self, reason: BaseException | None) -> bool:
-        sent = self.edge.terminated
-        self.edge.dismissed = True
+        sent = self.record.terminated
+        self.record.dismissed = True
         if not (self.over or sent):
-            self._closed = self.edge.terminate(self._index, reason)
+            self._closed = self.record.terminate(self._index, reason)
         return super().close(reason)
 
     @override
@@ -157,35 +157,35 @@ class WatchedLane(Lane[T_co]):
             await super().confirm(reason, closed=closed)
         except BaseException as exc:
             if number is not None:
-                self.edge.refused(number, exc)
+                self.record.refused(number, exc)
             raise
         finally:
             self._closed = None
         if number is not None:
-            self.edge.confirmed(number, DONE)
+            self.record.confirmed(number, DONE)
 
     @override
     def _indicate(self, reason: BaseException | None) -> None:
-        if not (self.over or (self.edge.terminated and self.edge.dismissed)):
-            self.edge.terminate(self._index, reason, waits=False)
+        if not (self.over or (self.record.terminated and self.record.dismissed)):
+            self.record.terminate(self._index, reason, waits=False)
         super()._indicate(reason)
 
     @override
     async def _confirm(self) -> None:
         await super()._confirm()
         try:
-            self.edge.let_go(self.trouble)
+            self.record.let_go(self.trouble)
         except Violation as exc:
             self.trouble = exc
 
     @override
     def ack(self) -> None:
-        self.edge.ack(self._index)
+        self.record.ack(self._index)
         super().ack()
 
     @override
     def lane(self) -> "WatchedLane[T_co]":
-        lane = WatchedLane(self.kernel, self.port, self.edge, self.count)
+        lane = WatchedLane(self.edge, self.port, self.record, self.count)
         lane.hand_over(None)
         return lane
 
@@ -208,26 +208,26 @@ class Checker:
 
     # ---- for the run
 
-    def lane(self, kernel: "Kernel[Any]", port: Port) -> WatchedLane[Any]:
-        """A first lane of the edge below `kernel`."""
-        for other in kernel.lanes:
+    def lane(self, edge: "Machine[Any]", port: Port) -> WatchedLane[Any]:
+        """A first lane of an edge."""
+        for other in edge.ends:
             if isinstance(other, WatchedLane):
-                return WatchedLane(kernel, port, other.edge)
+                return WatchedLane(edge, port, other.record)
         consumer = port.location
-        edge = RunEdge(
-            _partner(kernel.location),
+        record = RunEdge(
+            _partner(edge.location),
             _partner(consumer),
             strict=self.strict and not any(name in self._lenient for name in consumer.names),
             clock=self._order,
             watching=self,
         )
-        edge.kernel, edge.consumer = kernel, consumer
-        edge.resource = Resource(edge)
-        edge.resource.watch(kernel)
-        self._above[kernel.location] = edge
+        record.machine, record.consumer = edge, consumer
+        record.resource = Resource(record)
+        record.resource.watch(edge)
+        self._above[edge.location] = record
         if len(self._edges) < KEPT:
-            self._edges.append(edge)
-        return WatchedLane(kernel, port, edge)
+            self._edges.append(record)
+        return WatchedLane(edge, port, record)
 
     def verdict(self) -> Violation | None:
         """The first violation; to be asked when the run is over, as it verifies that every edge and resource is."""
@@ -251,14 +251,14 @@ class Checker:
     def both_sides(self, module: str) -> str:
         """The events on both sides of a module, by its name, with the specification's marks D, TI, U and TO."""
         edge = self._below(module)
-        inputs = [event for lane in edge.kernel.inputs if isinstance(lane, WatchedLane) for event in lane.edge.events]
-        return module_diagram(edge.events, inputs)
+        inputs = [lane.record for lane in edge.machine.inputs if isinstance(lane, WatchedLane)]
+        return module_diagram(edge.events, [event for above in inputs for event in above.events])
 
     def _below(self, module: str) -> RunEdge:
         for edge in self._edges:
-            if module in edge.kernel.location.names:
+            if module in edge.machine.location.names:
                 return edge
-        known = ", ".join(repr(name) for edge in self._edges for name in edge.kernel.location.names)
+        known = ", ".join(repr(name) for edge in self._edges for name in edge.machine.location.names)
         raise LookupError(f"no module of this run is named {module!r}: it has {known or 'not begun'}")
 
     def last_diagram(self) -> str:
@@ -282,7 +282,7 @@ class Checker:
         """The edge is over: so must be what is above the module that ended it, and all that the module had."""
         assert isinstance(edge, RunEdge)
         self._open.pop(edge, None)
-        inputs = [lane.edge for lane in edge.kernel.inputs if isinstance(lane, WatchedLane)]
+        inputs = [lane.record for lane in edge.machine.inputs if isinstance(lane, WatchedLane)]
         verify_end(edge, inputs, how, edge.resource.failed)
         if not isinstance(edge.refusal, ReleaseTimeout):
             # That says already that something was not released.

@@ -3,7 +3,8 @@
 from typing import Any
 
 from pullstream.checker.edge import Edge
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.behaviour import method_of
+from pullstream.engine.edge.edge import Edge as Machine
 from pullstream.errors import ReleaseTimeout
 
 
@@ -16,30 +17,32 @@ class Resource:
         self.acquired = 0
         self.released = 0
 
-    def watch(self, kernel: "Kernel[Any]") -> None:
-        """Count what the kernel takes and lets go of."""
-        acquire, release = kernel.acquire, kernel.release
+    def watch(self, edge: "Machine[Any]") -> None:
+        """Count what the module takes and lets go of."""
+        module, kind = edge.module, type(edge.module)
 
-        async def acquired() -> None:
+        async def acquire(module: Any) -> None:
             if not self._edge.asked:
                 self._violated("acquired what it needs before it was asked for a value")
             if self.acquired:
                 self._violated("acquired what it needs a second time")
-            await acquire()
+            await kind.acquire(module)
             self.acquired += 1
 
-        async def released() -> None:
+        async def release(module: Any) -> None:
             self.released += 1
             if self.released > self.acquired:
                 self._violated("released what it does not have")
             try:
-                await release()
+                await kind.release(module)
             except BaseException as exc:
                 self._trouble = exc
                 raise
 
-        # On the instance, so that neither the kernel nor its class knows.
-        vars(kernel).update(acquire=acquired, release=released)
+        # By a class of its own, so that what the module calls itself is counted too, and none of its attributes is set.
+        namespace = {"__slots__": (), "__module__": kind.__module__, "acquire": acquire, "release": release}
+        module.__class__ = type(kind.__name__, (kind,), namespace)
+        edge.acquire, edge.release = method_of(module, "acquire"), method_of(module, "release")
 
     def failed(self, failure: object) -> bool:
         """Whether it is the release that failed, and with what."""

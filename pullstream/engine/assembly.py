@@ -9,7 +9,8 @@ from typing import Any, Protocol, cast
 import trio
 
 from pullstream.blueprint import Blueprint, Module, Site
-from pullstream.engine.edge.kernel import STEPS, Kernel
+from pullstream.engine.edge.kernel import STEPS, Kernel, connect
+from pullstream.engine.edge.lane import first_lane
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
@@ -88,7 +89,7 @@ class Assembly:
         upstreams += [self.stream(source.modules, None) for source in kernel.traits.sources]
         self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
         if not upstreams:
-            self.scope.run.begin_source(kernel)
+            self.scope.run.begin_source(kernel.edge)
         return kernel
 
     def connect(
@@ -97,17 +98,13 @@ class Assembly:
         """Give a kernel its location and its inputs."""
         above = [upstream.location for upstream in upstreams]
         location = self.scope.sidecar.locate(names, site, above, traits=kernel.traits)
-        kernel.connect(self.scope, location, upstreams)
+        edge = connect(kernel, self.scope, location, upstreams)
         if kernel.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
-            self.scope.remember(kernel)
-        kernel.height = 1 + max((upstream.height for upstream in upstreams), default=0)
-        kernel.depth = 1 + max((upstream.depth for upstream in upstreams), default=self.scope.depth)
-        if kernel.traits.asks_apart:
-            kernel.depth = 1
-        frames = kernel.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
+            self.scope.remember(location, kernel)
+        frames = edge.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:
             raise CompositionError(
-                f"{location}, is module number {kernel.depth} in a row, each of which waits inside the next: that is "
+                f"{location}, is module number {edge.depth} in a row, each of which waits inside the next: that is "
                 f"more than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map "
                 f"and filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
             )
@@ -124,7 +121,7 @@ class Consumer:
 
     def __init__(self, scope: Scope, module: Module, body: Body, upstream: Kernel[Any]) -> None:
         self.location = scope.sidecar.locate([named(module)], module.site, [upstream.location], sink=True)
-        self._reader = upstream.reader(self.location.ports[0])
+        self._reader = first_lane(upstream.edge, self.location.ports[0])
         self._account = SinkAccount(scope, self.location, [self._reader])
         self._body = body
         self._sidecar = scope.sidecar
@@ -156,7 +153,7 @@ class Consumer:
                     await (self._reader.abort() if reason is None else self._reader.error(reason))
                 self.location.abandon(reason)
                 raise
-            if exc is not self._reader.kernel.failure:
+            if exc is not self._reader.edge.failure:
                 blame(exc, str(self.location))
             with trio.CancelScope(shield=True):
                 await self._reader.error(exc)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import trio
 
+from pullstream.engine.interfaces import Resumable
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
@@ -19,45 +20,18 @@ from pullstream.errors import JournalError, without_cancelled
 class Watcher(Protocol):
     """Who watches the edges of a run: the checker."""
 
-    def lane(self, kernel: Any, port: Port) -> Any:
+    def lane(self, edge: Any, port: Port) -> Any:
         """The lane to give out in place of a plain one."""
 
 
-class Finishing(Protocol):
-    """A source, to the run."""
+class Ending(Protocol):
+    """The edge below a source, to the run."""
 
-    @property
-    def location(self) -> Location:
-        """Its place."""
-        ...
-
-    @property
-    def for_now(self) -> bool:
-        """Whether another run may have more."""
-        ...
-
-    def identity(self) -> object:
-        """What tells one state of the outside from another."""
-        ...
-
-    async def unchanged(self) -> bool:
-        """Whether it can tell that what an earlier run read of it is the same."""
-        ...
+    module: Any
+    location: Location
 
     def finish(self) -> None:
         """Come to the end by itself."""
-
-
-class Restoring(Protocol):
-    """A module with a memory, to the run."""
-
-    @property
-    def location(self) -> Location:
-        """Its place."""
-        ...
-
-    def restore(self) -> None:
-        """Take it up."""
 
 
 class Run:
@@ -80,7 +54,7 @@ class Run:
         """By which sinks set their pace."""
         self.turn = 0.0
         """When, by that clock, a module last let other tasks have a turn."""
-        self.sources: set[Finishing] = set()
+        self.sources: set[Ending] = set()
         """Those that have not ended."""
         self.finishing = False
         self.detector = DeadlockDetector(struck)
@@ -125,7 +99,7 @@ class Run:
                 self.hosting.set()
                 await trio.sleep_forever()
 
-    def begin_source(self, source: Finishing) -> None:
+    def begin_source(self, source: Ending) -> None:
         """A source is part of the run."""
         self.sources.add(source)
         if self.finishing:
@@ -195,7 +169,7 @@ class Scope:
         self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
         self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
         """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
-        self.remembering: list[Restoring] = []
+        self.remembering: list[Resumable] = []
         """Modules that are to take up what they kept in an earlier run, before this one begins."""
         self.sidecar: Sidecar = Sidecar(run.spawn, run.detector, None if outer is None else outer.sidecar)
 
@@ -204,10 +178,11 @@ class Scope:
         """Whether there is a journal that saves what modules keep."""
         return self.sidecar.keeper is not None
 
-    def remember(self, module: Restoring) -> None:
+    def remember(self, location: Location, module: object) -> None:
         """A module keeps something from time to time."""
-        self._check(module.location)
-        self.remembering.append(module)
+        self._check(location)
+        if isinstance(module, Resumable):
+            self.remembering.append(module)
 
     def memory(self, location: Location) -> Memory:
         """What a module keeps from time to time."""

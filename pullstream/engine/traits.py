@@ -94,6 +94,13 @@ class Traits:
     steered: bool = False
     """Whether a program may say more of the times that are held, by a handle, while nothing is asked for."""
 
+    follows: bool = False
+    """Whether the times follow from what is held, or from what is above, also in a module that has no inputs.
+
+    A module without inputs is taken to answer in the order of times otherwise: each answer says that nothing before
+    it will come.
+    """
+
     asks_apart: bool = False
     """Whether inputs are asked in tasks of their own only, whose stacks begin anew."""
 

@@ -16,10 +16,11 @@ must decide alike again, before anything of it may be recorded (which file got w
 `self.memory.ledger[key] = value`, which is saved with whatever is recorded next; what an offset or a length was as of a
 time goes into `self.memory.at(time)[key] = value`, and is given back as of what is done; what only the next run will
 want to know, and must not fill this one's memory, is written down with `self.memory.notes.add(time, entry)`.
-`self.identity()` may return what tells one state of the outside from another (files with their sizes): a run with a
-journal that was written over another one is refused; what it takes the ledger to tell, `unchanged()` tells, which is
-asked where all sinks below have come to their end, so that the source is not read. A source whose end means only that
-there is no more now says `for_now = True`, and what is below it goes on in the next run.
+A source that takes on `Outside` may return, by `identity()`, what tells one state of the outside from another (files
+with their sizes): a run with a journal that was written over another one is refused; what it takes the ledger to tell,
+`unchanged()` tells, which is asked where all sinks below have come to their end, so that the source is not read. A
+source whose end means only that there is no more now says so by `for_now()`, and what is below it goes on in the next
+run.
 
 **For authors of modules.** What is kept beyond the completion of a time goes into `self.memory` (`ctx.memory`), a
 dict with versions; see `Memory`.

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.interfaces import Outside
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import LOOKS_ON
 from pullstream.engine.sidecar.keeping import Keeping
@@ -102,7 +103,7 @@ class Keeper(Keeping):
 
     def _check_sources(self) -> None:
         for source in sorted(self._run.sources, key=lambda source: source.location.node):
-            identity = source.identity()
+            identity = source.module.identity() if isinstance(source.module, Outside) else None
             name = f"source {source.location.node}"
             recorded = self._saved.about.get(name)
             if recorded is not None:
@@ -146,7 +147,7 @@ class Keeper(Keeping):
         if entries:
             self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
         for source in self._run.sources:
-            if source.for_now:
+            if isinstance(source.module, Outside) and source.module.for_now():
                 for sink in sidecar.consequences.sinks_below(source.location):
                     self._for_now.setdefault(sink, []).append(source.location)
         self._cut = Cut(sidecar.consequences, dict(self._frontiers))
@@ -156,16 +157,18 @@ class Keeper(Keeping):
         if entries:
             for stamp in sidecar.stamps:
                 if isinstance(stamp, Lane):
-                    stamp.drops = self._drops(cast("Lane[Any]", stamp))
-        for kernel in self._run.scope.remembering:
-            kernel.restore()
+                    lane = cast("Lane[Any]", stamp)
+                    lane.edge.drops = self._drops(lane)
+        for module in self._run.scope.remembering:
+            module.restore()
 
     async def _end_sources(self) -> None:
         """Let sources end that nobody wants more of, if what they have been read for is still the same."""
         sure = True
         for source in sorted(self._run.sources, key=lambda source: source.location.node):
             if self._cut.over(source.location):
-                sure = await source.unchanged() and sure
+                module = source.module
+                sure = isinstance(module, Outside) and await module.unchanged() and sure
                 source.finish()
         if not self.was_finished:
             LOG.info("going on with the journal %s", self.path)
@@ -180,7 +183,7 @@ class Keeper(Keeping):
 
     def _drops(self, lane: "Lane[Any]") -> Callable[[Hashable], bool] | None:
         """A test for times that an edge does not let pass, because they are done."""
-        cut, above, below = self._cut, lane.kernel.location, lane.port.location
+        cut, above, below = self._cut, lane.edge.location, lane.port.location
         begins = not above.upstreams or any(not row for row in _rows(above))
         ends = below in self._frontiers or below.remembers
         if begins and ends:

@@ -59,7 +59,7 @@ class Reading(AsyncIterator[T], Generic[T]):
     async def hand_out(self, reader: Reader[T], ctx: Context) -> None:
         """Serve as a sink's body, whose reader belongs to the block until that is left."""
         self._reader, self._ctx = reader, ctx
-        run = cast("Lane[T]", reader).kernel.run
+        run = cast("Lane[T]", reader).edge.run
         self._left = run.signal()
         run.detector.read_by(self._task)
         self._ready.set()

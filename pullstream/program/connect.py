@@ -70,7 +70,7 @@ class Both:
     async def _end_others(self, failed: int, reason: BaseException) -> None:
         for number, (kernel, _) in enumerate(self.ways):
             if number != failed:
-                await kernel.terminate(reason)
+                await kernel.edge.terminate(reason)
 
 
 def connect(a: Duplex[A, B, R], b: Duplex[B, A, S]) -> Pipeline[tuple[S, R]]:

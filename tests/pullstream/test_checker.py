@@ -10,6 +10,7 @@ import trio.lowlevel
 
 import pullstream as ps
 from pullstream.checker import RULES, Checker, Violation, watch
+from pullstream.engine.edge.edge import Edge
 from pullstream.engine.traits import Traits
 
 
@@ -301,7 +302,12 @@ async def test_an_impolite_requester_is_accepted_unless_strict(requests):
 
 
 class Broken(ps.Kernel):
-    """Passes everything on; subclasses do so in a wrong way."""
+    """Passes everything on; subclasses do so in a wrong way, some by breaking the machine that runs them."""
+
+    machine = Edge
+
+    def placed(self):
+        self.edge.__class__ = self.machine
 
     async def produce(self, limit):
         return await self.upstream.ask(limit)
@@ -311,9 +317,10 @@ class Broken(ps.Kernel):
 class KeepsTheAbort(Broken):
     """Confirms, and leaves its upstream open."""
 
-    async def terminate(self, reason):
-        self.close(reason)
-        return ps.DONE
+    class machine(Edge):  # noqa: N801 - it stands for one
+        async def terminate(self, reason):
+            self.close(reason)
+            return ps.DONE
 
 
 @ps.transformer
@@ -326,20 +333,22 @@ class ChangesTheReason(Broken):
 class StopsByItself(Broken):
     """Says that it is done without a word to its upstream."""
 
-    asked = 0
+    class machine(Edge):  # noqa: N801 - it stands for one
+        asked = 0
 
-    async def ask(self, lane, limit):
-        self.asked += 1
-        return ps.DONE if self.asked == 3 else await super().ask(lane, limit)
+        async def ask(self, lane, limit):
+            self.asked += 1
+            return ps.DONE if self.asked == 3 else await super().ask(lane, limit)
 
 
 @ps.transformer
 class FailsByItself(Broken):
     """Fails without a word to its upstream."""
 
-    async def ask(self, lane, limit):
-        await super().ask(lane, limit)
-        raise Boom
+    class machine(Edge):  # noqa: N801 - it stands for one
+        async def ask(self, lane, limit):
+            await super().ask(lane, limit)
+            raise Boom
 
 
 @ps.transformer
@@ -355,17 +364,19 @@ class AbortsInsteadOfErring(Broken):
 class EchoesTheAnswer(Broken):
     """Answers with what it has handed over before."""
 
-    async def ask(self, lane, limit):
-        batch = await super().ask(lane, limit)
-        return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
+    class machine(Edge):  # noqa: N801 - it stands for one
+        async def ask(self, lane, limit):
+            batch = await super().ask(lane, limit)
+            return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
 
 
 @ps.transformer
 class ForgetsTheStamp(Broken):
-    """Answers past the kernel, so that the sidecar does not hear of it."""
+    """Answers past the machine, so that the sidecar does not hear of it."""
 
-    async def ask(self, lane, limit):
-        return await self.upstream.ask(limit)
+    class machine(Edge):  # noqa: N801 - it stands for one
+        async def ask(self, lane, limit):
+            return await self.module.upstream.ask(limit)
 
 
 @ps.transformer
@@ -394,9 +405,10 @@ class NeverReleases(Broken):
     async def acquire(self):
         pass
 
-    async def confirm(self):
-        await self.dismiss(None)
-        return ps.DONE
+    class machine(Edge):  # noqa: N801 - it stands for one
+        async def confirm(self):
+            await self.module.dismiss(None)
+            return ps.DONE
 
 
 @ps.transformer
@@ -428,17 +440,21 @@ class AsksAgain(Broken):
 class DoneThenMore(ps.Kernel):
     """A source that goes on after its end."""
 
-    asked = 0
-
     async def produce(self, limit):
         return ps.DONE
 
-    async def ask(self, lane, limit):
-        self.asked += 1
-        if self.asked == 1:
-            return ps.DONE
-        lane.stamp(0)
-        return ps.Batch(0, [0])
+    def placed(self):
+        self.edge.__class__ = self.machine
+
+    class machine(Edge):  # noqa: N801 - it stands for one
+        asked = 0
+
+        async def ask(self, lane, limit):
+            self.asked += 1
+            if self.asked == 1:
+                return ps.DONE
+            lane.stamp(0)
+            return ps.Batch(0, [0])
 
 
 @ps.sink
@@ -461,7 +477,7 @@ async def leaving(upstream, ctx):
 @ps.sink
 async def waiting(upstream, ctx):
     """Lets the module above begin, and asks for nothing."""
-    await upstream.kernel.begin()
+    await upstream.edge.module.begin()
 
 
 @ps.sink

@@ -298,7 +298,7 @@ def compared(script, passing):
 @pytest.fixture
 def passing(monkeypatch):
     """What passes the edges; the clock on the wall has no say in when tasks take turns."""
-    monkeypatch.setattr("pullstream.engine.edge.kernel.BREATH", math.inf)
+    monkeypatch.setattr("pullstream.engine.edge.edge.BREATH", math.inf)
     monkeypatch.setattr("pullstream.engine.parts.context.BREATH", math.inf)
     return Passing(monkeypatch)
 

@@ -159,11 +159,11 @@ async def test_what_has_not_been_looked_at_is_in_flight(module, edge):
         assert await reader.ask(5) == ps.Batch(1, [["a"]])
         await trio.testing.wait_all_tasks_blocked()
         reader.ack()
-        assert [*reader.kernel.location.frontier] == [2]
+        assert [*reader.edge.location.frontier] == [2]
         assert await reader.ask(5) == ps.Batch(2, [["a"]])
         await trio.testing.wait_all_tasks_blocked()
         reader.ack()
-        assert [*reader.kernel.location.frontier] == [3]
+        assert [*reader.edge.location.frontier] == [3]
 
 
 @pytest.mark.parametrize("limit", LIMITS)

@@ -23,14 +23,14 @@ from adapters.files.reading.reader import (
 )
 from adapters.files.reading.resuming import EarlierRun
 from pullstream import DONE, Batch, Done, JournalError, Kernel
-from pullstream.authoring import Carries, State, Traits, catches
+from pullstream.authoring import Carries, Outside, Traits, catches
 
 T = TypeVar("T")
 
 PLACE: Final = "place"
 
 
-class FilesSource(Kernel[Any]):
+class FilesSource(Kernel[Any], Outside):
     """Reads in threads, a block when what there was has been handed on."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
@@ -44,7 +44,6 @@ class FilesSource(Kernel[Any]):
         self._floor: tuple[Hashable, ...] = ()
         self._passed: tuple[Hashable, ...] = ()
         """The last time at which nothing more will come, if there is one."""
-        self.for_now = plan.available
         self._limiter = trio.CapacityLimiter(2)
 
     @override
@@ -64,6 +63,15 @@ class FilesSource(Kernel[Any]):
         ledger = memory.ledger
         files = {key: value for key, value in ledger.items() if isinstance(key, str)}
         return EarlierRun(True, files, END in ledger, ledger.get(SCHEMA), memory.get(PLACE), self.location.done)  # noqa: FBT003
+
+    @override
+    def identity(self) -> object:
+        # Which files there are may change; that those that were read are the same, the ledger tells.
+        return None
+
+    @override
+    def for_now(self) -> bool:
+        return self._plan.available
 
     @override
     async def unchanged(self) -> bool:
@@ -143,6 +151,6 @@ class FilesSource(Kernel[Any]):
             now = f", waiting for {', '.join(reading.absent)}, which {'do' if reading.absent[1:] else 'does'} not exist"
         if reading.path:
             now = f", reading {reading.path}"
-        if self.state is not State.OPEN:
+        if not self.edge.open:
             now = ""
         return f"{reading.done}{of} files read{now}"

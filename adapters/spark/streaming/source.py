@@ -14,7 +14,7 @@ from adapters.spark.streaming.query import Query, stopped_elsewhere
 from adapters.spark.streaming.status import StreamStatus
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, CompositionError, Done, JournalError, Source
-from pullstream.authoring import Module, TaskKernel
+from pullstream.authoring import Finishing, Module, Outside, TaskKernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,14 +76,12 @@ def from_streaming(
     return Source((Module("from_streaming", StreamSource, (checked,)),))
 
 
-class StreamSource(TaskKernel[Any]):
+class StreamSource(TaskKernel[Any], Finishing, Outside):
     """Takes what the body of a query hands over, and lets it return when its micro-batch is complete everywhere.
 
     The query runs in threads, and in Spark. While that works on something, the task that waits for its end counts as
     one that waits outside, so that the run is not taken for stalled; while the body waits for a reply, as one inside.
     """
-
-    for_now: bool = True
 
     def __init__(self, spec: StreamingFrame) -> None:
         self._spec = spec
@@ -132,6 +130,15 @@ class StreamSource(TaskKernel[Any]):
     async def release(self) -> None:
         await in_thread(self._query.close)
         await super().release()
+
+    @override
+    def identity(self) -> object:
+        # Spark's own checkpoint says what has been read.
+        return None
+
+    @override
+    def for_now(self) -> bool:
+        return True
 
     @override
     def finish(self) -> None:

@@ -1,43 +1,35 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from collections.abc import Sequence
+from typing import Any, Literal, NoReturn, overload
 
 import trio
 from typing_extensions import TypeVar, override
 
+from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.sidecar.counters import LaneCount
-from pullstream.engine.sidecar.location import Port, Stamp
+from pullstream.engine.sidecar.location import Port
+from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import Antichain
 
-if TYPE_CHECKING:
-    from pullstream.engine.edge.kernel import Kernel
-
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Lane(Stamp, Reader[T_co]):
-    """A reader of a kernel: one task's end of the edge."""
+class Lane(End, Reader[T_co]):
+    """A reader of an edge: one task's end of it."""
 
-    __slots__ = ("asker", "count", "drops", "handed", "kernel", "over", "trouble")
+    __slots__ = ("asker", "count", "handed", "trouble")
 
-    def __init__(self, kernel: "Kernel[T_co]", port: Port, count: LaneCount | None = None) -> None:
-        super().__init__(kernel.scope.sidecar, port)
-        self.kernel = kernel
+    def __init__(self, edge: Edge[T_co], port: Port, count: LaneCount | None = None) -> None:
+        super().__init__(edge, port)
         if count is None:
             count = LaneCount()
-            kernel.location.meter.outs.append(count)
+            edge.location.meter.outs.append(count)
             port.location.meter.ins.append(count)
         self.count = count
-        self.over = False
         self.trouble: BaseException | None = None
-        # Every lane of an edge drops what the first one does: that one is told when the run begins.
-        self.drops: Callable[[Hashable], bool] | None = next(
-            (lane.drops for lane in kernel.lanes if lane.port is port), None
-        )
-        """Times that are not let pass, because an earlier run has completed what comes of them."""
-        kernel.lanes.add(self)
         self.handed = False
         """Whether a user's code has it."""
         self.asker: trio.lowlevel.Task | None = None
@@ -59,7 +51,7 @@ class Lane(Stamp, Reader[T_co]):
         count = self.count
         began = count.begin()
         try:
-            answer = await (self.kernel.ask(self, limit, stepping=True) if stepping else self.kernel.ask(self, limit))
+            answer = await (self.edge.ask(self, limit, stepping=True) if stepping else self.edge.ask(self, limit))
         except BaseException:
             self.over = True
             raise
@@ -89,19 +81,19 @@ class Lane(Stamp, Reader[T_co]):
 
     def _indicate(self, reason: BaseException | None) -> None:
         self.live = False
-        if not self.over and self.kernel.close(reason):
-            self.kernel.run.spawn(self._confirm)
+        if not self.over and self.edge.close(reason):
+            self.edge.run.spawn(self._confirm)
 
     async def _confirm(self) -> None:
         try:
-            await self.kernel.confirm()
+            await self.edge.confirm()
         except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for the confirmation after all
             self.trouble = exc
 
     def close(self, reason: BaseException | None) -> bool:
         """Send a termination, if none was needed before; True if it is for the sender to have it confirmed."""
         self.live = False
-        return not self.over and self.kernel.close(reason)
+        return not self.over and self.edge.close(reason)
 
     async def confirm(self, reason: BaseException | None, *, closed: bool) -> None:
         """Wait for the confirmation of what `close` sent."""
@@ -109,7 +101,7 @@ class Lane(Stamp, Reader[T_co]):
             await self.terminate(reason)
             return
         try:
-            await self.kernel.confirm()
+            await self.edge.confirm()
         finally:
             self.over = True
 
@@ -119,7 +111,7 @@ class Lane(Stamp, Reader[T_co]):
         if self.over:
             return DONE
         try:
-            await self.kernel.terminate(reason)
+            await self.edge.terminate(reason)
         finally:
             self.over = True
         trouble, self.trouble = self.trouble, None
@@ -146,12 +138,48 @@ class Lane(Stamp, Reader[T_co]):
 
     @override
     def lane(self) -> "Lane[T_co]":
-        lane = Lane(self.kernel, self.port, self.count)
+        lane = Lane(self.edge, self.port, self.count)
         lane.hand_over(None)
         return lane
 
     def hand_over(self, asker: trio.lowlevel.Task | None) -> None:
         """A user's code has it, and asks in this task or in one that is not known yet."""
         self.handed, self.asker = True, asker
-        self.kernel.run.detector.lanes.add(self)
-        self.kernel.run.detector.doubt()
+        self.edge.run.detector.lanes.add(self)
+        self.edge.run.detector.doubt()
+
+
+def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
+    """A first lane for the module that has the `port`, which further lanes are taken from."""
+    watcher = edge.run.watcher
+    return Lane(edge, port) if watcher is None else watcher.lane(edge, port)
+
+
+async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None) -> None:
+    """Terminate what is upstream, each input in a task of its own, whose stack begins anew.
+
+    Raises:
+        BaseException: what the first release to fail raised.
+    """
+    # All are told before any other task runs, or a value could pass on one while another lets go (R5, R6).
+    told = [(lane, lane.close(reason)) for lane in lanes]
+    if reason is not None:
+        # An ask that goes through several is cancelled in the next step, and must not be taken for an abort there.
+        hearing = [lane.edge for lane in lanes]
+        for edge in hearing:
+            hearing += edge.foretell(reason)
+    failures: list[BaseException] = []
+
+    async def confirm(lane: "Lane[Any]", closed: bool) -> None:  # noqa: FBT001
+        try:
+            await lane.confirm(reason, closed=closed)
+        except BaseException as exc:
+            if without_cancelled(exc) is None:
+                raise
+            failures.append(exc)
+
+    async with trio.open_nursery() as nursery:
+        for lane, closed in told:
+            nursery.start_soon(confirm, lane, closed)
+    if failures:
+        raise failures[0]

@@ -16,7 +16,7 @@ from pullstream.engine.parts.outbox import spent
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.protocol import DONE, Batch, Done
 
 _END: Final = object()
 
@@ -64,7 +64,7 @@ class Expand(FailsLater):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while self._open and self.state is State.OPEN:
+        while self._open and self.edge.open:
             if self.failed is not None:
                 raise self.failed
             values: Sequence[Any] = self.collect(self._take, limit)
@@ -140,7 +140,7 @@ class Expand(FailsLater):
         assert lane is not None
         outer = lane is self.upstream
         batch = await lane.ask(self.wanted(limit) if outer else limit)
-        if self.state is not State.OPEN:
+        if not self.edge.open:
             return ()
         if batch is DONE:
             self._open.pop()

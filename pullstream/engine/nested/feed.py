@@ -1,6 +1,6 @@
 """The sources of streams inside a module: its own input, or the part of that which is meant for one of them."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from typing_extensions import override
@@ -10,21 +10,16 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.protocol import DONE, Batch, Done
 
 
 class Feed(Kernel[Any]):
     """A source inside a module, whose times are those of an input of the module: what may come there may come here."""
 
-    traits = Traits(trusted=True)
+    traits = Traits(trusted=True, follows=True)
 
     def __init__(self, outer: Lane[Any]) -> None:
         self.outer = outer
-
-    @override
-    async def acquire(self) -> None:
-        # Its times follow from those outside, and not from what it answers.
-        self.origin = False
 
     def mirrored(self) -> Iterable[Hashable]:
         """The times that may still come in from outside."""
@@ -34,7 +29,11 @@ class Feed(Kernel[Any]):
 class Through(Feed):
     """Reads the input itself, for a stream that is alone below it; it passes on everything, endings too."""
 
-    traits = Traits(waits=False, trusted=True)
+    traits = Traits(waits=False, trusted=True, follows=True)
+
+    @override
+    def placed(self) -> None:
+        self.edge.beyond = [self.outer.edge]
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -45,15 +44,6 @@ class Through(Feed):
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
         await self.outer.terminate(reason)
-
-    @override
-    def foretell(self, reason: BaseException) -> Sequence[Lane[Any]]:
-        super().foretell(reason)
-        return [self.outer]
-
-    @override
-    def relayed(self, exc: BaseException) -> bool:
-        return exc is self.outer.kernel.failure
 
 
 class Queue(Kernel[Any]):
@@ -71,7 +61,7 @@ class Queue(Kernel[Any]):
         self.wanted = 0
 
     def __len__(self) -> int:
-        return self._given.values if self.state is State.OPEN else 0
+        return self._given.values if self.edge.open else 0
 
     def give(self, time: Hashable, value: Any) -> None:
         """Have a value given at `time`, after those before it."""
@@ -111,6 +101,8 @@ class Queue(Kernel[Any]):
 
 class Portion(Queue, Feed):
     """A queue of values that came in from outside, at their times."""
+
+    traits = Feed.traits
 
     def __init__(self, outer: Lane[Any], changed: Callable[[], None]) -> None:
         Queue.__init__(self, changed)

@@ -9,7 +9,8 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
-from pullstream.engine.edge.kernel import Kernel, dismiss_all
+from pullstream.engine.edge.kernel import Kernel, connect
+from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import LaneCount
@@ -24,7 +25,7 @@ Dealt = Iterable[tuple["Branch", Sequence[Any]]]
 class Branch(Kernel[Any]):
     """One edge below a hub. What was dealt to it and is not asked for yet is held, in the sidecar, here."""
 
-    traits = Traits(trusted=True)
+    traits = Traits(trusted=True, follows=True)
 
     def __init__(self, hub: "Hub") -> None:
         self._hub = hub
@@ -100,7 +101,7 @@ class Hub(ABC):
         self._scope = assembly.scope
         self._module = module
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
-        self._reader = upstream.reader(self.location.ports[0])
+        self._reader = first_lane(upstream.edge, self.location.ports[0])
         self._asked = self.location.meter.asked = LaneCount()
         self._changed = self.signal()
         self._pumping = False
@@ -113,8 +114,7 @@ class Hub(ABC):
     def branch(self, name: str) -> Branch:
         """One more branch; called while the run is assembled."""
         branch = Branch(self)
-        branch.connect(self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
-        branch.origin = False
+        connect(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
         self.location.meter.outs.append(branch.count)
         branch.location.meter.ins.append(branch.count)
         self.branches.append(branch)
@@ -242,7 +242,7 @@ class Hub(ABC):
             # The branches have taken over what this froze, as this has taken over what upstream did.
             self.location.fail(ending)
             self.location.withdraw_frozen()
-            self._reader.kernel.location.withdraw_frozen()
+            self._reader.edge.location.withdraw_frozen()
         elif branches:
             self.location.complete()
         else:

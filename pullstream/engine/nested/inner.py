@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Source
-from pullstream.engine.edge.lane import Lane
+from pullstream.engine.edge.lane import Lane, first_lane
 from pullstream.engine.nested.feed import Feed, Through
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
@@ -38,7 +38,7 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
     from pullstream.engine.nested.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
 
-    scope = Scope(owner.run, owner.scope, depth=owner.depth, fed=feed is not None)
+    scope = Scope(owner.run, owner.scope, depth=owner.edge.depth, fed=feed is not None)
     assembly = Assembly(scope)
     upstream = (
         None if feed is None else assembly.connect(feed, [f"into {owner.location.names[-1]}"], owner.location.site, [])
@@ -48,7 +48,7 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     if assembly.beside:
         kernel = assembly.connect(sides, owner.location.names, owner.location.site, [kernel])
     location = scope.sidecar.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
-    lane = kernel.reader(location.ports[0])
+    lane = first_lane(kernel.edge, location.ports[0])
     scope.sidecar.start()
     if isinstance(feed, Feed):
         scope.sidecar.nesting.enter(feed.location, feed.mirrored, owner.scope.sidecar.nesting, owner.location)
@@ -65,7 +65,7 @@ def follow_inner(owner: "Kernel[Any]", lane: "Lane[Any]", mirrored: Mirrored) ->
     """
     outer = owner.scope.sidecar.nesting
     outer.mirror(owner.location, mirrored)
-    lane.kernel.scope.sidecar.nesting.report(outer, owner.location)
+    lane.edge.scope.sidecar.nesting.report(outer, owner.location)
 
 
 def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
@@ -89,14 +89,14 @@ def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
     """Forget inner streams that have ended."""
     for lane in lanes:
         owner.inputs.remove(lane)
-        lane.kernel.scope.sidecar.end(None, abandoned=False)
+        lane.edge.scope.sidecar.end(None, abandoned=False)
 
 
 async def consume_below(outer: Scope, location: Location, reader: "Lane[Any]", sink: Blueprint) -> Any:
     """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
     from pullstream.engine.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
 
-    inner = Scope(outer.run, outer, depth=reader.kernel.depth, fed=True)
+    inner = Scope(outer.run, outer, depth=reader.edge.depth, fed=True)
     assembly = Assembly(inner)
     feed = Through(reader)
     assembly.connect(feed, [f"into {location.names[-1]}"], location.site, [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.kernel import BREATH
+from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.run import Scope

@@ -1,6 +1,6 @@
 """Batches, completions and deadlines, whichever comes first: the events of a module that computes per time.
 
-Where no module above waits for anything (see `Kernel.step`), upstream is asked in the module's own task, one step after
+Where no module above waits for anything (see `Stepwise`), upstream is asked in the module's own task, one step after
 another, and what is complete is found between the steps. Elsewhere one task asks for as long as the stream lasts: an
 ask is never cancelled because something else came first, its answer waits in a slot of one, in flight, for its turn.
 """
@@ -130,8 +130,8 @@ class Eventful:
         """The times that are asked for; of each, whether it is enough that everything before it is complete."""
         self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived)
         self._slot: Answer | None = None
-        self._prompt = isinstance(upstream, Lane) and upstream.kernel.answers_promptly()
-        self.steps = isinstance(upstream, Lane) and upstream.kernel.stepwise()
+        self._prompt = isinstance(upstream, Lane) and upstream.edge.answers_promptly()
+        self.steps = isinstance(upstream, Lane) and upstream.edge.stepwise()
         """Whether upstream is asked in the module's own task, which never waits then."""
         self._wake = scope.run.signal()
         self._above: Above | None = None

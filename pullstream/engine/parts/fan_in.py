@@ -21,7 +21,7 @@ class Input(Remainder, StreamEnd):
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
         self.lane = lane
-        self.prompt = lane.kernel.answers_promptly()
+        self.prompt = lane.edge.answers_promptly()
         """Whether it can be asked without waiting."""
 
     def part(self, limit: int) -> Batch[Any]:
@@ -76,12 +76,8 @@ class FanIn(TaskKernel[Any]):
 
     @override
     def placed(self) -> None:
-        self.here = self.answers_promptly()
+        self.here = self.edge.answers_promptly()
         """Whether no input needs a task, and so nothing here does."""
-
-    @override
-    def waits_here(self) -> bool:
-        return not self.here
 
     @override
     async def acquire(self) -> None:

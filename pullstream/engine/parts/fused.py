@@ -17,8 +17,9 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
+from pullstream.engine.interfaces import Resumable
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.traits import Carries
+from pullstream.engine.traits import PROMPT, Carries
 from pullstream.failures import Caught, caught
 from pullstream.protocol import Batch
 
@@ -131,7 +132,7 @@ class StageDict(MutableMapping[Any, Any]):
         return sum(1 for _ in self)
 
 
-class Segment(PassOn):
+class Segment(PassOn, Resumable):
     """Neighbouring stages, run as one in the asker's task."""
 
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
@@ -153,10 +154,10 @@ class Segment(PassOn):
         next(self._loop)
         next(self._later)
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
-        if self._memories:
-            self.traits = attrs.evolve(self.traits, carries=Carries.MEMORY)
         self._saves = False
-        self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
+        passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
+        carries = Carries.MEMORY if self._memories else Carries.NOTHING
+        self.traits = attrs.evolve(PROMPT, prompt=passes_all, carries=carries)
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
@@ -186,13 +187,9 @@ class Segment(PassOn):
         for number, memory in self._memories.items():
             memory.save(StageDict(self.memory, number))
 
-    @override
-    def answers_promptly(self) -> bool:
-        return self._passes_all and super().answers_promptly()
-
     def _left_out_above(self, caught: Caught) -> None:
         # The module that caught it is no stage, and stands above.
-        self.upstream.kernel.location.meter.skipped += caught.count
+        self.upstream.edge.location.meter.skipped += caught.count
 
     def _left_out(self, caught: Caught) -> None:
         self.location.meter.skipped += caught.count
@@ -203,6 +200,6 @@ class Segment(PassOn):
         while traceback is not None and traceback.tb_frame.f_code is not self._code:
             traceback = traceback.tb_next
         if traceback is None:
-            return super().culprit()
+            return ""
         module = self._modules[self._owners[traceback.tb_lineno - 1]]
         return f"{module}, composed at {module.site}"

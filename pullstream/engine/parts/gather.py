@@ -58,8 +58,8 @@ class Gather(Notified):
         self._parts: dict[Hashable, Part] = {}
 
     @override
-    def waits_here(self) -> bool:
-        return self._clocked or super().waits_here()
+    def stepwise(self) -> bool:
+        return not self._clocked and super().stepwise()
 
     @override
     def receive(self, time: Hashable, values: Sequence[Any]) -> None:

@@ -132,7 +132,7 @@ class GeneratorKernel(Kernel[Any]):
             rest = without_cancelled(exc)
             if rest is None:
                 raise
-            if self._scope_of_task.cancel_called and not self.relayed(rest) and raised_when_cancelled(rest):
+            if self._scope_of_task.cancel_called and not self.edge.relayed(rest) and raised_when_cancelled(rest):
                 # It was being let go of, and nobody asks any more: raised by `release`. A failure of what is upstream
                 # is no trouble of the release, nor is what was on its way already.
                 self._trouble = rest
@@ -143,7 +143,7 @@ class GeneratorKernel(Kernel[Any]):
                 self._account.answered = True
                 return batch
             return self._refusal(batch)
-        if self.origin:
+        if self.edge.origin:
             return Batch(0, [answer])
         return ProtocolError(f"R2: {self.location}, yielded {answer!r}: a transformer yields Batch(time, values)")
 

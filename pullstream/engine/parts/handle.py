@@ -11,7 +11,6 @@ from pullstream.blueprint import Site
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import ReuseError
-from pullstream.protocol import State
 
 
 class Grip:
@@ -52,7 +51,7 @@ class Grip:
         """The kernel of the run that is open, if one is."""
         kernel = None if self._kernel is None else self._kernel()
         # A kernel that was made is connected a little later.
-        if kernel is None or (hasattr(kernel, "run") and kernel.state not in (State.OPEN, State.CLOSING)):
+        if kernel is None or (hasattr(kernel, "edge") and kernel.edge.over):
             return None
         return kernel
 

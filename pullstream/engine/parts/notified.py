@@ -7,6 +7,7 @@ from typing import Any
 from typing_extensions import override
 
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.sidecar.waiting import Requests
@@ -14,7 +15,7 @@ from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done
 
 
-class Notified(Kernel[Any]):
+class Notified(Kernel[Any], Stepwise):
     """Gives batches to `receive` and completions to `complete`, which `give` results and ask for notifications.
 
     Completions come before the batch that caused them, least time first; at the end all of them. When upstream fails,
@@ -83,11 +84,6 @@ class Notified(Kernel[Any]):
         self.events = Eventful(self.scope, self.location, self.upstream, self.requests)
 
     @override
-    def waits_here(self) -> bool:
-        # Where steps will do, no task is beside, and no scope to cancel it by, which is most of a time's cost.
-        return not self.events.steps
-
-    @override
     async def acquire(self) -> None:
         self.events.begin()
 
@@ -103,7 +99,8 @@ class Notified(Kernel[Any]):
 
     @override
     def stepwise(self) -> bool:
-        return not self.waits_here()
+        # Then no task is beside, and no scope to cancel it by, which is most of a time's cost.
+        return self.events.steps
 
     @override
     async def step(self, limit: int) -> Batch[Any] | Done | None:

@@ -2,7 +2,7 @@
 
 import trio
 
-from pullstream.engine.edge.kernel import BREATH
+from pullstream.engine.edge.edge import BREATH
 
 
 class Pace:

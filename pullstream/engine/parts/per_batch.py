@@ -8,6 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.traits import PROMPT
 from pullstream.protocol import DONE, Batch, Done
 
@@ -34,7 +35,7 @@ class FailsLater(Kernel[Any]):
         return out
 
 
-class PassOn(FailsLater):
+class PassOn(FailsLater, Stepwise):
     """Answers each batch with what it makes of it at once, and keeps nothing of it beyond that."""
 
     traits = PROMPT
@@ -69,7 +70,7 @@ class PassOn(FailsLater):
 
     @override
     def stepwise(self) -> bool:
-        return self.upstream.kernel.stepwise()
+        return self.upstream.edge.stepwise()
 
     @override
     async def step(self, limit: int) -> Batch[Any] | Done | None:

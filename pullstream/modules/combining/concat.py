@@ -10,7 +10,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.fan_in import Meeting
 from pullstream.engine.traits import PROMPT
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class _Concat(Kernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         # What is not open any more has just ended all inputs: the next one is not asked (R9).
-        while self._turn < len(self.inputs) and self.state is State.OPEN:
+        while self._turn < len(self.inputs) and self.edge.open:
             batch = await self.inputs[self._turn].ask(limit)
             if batch is not DONE:
                 self._meeting.meet(batch.time)

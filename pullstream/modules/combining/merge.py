@@ -12,7 +12,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class Merge(FanIn):
                 raise self.failure_above
             if self.finished():
                 return DONE
-            if self.state is not State.OPEN:
+            if not self.edge.open:
                 return DONE
             await self.change()
 

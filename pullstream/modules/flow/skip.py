@@ -7,6 +7,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Sync, Transformer
 from pullstream.decorators import opens, transformer
+from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import Carries, Traits
@@ -16,7 +17,7 @@ from pullstream.protocol import Batch
 A = TypeVar("A")
 
 
-class _Skip(PassOn):
+class _Skip(PassOn, Resumable):
     traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, count: int) -> None:
@@ -36,7 +37,7 @@ class _Skip(PassOn):
         return Batch(batch.time, rest) if rest else None
 
 
-class _SkipWhile(PerBatch):
+class _SkipWhile(PerBatch, Resumable):
     traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, test: Callable[[Any], object], on_error: object = "fail") -> None:

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
 from pullstream.decorators import opens, transformer
+from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
@@ -18,7 +19,7 @@ from pullstream.protocol import Batch
 A = TypeVar("A")
 
 
-class _Take(PassOn):
+class _Take(PassOn, Resumable):
     traits = attrs.evolve(PROMPT, carries=Carries.COUNT)
 
     def __init__(self, count: int) -> None:
@@ -112,7 +113,7 @@ def take(
     return opens(_Take(what))
 
 
-class _TakeTimes(Notified):
+class _TakeTimes(Notified, Resumable):
     traits = Traits(trusted=True, carries=Carries.COUNT)
 
     def __init__(self, count: int) -> None:

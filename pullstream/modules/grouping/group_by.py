@@ -17,7 +17,7 @@ from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.pace import Pace
 from pullstream.errors import blame
 from pullstream.failures import caught
-from pullstream.protocol import Batch, Done, State
+from pullstream.protocol import Batch, Done
 from timely import Antichain
 
 A = TypeVar("A")
@@ -89,11 +89,11 @@ class GroupBy(SideBySide[_Group]):
                 if group is None:
                     return
                 value = self._pending.popleft()
-                if group.feed.state is State.OPEN:
+                if group.feed.edge.open:
                     group.feed.give(self._time, value)
                     self._dealt.append(group.feed)
         except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
-            blame(exc, self.culprit())
+            blame(exc, str(self.location))
             self._pending.clear()
             self.end(exc)
         self.upstream.ack()

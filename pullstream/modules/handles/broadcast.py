@@ -144,7 +144,7 @@ class Broadcast(Generic[T]):
 
 
 class _Listener(Kernel[Any]):
-    traits = Traits(trusted=True, steered=True)
+    traits = Traits(trusted=True, steered=True, follows=True)
 
     def __init__(self, handle: Broadcast[Any]) -> None:
         self._handle = handle
@@ -181,7 +181,6 @@ class _Listener(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         # Its clock follows what is sent, and not what is answered.
-        self.origin = False
         self._handle.join(self)
         self.lower()
 

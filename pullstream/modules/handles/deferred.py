@@ -17,7 +17,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
-from pullstream.protocol import DONE, Batch, Done, Reader, State
+from pullstream.protocol import DONE, Batch, Done, Reader
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -66,7 +66,7 @@ class Later(Grip):
 class Deferred(Kernel[Any]):
     """A source or transformer that opens inside itself what it is resolved with."""
 
-    traits = Traits(trusted=True)
+    traits = Traits(trusted=True, follows=True)
 
     def __init__(self, later: Later) -> None:
         self._later = later
@@ -76,13 +76,13 @@ class Deferred(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self._source, self.origin = self.origin, False
+        self._source = not self.inputs
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._lane is None:
             blueprint = await self._later.wait()
-            if self.state is not State.OPEN:
+            if not self.edge.open:
                 return DONE
             feed = None if self._source else Through(cast("Lane[Any]", self.upstream))
             self._lane = open_below(self, blueprint, feed)

@@ -167,7 +167,7 @@ def signal_of(run: Run | None) -> Signal:
 class PairSource(Kernel[Any]):
     """The reading end of a pair."""
 
-    traits = Traits(trusted=True)
+    traits = Traits(trusted=True, follows=True)
 
     acquired = False
 
@@ -181,7 +181,6 @@ class PairSource(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         # Its times follow from those that come to the writing end.
-        self.origin = False
         self.acquired = True
         # Until the writing end is open, its times may come to their end by its being opened.
         self.location.steered = self._joint.writes is None

@@ -86,7 +86,7 @@ class Added(Grip):
 
 
 class _ManySource(Merge):
-    traits = Traits(trusted=True, reorders=True, steered=True)
+    traits = Traits(trusted=True, reorders=True, steered=True, follows=True)
 
     def __init__(self, added: Added) -> None:
         super().__init__()
@@ -98,7 +98,6 @@ class _ManySource(Merge):
     async def acquire(self) -> None:
         await super().acquire()
         # Several sources are not in order, though each be; what may still come is mirrored.
-        self.origin = False
         self._ready = True
         self.location.steered = not self._added.capped
         self.scope.sidecar.nesting.mirror(self.location, self.mirrored)

@@ -265,7 +265,7 @@ class Entries(Grip):
 
 
 class _Pushing(Kernel[Any]):
-    traits = Traits(trusted=True, steered=True)
+    traits = Traits(trusted=True, steered=True, follows=True)
 
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
@@ -274,7 +274,6 @@ class _Pushing(Kernel[Any]):
     @override
     async def acquire(self) -> None:
         # Its clock follows what is pushed, and not what is answered.
-        self.origin = False
         self._entries.lower()
 
     @override

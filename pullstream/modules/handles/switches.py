@@ -120,7 +120,7 @@ class _Switched(Passing):
         grip.early.clear()
 
     def switch(self, reason: BaseException | None) -> None:
-        self.end_here(reason)
+        self.edge.end_here(reason)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:

@@ -155,7 +155,7 @@ class Lend(TaskKernel[Any]):
         for value in answer.values:
             if not borrower.loans:
                 self._failed = ProtocolError(
-                    f"{self.location}: {borrower.lane.kernel.location} gave {value!r}, and was lent nothing that this "
+                    f"{self.location}: {borrower.lane.edge.location} gave {value!r}, and was lent nothing that this "
                     f"would be the result of: a borrower gives one result for each value, in order",
                 )
                 return

@@ -18,7 +18,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Instance, Module, Positive, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.kernel import Kernel, connect
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.outbox import Outbox, Remainder
 from pullstream.engine.parts.per_batch import PassOn
@@ -117,7 +117,7 @@ class _Ingress(TaskKernel[Any]):
             await self._wait()
 
     async def _ask_outside(self, limit: int) -> None:
-        if self.upstream.kernel.answers_promptly():
+        if self.upstream.edge.answers_promptly():
             await self.ask_promptly(self.upstream, limit)
             return
         self.ask_beside(self.upstream, limit)
@@ -205,8 +205,7 @@ class _Loop(Wiring):
         ingress = _Ingress()
         # The second input is the feedback's, whose location is below the body: it takes this one's place in a moment.
         location = scope.sidecar.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
-        ingress.connect(scope, location, [upstream])
-        ingress.depth = upstream.depth + 1
+        connect(ingress, scope, location, [upstream])
         body = assembly.stream(self._body.modules, ingress)
         fork = scope.sidecar.locate([f"{name} egress"], site, [body.location], traits=Traits(summaries=[IDENTITY]))
         back = scope.sidecar.locate(
@@ -217,8 +216,7 @@ class _Loop(Wiring):
         ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.leaving = out
         egress = _Egress(ingress.feedback)
-        egress.connect(scope, out, [body])
-        egress.depth = body.depth + 1
+        connect(egress, scope, out, [body])
         return egress
 
 

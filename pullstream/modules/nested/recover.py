@@ -24,7 +24,7 @@ from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_fro
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError
 from pullstream.modules.sources.values import Values
-from pullstream.protocol import DONE, Batch, Done, State
+from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, Antichain, TimeDomainError, less_equal
 
 A = TypeVar("A")
@@ -88,7 +88,7 @@ class Catch(Recovering):
             try:
                 batch = await self.upstream.ask(limit)
             except self._on as failure:
-                if self.state is not State.OPEN or failure is not self.upstream.kernel.failure or _cancelled():
+                if not self.edge.open or failure is not self.upstream.edge.failure or _cancelled():
                     raise
                 self._handle(failure)
             else:
@@ -114,7 +114,7 @@ class Catch(Recovering):
         return batch
 
     def _handle(self, failure: BaseException) -> None:
-        location = self.upstream.kernel.location
+        location = self.upstream.edge.location
         self.frozen = location.frontier
         self.location.mirror(self.frozen)
         location.withdraw_frozen()
@@ -194,7 +194,7 @@ def catch(
 class Retry(Recovering):
     """Opens a source, and opens it anew when it fails."""
 
-    traits = Traits(trusted=True)
+    traits = Traits(trusted=True, follows=True)
 
     def __init__(
         self,
@@ -219,11 +219,6 @@ class Retry(Recovering):
         self._last: Any = None
 
     @override
-    async def acquire(self) -> None:
-        # Its times follow from those of what it opens, and not from what it answers.
-        self.origin = False
-
-    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             if self.current is None:
@@ -233,11 +228,11 @@ class Retry(Recovering):
             try:
                 batch = await lane.ask(limit)
             except self._on:
-                if self.state is not State.OPEN or self._left == 0 or _cancelled():
+                if not self.edge.open or self._left == 0 or _cancelled():
                     raise
                 await self._again(lane)
                 continue
-            if batch is DONE or self.state is not State.OPEN:
+            if batch is DONE or not self.edge.open:
                 return DONE
             values = self._new(batch)
             if values:

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Key, Sync, Transformer
 from pullstream.decorators import opens, transformer
+from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.fold import Fold, a_fold, itself
@@ -122,7 +123,7 @@ def sort_by_time(
     return opens(_Sorting(key, on_error))
 
 
-class _Accumulating(_ValuesByTime):
+class _Accumulating(_ValuesByTime, Resumable):
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:

@@ -15,6 +15,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.sidecar.consequences import LAST
@@ -173,7 +174,7 @@ def event_time(time_of: Callable[[Any], Hashable], value: Any) -> Hashable:
     return time
 
 
-class Stamping(Kernel[Any]):
+class Stamping(Kernel[Any], Stepwise):
     """Answers the values at the times of a clock; with `nest`, of one clock for each time above."""
 
     traits = Traits(waits=False, prompt=True, trusted=True, summaries=((),))
@@ -183,8 +184,7 @@ class Stamping(Kernel[Any]):
     ) -> None:
         self._new = clock
         self._nest = nest
-        self._drops = drops
-        self.traits = attrs.evolve(self.traits, counts=counts, lasting=_within if nest else None)
+        self.traits = attrs.evolve(self.traits, prompt=not drops, counts=counts, lasting=_within if nest else None)
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING
         self._held: Hashable = BEGINNING
@@ -220,7 +220,7 @@ class Stamping(Kernel[Any]):
 
     @override
     def stepwise(self) -> bool:
-        return self.upstream.kernel.stepwise()
+        return self.upstream.edge.stepwise()
 
     @override
     async def step(self, limit: int) -> Batch[Any] | Done | None:
@@ -252,10 +252,6 @@ class Stamping(Kernel[Any]):
         if self._at == len(self._values):
             self.upstream.settle()
         return Batch((self._outer, clock.time) if self._nest else clock.time, taken)
-
-    @override
-    def answers_promptly(self) -> bool:
-        return not self._drops and super().answers_promptly()
 
     def _enter(self, outer: Hashable) -> None:
         if self._nest:

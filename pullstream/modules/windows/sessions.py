@@ -13,6 +13,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
+from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.accumulator import Accumulator, Told
 from pullstream.engine.parts.fold import Fold, a_fold
@@ -34,7 +35,7 @@ class _Session(OpenWindow):
     number: int
 
 
-class _Sessions(Windowed):
+class _Sessions(Windowed, Resumable):
     traits = Traits(trusted=True, carries=Carries.MEMORY, later=True)
 
     def __init__(

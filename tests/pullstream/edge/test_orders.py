@@ -17,7 +17,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine.edge import kernel
+from pullstream.engine.edge import edge
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Event
@@ -418,39 +418,39 @@ def test_every_order_of_two_events(events, asked, most, fails):
     print(f"{explore(Order(), list(events), most, **options)} orders")
 
 
-# ---- breakages of the kernel, each of which is to be noticed
+# ---- breakages of the machine, each of which is to be noticed
 
 
 async def is_told_before_the_release(self):
-    """For `__until_over`."""
+    """For `_until_over`."""
 
 
 async def is_confirmed_at_once(self, ticket):
-    """For `__confirmed`."""
-    self._Kernel__requests.withdraw(ticket)
+    """For `_confirmed`."""
+    self._requests.withdraw(ticket)
 
 
 async def comes_back_with_the_turn(self, ticket):
-    """For `__answerable`: as if a turn could not come in the very step of the cancellation."""
+    """For `_answerable`: as if a turn could not come in the very step of the cancellation."""
     try:
         await ticket.wait()
     except BaseException:
-        first = self._Kernel__end_by(Event.ABORT)
+        first = self._end_by(Event.ABORT)
         with trio.CancelScope(shield=True):
             if first:
-                await self._Kernel__let_all_go()
+                await self._let_all_go()
             await ticket.wait()
         raise
 
 
 async def forgets_who_waits(self, ticket):
-    """For `__answerable`: who is cancelled keeps the turn that may come."""
+    """For `_answerable`: who is cancelled keeps the turn that may come."""
     try:
         await ticket.wait()
     except BaseException:
-        if self._Kernel__end_by(Event.ABORT):
+        if self._end_by(Event.ABORT):
             with trio.CancelScope(shield=True):
-                await self._Kernel__let_all_go()
+                await self._let_all_go()
         raise
 
 
@@ -460,17 +460,17 @@ def keeps_whatever_is_raised(exc):
 
 
 BREAKAGES = [
-    (Kernel, "_Kernel__until_over", is_told_before_the_release, ["cancel 0", "abort 2"]),
-    (Kernel, "_Kernel__confirmed", is_confirmed_at_once, ["abort 2", "value"]),
-    (Kernel, "_Kernel__answerable", comes_back_with_the_turn, ["value", "cancel all"]),
-    (Kernel, "_Kernel__answerable", forgets_who_waits, ["cancel all", "abort 2"]),
-    (kernel, "raised_when_cancelled", keeps_whatever_is_raised, ["fail", "abort 2"]),
+    (edge.Edge, "_until_over", is_told_before_the_release, ["cancel 0", "abort 2"]),
+    (edge.Edge, "_confirmed", is_confirmed_at_once, ["abort 2", "value"]),
+    (edge.Edge, "_answerable", comes_back_with_the_turn, ["value", "cancel all"]),
+    (edge.Edge, "_answerable", forgets_who_waits, ["cancel all", "abort 2"]),
+    (edge, "raised_when_cancelled", keeps_whatever_is_raised, ["fail", "abort 2"]),
 ]
 
 
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda breakage: breakage[2].__name__)
-def test_a_broken_kernel_is_noticed(monkeypatch, breakage):
-    """Where the kernel waits or does not, random orders of the events that show it find out."""
+def test_a_broken_machine_is_noticed(monkeypatch, breakage):
+    """Where the machine waits or does not, random orders of the events that show it find out."""
     where, name, broken, events = breakage
     monkeypatch.setattr(where, name, broken)
     for seed in range(300):

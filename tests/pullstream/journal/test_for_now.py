@@ -4,16 +4,22 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.authoring import Outside
 
 
 def numbers(first, end, *, for_now):
     """A source of numbers, each at its own time, of which there are some more in every run."""
 
     @ps.source
-    class Numbers(ps.Kernel):
+    class Numbers(ps.Kernel, Outside):
         def __init__(self):
             self.next = first
-            self.for_now = for_now
+
+        def identity(self):
+            return None
+
+        def for_now(self):
+            return for_now
 
         async def produce(self, limit):
             self.location.advance(self.next)

@@ -15,6 +15,8 @@ import trio.lowlevel
 import trio.testing
 
 import pullstream as ps
+from pullstream.authoring import Outside
+from pullstream.engine.edge.edge import Edge
 from pullstream.journal.keeper import Keeper
 
 OVER = (
@@ -254,11 +256,11 @@ def test_finishing_early_is_not_the_end(path):
     assert trio.run(main, 6.5, clock=trio.testing.MockClock(autojump_threshold=0)) == {1: [3, 4, 5]}
 
 
-def test_finishing_while_what_is_done_is_dropped(path):
+def test_finishing_while_what_is_done_is_dropped(path, monkeypatch):
     """A source that is finished between two answers that are dropped is not asked for one more: it may never come."""
 
     @ps.source
-    class Feed(ps.Kernel[int]):
+    class Feed(ps.Kernel[int], Outside):
         given = 0
 
         def identity(self):
@@ -270,9 +272,11 @@ def test_finishing_while_what_is_done_is_dropped(path):
                 await trio.sleep_forever()
             return ps.Batch(self.given, [self.given])
 
-        async def breathe(self):
-            self.run.finish()
-            return await super().breathe()
+    async def breathe(edge):
+        edge.run.finish()
+        return True
+
+    monkeypatch.setattr(Edge, "breathe", breathe)
 
     async def main(finished):
         async with ps.pipe(Feed(), ps.collect()).open(journal=path) as running:
@@ -305,7 +309,7 @@ def file_of(sizes):
     """A source that reads nothing, and tells how large files are; which is not among its arguments."""
 
     @ps.source
-    class File(ps.Kernel[int]):
+    class File(ps.Kernel[int], Outside):
         def identity(self):
             return dict(sizes)
 

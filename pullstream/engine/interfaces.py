@@ -1,0 +1,70 @@
+"""What a module can take on beside what every module is asked: a class inherits these as well as `Kernel`."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from pullstream.protocol import Batch, Done
+
+
+class Resumable(ABC):
+    """A module that takes up, in a run with a journal, what an earlier run has left in its `memory`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def restore(self) -> None:
+        """Take up what `memory` holds, before the run begins; called if the traits say that it carries something.
+
+        What will be answered of it is to be held from now on.
+        """
+
+
+class Outside(ABC):
+    """A source that reads something which is there before the run and after it, such as files."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def identity(self) -> object:
+        """What tells the outside from what it was when a journal was begun, by `==`: None, or it is pickled."""
+
+    async def unchanged(self) -> bool:
+        """Whether it can tell that what an earlier run has read to its end is still the same.
+
+        Called with a journal, before the run begins; the source is not read then.
+
+        Raises:
+            JournalError: it is not.
+        """
+        return self.identity() is not None
+
+    def for_now(self) -> bool:
+        """Whether its end is the end of what there is now, and another run with the journal may have more."""
+        return False
+
+
+class Finishing(ABC):
+    """A source that has something to bring to its end when the program wants no more."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Come to the end as soon as may be. Other sources are just not asked again, and cancelled in what they do."""
+
+
+class Stepwise(ABC):
+    """A module that can do one thing at a time towards its next answer.
+
+    So who waits for a completion beside the next batch needs no task for the ask: it looks between steps.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def stepwise(self) -> bool:
+        """Whether `step` comes back without waiting, as its inputs are; asked when all have their place."""
+
+    @abstractmethod
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        """Do one thing; None if that made no answer yet. Called only if it is `stepwise`."""
