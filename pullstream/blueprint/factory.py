@@ -30,16 +30,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 Check: TypeAlias = Callable[["Call", Any], Any]
 
 
-_NONE: Final[Mapping[str, Any]] = {}
-
-
 @attrs.define
 class Call:
     """A call of a factory, as its checks see it."""
 
     module: str
-    _given: Mapping[str, Any] = _NONE
-    _defaults: Mapping[str, Any] = _NONE
+    _given: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    _defaults: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     name: str = ""
     """The argument that is checked."""
 
@@ -65,12 +62,7 @@ class Made:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Make what a run works with, new for each run."""
-        return self.opening(*args, **options)
-
-    @property
-    def opening(self) -> Callable[..., Any]:
-        """The function, or what stands in front of it."""
-        return self.factory.opening
+        return self.factory.opening(*args, **options)
 
 
 class Form:
@@ -101,7 +93,7 @@ class Form:
         self._below: list[tuple[str, Any]] = [
             (name, check) for name, checks in self._checks.items() for check in checks if hasattr(check, "below")
         ][::-1]
-        self._together: tuple[Callable[[Call], None], ...] = getattr(self.function, "together", ())
+        self._together: Callable[[Call], None] | None = getattr(self.function, "together", None)
         self._ready = True
 
     def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,23 +108,25 @@ class Form:
                     call.name = name
                     for check in checks:
                         given[name] = check(call, given[name])
-            for whole in self._together:
-                whole(call)
+            if self._together is not None:
+                self._together(call)
         return given
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         names, keywords = self._positional, self._keywords
         given: dict[str, Any] = dict(zip(names, args, strict=False))
-        if (len(args) > len(names) and self._rest is None) or not self._required <= {*given, *kwargs}:
-            raise self._refusal(args, kwargs)
         if self._rest is not None:
             given[self._rest] = args[len(names) :]
+        elif len(args) > len(names):
+            raise self._refusal(args, kwargs)
         others: dict[str, Any] = {}
         for name, value in kwargs.items():
             into = given if name in keywords else others
             if name in into or (into is others and self._others is None):
                 raise self._refusal(args, kwargs)
             into[name] = value
+        if not self._required <= given.keys():
+            raise self._refusal(args, kwargs)
         if self._others is not None:
             given[self._others] = others
         for name, default in self._defaults.items():
@@ -226,7 +220,7 @@ def together(check: Callable[[Call], None]) -> Callable[[F], F]:
     """Decorate a module's function: its arguments are also checked as a whole, after each by itself."""
 
     def decorate(function: F) -> F:
-        vars(function)["together"] = (check, *vars(function).get("together", ()))
+        vars(function)["together"] = check
         return function
 
     return decorate

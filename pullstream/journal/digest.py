@@ -181,7 +181,7 @@ class Look:
         """A module of a blueprint: its name, and what it, and what makes it, was given."""
         arguments = [self.told(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
         options = [(name, self.told(f"{name}=", value)) for name, value in module.options]
-        make = module.make.opening if isinstance(module.make, Made) else module.make
+        make = module.make.factory.opening if isinstance(module.make, Made) else module.make
         maker = cast("type[object]", type(make))
         # An object of this toolkit's that makes it was given the same, and knows where.
         maker_name = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(make, module.name)

@@ -280,7 +280,14 @@ def test_a_function_that_composes_is_checked():
         """Make something else than a module."""
         return [number, names, more]
 
+    @checked
+    def first(key: Positive, /, **more: int) -> list[Any]:
+        """Take a name of its own for something else."""
+        return [key, more]
+
     assert several(2, "a", "b", c=3) == [2, ("a", "b"), {"c": 3}]
+    assert first(1, key=2) == [1, {"key": 2}]
+    assert "'key' parameter is positional only" in refused(lambda: first(key=2))
     assert "several() at" in refused(lambda: several(0))
 
 
