@@ -95,6 +95,11 @@ def shown_results(function: Function) -> ps.Transformer[Any, str]:
     return ps.pipe(ps.map(function, on_error="result"), ps.map(str))
 
 
+def timed_failures(function: Function) -> ps.Transformer[Any, Any]:
+    """A function of a time and a value, which may fail."""
+    return ps.timed(lambda _, value: function(value), on_error="skip")
+
+
 def failing_calls(function: Function) -> ps.Transformer[Any, Any]:
     """Calls of which some may fail."""
     return ps.map_async(calling(function), 2, on_error="skip")
@@ -290,6 +295,19 @@ TRANSFORMERS: Final = (
     Subject("decode", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=3), ps.decode(errors="ignore")), flushes=True),
     Subject("map_async, failures left out", failing_calls, around=True, absorbs=True),
     Subject("reduce_by_key, failures left out", lambda f: counted(f, on_error="skip"), around=True, absorbs=True),
+    Subject("distinct, failures left out", lambda f: ps.distinct(f, on_error="skip"), around=True, absorbs=True),
+    Subject(
+        "sort_by_time, failures aside", lambda f: ps.sort_by_time(f, on_error=ps.drain()), around=True, absorbs=True
+    ),
+    Subject("sessions, failures left out", lambda f: ps.sessions(1, key=f, on_error="skip"), around=True, absorbs=True),
+    Subject("timed, failures left out", timed_failures, around=True, absorbs=True),
+    Subject(
+        "group_by, failures left out",
+        lambda f: ps.group_by(f, ps.map(str), on_error="skip"),
+        around=True,
+        absorbs=True,
+        ordered=False,
+    ),
     Subject("loop", lambda function: ps.loop(ps.map(rounds(function, 2))), around=True, ordered=False),
     Subject("loop around calls", lambda f: ps.loop(ps.map_async(calling(rounds(f, 1)), 2)), around=True, ordered=False),
     Subject("loop that nothing goes round", lambda: ps.loop(ps.loop(ps.filter(lambda _: True)))),
@@ -352,6 +370,21 @@ COMBINING: Final = (
     Subject("zip, strict", lambda *sources: ps.zip(*sources, mode="strict"), inputs=2),
     Subject("zip, padded", lambda *sources: ps.zip(*sources, mode="padded"), inputs=2),
     Subject("join", lambda key, *both: ps.join(*both, on=key), around=True, inputs=2, ordered=False),
+    Subject(
+        "join, failures left out",
+        lambda key, *both: ps.join(*both, on=key, on_error="skip"),
+        around=True,
+        absorbs=True,
+        inputs=2,
+        ordered=False,
+    ),
+    Subject(
+        "merge_sorted, failures left out",
+        lambda key, *sources: ps.merge_sorted(*sources, key=key, on_error="skip"),
+        around=True,
+        absorbs=True,
+        inputs=2,
+    ),
     Subject("join, left", lambda key, *both: joined(key, *both, how="left"), around=True, inputs=2, ordered=False),
     Subject("join, near", lambda key, *both: joined(key, *both, within=1), around=True, inputs=2, ordered=False),
     Subject("combine_latest", ps.combine_latest, inputs=2, timing=True),
