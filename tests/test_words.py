@@ -36,7 +36,7 @@ def docstrings(path):
                     yield statement.lineno, text.strip()
 
 
-@pytest.mark.parametrize("package", ["timely", "adapters"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_open_with_what_a_thing_is_or_does(package):
     """A noun for a value, a verb for a function, "Whether" for a bool; a stranger reads them once."""
     riddles = [

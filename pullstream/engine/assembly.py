@@ -20,13 +20,13 @@ from pullstream.errors import CompositionError, blame, without_cancelled
 from pullstream.protocol import DONE, Reader
 
 ASK_FRAMES = 3
-"""How many Python frames an ask takes in each kernel that it passes."""
+"""The Python frames that an ask takes in each kernel that it passes."""
 
 TERMINATION_FRAMES = 6
-"""How many a termination takes, which may begin where an ask is at its deepest."""
+"""The frames that a termination takes, which may begin where an ask is at its deepest."""
 
 SPARE_FRAMES = 200
-"""What is left of the recursion limit to users' code, and to what called us."""
+"""The frames left of the recursion limit to users' code, and to what called us."""
 
 Body = Callable[[Reader[Any], Context], Awaitable[Any]]
 
@@ -39,7 +39,7 @@ class Consuming(Protocol):
 
 
 class Wiring(ABC):
-    """What a module makes that is neither a kernel, a stage nor a body: it places several of them."""
+    """The maker of a module's kernels, where it is neither a kernel, a stage nor a body: it places several of them."""
 
     @abstractmethod
     def wire(self, assembly: "Assembly", module: Module, upstream: Kernel[Any] | None) -> Any:
@@ -112,7 +112,7 @@ class Assembly:
 
 
 def named(module: Module) -> str:
-    """What a module goes by in a run."""
+    """The name that a module goes by in a run."""
     return module.label or module.name
 
 

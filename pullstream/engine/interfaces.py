@@ -1,4 +1,4 @@
-"""What a module can take on beside what every module is asked: a class inherits these as well as `Kernel`."""
+"""Interfaces that a module may take on beside what every module is asked: a class inherits them as well as `Kernel`."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -26,7 +26,7 @@ class Outside(ABC):
 
     @abstractmethod
     def identity(self) -> object:
-        """What tells the outside from what it was when a journal was begun, by `==`: None, or it is pickled."""
+        """A value that tells the outside from what it was when a journal was begun, by `==`: None, or it is pickled."""
 
     async def unchanged(self) -> bool:
         """Whether it can tell that what an earlier run has read to its end is still the same.

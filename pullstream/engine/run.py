@@ -18,7 +18,7 @@ from pullstream.errors import JournalError, without_cancelled
 
 
 class Watcher(Protocol):
-    """Who watches the edges of a run: the checker."""
+    """A watcher of the edges of a run: the checker."""
 
     def lane(self, edge: Any, port: Port) -> Any:
         """The lane to give out in place of a plain one."""
@@ -35,7 +35,7 @@ class Ending(Protocol):
 
 
 class Run:
-    """One run, as its modules see it."""
+    """A run, as its modules see it."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class Run:
         self.clock: BusyClock
         """By which sinks set their pace."""
         self.turn = 0.0
-        """When, by that clock, a module last let other tasks have a turn."""
+        """The moment, by that clock, at which a module last let other tasks have a turn."""
         self.sources: set[Ending] = set()
-        """Those that have not ended."""
+        """The sources that have not ended."""
         self.finishing = False
         self.detector = DeadlockDetector(struck)
         self.journal: Path | None = None
-        """Where the journal is, if there is one."""
+        """The path of the journal, if there is one."""
         self.common: dict[str, Any] = {}
-        """What modules that come from one place have to know of each other, by a name of theirs."""
+        """Facts that modules which come from one place have to know of each other, by a name of theirs."""
         self.nursery: trio.Nursery
         self._scope = own_scope(shield=True)
         self.hosting = trio.Event()
@@ -88,7 +88,7 @@ class Run:
             scope.cancel()
 
     async def host(self) -> None:
-        """Have a place for the tasks of the run until `halt`.
+        """Open a place for the tasks of the run until `halt`.
 
         It is shielded: a cancellation from outside must reach the sinks first, and through them the stream in order,
         or tasks struck in its middle would look like its end.
@@ -106,7 +106,7 @@ class Run:
             source.finish()
 
     def finish(self) -> None:
-        """Have every source end by itself; those that are opened from now on are empty."""
+        """Let every source end by itself; those that are opened from now on are empty."""
         self.finishing = True
         if self.scope.sidecar.keeper is not None:
             self.scope.sidecar.keeper.stop()
@@ -185,7 +185,7 @@ class Scope:
             self.remembering.append(module)
 
     def memory(self, location: Location) -> Memory:
-        """What a module keeps from time to time."""
+        """The dict that a module keeps from time to time."""
         self._check(location)
         keeper = self.sidecar.keeper
         return Memory(location) if keeper is None else keeper.memory(location)

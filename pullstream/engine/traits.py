@@ -1,4 +1,4 @@
-"""What the rest of a run has to know of a module beforehand: its traits, and what it carries from time to time."""
+"""Traits of modules, which the rest of a run knows beforehand, and what they carry from time to time."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
@@ -14,18 +14,18 @@ Lasting = Callable[[int, Any], Iterable[Hashable]]
 
 
 class Carries(Enum):
-    """What a module knows of a time that is complete, apart from what it holds."""
+    """Kinds of memory of a time that is complete, apart from what a module holds."""
 
     NOTHING = "nothing"
-    """Nothing that matters for what comes later."""
+    """No memory that matters for what comes later."""
     MEMORY = "memory"
-    """Something, in its `memory`."""
+    """A state in its `memory`."""
     COUNT = "count"
-    """How much is still wanted, in its `memory`: it gives what it is given, and ends when it has enough."""
+    """The count still wanted, in its `memory`: it gives what it is given, and ends when it has enough."""
     MAYBE = "maybe"
     """A user's code, which is to keep it in `ctx.memory`."""
     LOST = "lost"
-    """Something, of which no journal knows."""
+    """A state of which no journal knows."""
 
 
 @attrs.frozen

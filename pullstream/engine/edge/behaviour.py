@@ -1,4 +1,4 @@
-"""What a module supplies: what its edge calls, and nothing else of it."""
+"""The behaviour that a module supplies: what its edge calls, and nothing else of it."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ class Behaviour(ABC, Generic[T]):
     __slots__ = ()
 
     traits: Traits = PLAIN
-    """What is known of the module beforehand; read when it gets its place."""
+    """The facts known of the module beforehand; read when it gets its place."""
 
     # ---- answers
 
@@ -62,7 +62,7 @@ class Behaviour(ABC, Generic[T]):
     # ---- what it has to say
 
     def status(self) -> str:
-        """What the module has to say of itself at the moment, for `Counters.status` and displays: a line, or nothing.
+        """The module's own word on its state, for `Counters.status` and displays: a line, or nothing.
 
         It is called at any time after the run has begun, also after the end, and must be cheap.
         """

@@ -84,9 +84,9 @@ class Edge(Generic[T]):
         """Whether each answer says that nothing before it will come."""
         above = [end.edge for end in inputs]
         self.height: int = 1 + max((edge.height for edge in above), default=0)
-        """How many modules stand in a row above this edge."""
+        """The number of modules in a row above this edge."""
         self.depth: int = 1 if traits.asks_apart else 1 + max((edge.depth for edge in above), default=scope.depth)
-        """How many of these ask one inside the other."""
+        """The number of these that ask one inside the other."""
         self._requests = EdgeRequests()
         self._waits = traits.waits
         # What runs in it can be cancelled by a termination: `acquire` or `produce`, where they wait for anything.
@@ -125,12 +125,12 @@ class Edge(Generic[T]):
 
     @property
     def failure(self) -> BaseException | None:
-        """What the stream failed with, if it did."""
+        """The exception that the stream failed with, if it did."""
         return self._requests.failure
 
     @property
     def memory(self) -> Memory:
-        """What the module keeps from time to time, in a run with a journal."""
+        """The dict that the module keeps from time to time, saved in a run with a journal."""
         if self._memory is None:
             self._memory = self.scope.memory(self.location)
         return self._memory
@@ -270,7 +270,7 @@ class Edge(Generic[T]):
         self.run.spawn(self._let_all_go)
 
     def fail_soon(self, failure: BaseException) -> None:
-        """Have the stream fail here at the next step: for what is raised in the middle of something else."""
+        """Let the stream fail here at the next step: for what is raised in the middle of something else."""
         if self._requests.state is OPEN and self.run.hosting.is_set():
             self.run.spawn(self._fail, failure)
 
@@ -450,7 +450,7 @@ class Edge(Generic[T]):
             )
 
     def _ended(self, reason: BaseException | None) -> None:
-        """Everything from here up is let go: say so, in the sidecar and to who waits.
+        """Say, in the sidecar and to those who wait, that everything from here up is let go.
 
         In one step, and in this order: how this place ended, then what was frozen above, which counts here by now, and
         only then the requests, for who is answered may look.

@@ -18,7 +18,7 @@ from pullstream.errors import CompositionError
 T = TypeVar("T")
 
 STEPS: Final = 16
-"""How many modules a termination passes in one task."""
+"""The number of modules that a termination passes in one task."""
 
 GIVEN: Final = {
     "upstream": "the first of what it reads",
@@ -30,11 +30,11 @@ GIVEN: Final = {
     "edge": "the edge below it",
     "breathe": "how it lets other tasks have a turn",
 }
-"""What a module is given by these names, which are not to be given to anything else."""
+"""The names of things that a module is given, which are not to be given to anything else."""
 
 
 class Given(property):
-    """Something that a module is given: it cannot be set."""
+    """A thing that a module is given: it cannot be set."""
 
     @override
     def __set__(self, instance: Any, value: Any) -> None:
@@ -42,7 +42,7 @@ class Given(property):
 
 
 class Kernel(Behaviour[T]):
-    """What a module is at run time. A subclass gives `produce`, and `acquire` and `release` where it needs them.
+    """A module at run time. A subclass gives `produce`, and `acquire` and `release` where it needs them.
 
     >>> import pullstream as ps
     >>> @ps.transformer
@@ -90,12 +90,12 @@ class Kernel(Behaviour[T]):
 
     @Given
     def inputs(self) -> list[Lane[object]]:
-        """What the module reads."""
+        """The lanes that the module reads."""
         return cast("list[Lane[object]]", self.__edge__.inputs)
 
     @Given
     def memory(self) -> Memory:
-        """What the module keeps from time to time: a dict, saved with the run's journal; see `Memory`.
+        """A dict that the module keeps from time to time, saved with the run's journal; see `Memory`.
 
         A value that is changed in place, such as a deque that is appended to, is saved only if it is assigned again.
         """
@@ -145,7 +145,7 @@ def connect(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
 
 
 METHODS: Final = tuple(name for name in vars(Behaviour) if not name.startswith("_") and name != "traits")
-"""What the machine calls of a module."""
+"""The methods that the machine calls of a module."""
 
 
 def _check_names(cls: type[Kernel[Any]]) -> None:

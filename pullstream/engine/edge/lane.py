@@ -127,7 +127,7 @@ class Lane(End, Reader[T_co]):
         self.settle()
 
     def settle(self) -> None:
-        """What came last has been dealt with: to be called in the step in which it is answered, or after it is held."""
+        """Say that what came last has been dealt with: in the step in which it is answered, or after it is held."""
         self.live = False
         if self._counts.alert:
             self._counts.activate(self.port)

@@ -29,10 +29,10 @@ CLOSING: Final = State.CLOSING
 
 
 class Ticket(Protocol):
-    """What a request waits for that has not got its turn yet."""
+    """A ticket of a request that has not got its turn yet, to wait for it."""
 
     def set(self) -> None:
-        """It has the turn."""
+        """Give it the turn."""
         ...
 
     def is_set(self) -> bool:
@@ -62,11 +62,11 @@ class EdgeRequests:
     def __init__(self) -> None:
         self.state = State.OPEN
         self.how: Event | None = None
-        """What ended the edge: the first termination."""
+        """The first termination, which ended the edge."""
         self.below = False
         """Whether that was a request, from below, which is confirmed."""
         self.failure: BaseException | None = None
-        """What every ask raises from now on, instead of being answered done."""
+        """The exception that every ask raises from now on, instead of being answered done."""
         self.traceback: TracebackType | None = None
         self.acquired = False
         """Whether the module has what it needs, which is released at the end."""
@@ -161,12 +161,12 @@ class EdgeRequests:
         return first
 
     def fail(self, failure: BaseException | None) -> None:
-        """Have every ask raise this from now on: the same object, with the traceback that it has now (R3)."""
+        """Let every ask raise this from now on: the same object, with the traceback that it has now (R3)."""
         self.failure = failure
         self.traceback = None if failure is None else failure.__traceback__
 
     def released(self) -> None:
-        """Everything from here up is released: requests are answered, one after another."""
+        """Answer requests, one after another, now that everything from here up is released."""
         self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
         if self.line and not self.busy:
             self._grant()

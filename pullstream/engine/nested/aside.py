@@ -13,7 +13,7 @@ from pullstream.protocol import Batch
 
 
 class SideBranch(Wiring):
-    """What a run makes of a transformer that lets some values go to a `sink`, and the others on.
+    """The wiring of a transformer that lets some values go to a `sink`, and the others on.
 
     `aside(value)` tells which, and `given(value)` is what the sink gets of them: the value itself if left out. For
     ready-made modules: to put it below another one, compose both.

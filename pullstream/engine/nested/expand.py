@@ -21,7 +21,7 @@ from pullstream.protocol import DONE, Batch, Done
 _END: Final = object()
 
 ITSELF: Final = object()
-"""What stands for a value that is no stream, and is answered."""
+"""The mark of a value that is no stream, and is answered itself."""
 
 
 @attrs.define(eq=False)
@@ -55,7 +55,7 @@ class Expand(FailsLater):
         return iter(values)
 
     def wanted(self, limit: int) -> int:
-        """How many values to ask upstream for."""
+        """The number of values to ask upstream for."""
         return min(limit, self._pace.next())
 
     @override

@@ -64,7 +64,7 @@ class Queue(Kernel[Any]):
         return self._given.values if self.edge.open else 0
 
     def give(self, time: Hashable, value: Any) -> None:
-        """Have a value given at `time`, after those before it."""
+        """Put a value in at `time`, after those before it."""
         self._given.put(time, [value])
         self._wake()
 

@@ -23,22 +23,22 @@ Dealt = Iterable[tuple["Branch", Sequence[Any]]]
 
 
 class Branch(Kernel[Any]):
-    """One edge below a hub. What was dealt to it and is not asked for yet is held, in the sidecar, here."""
+    """An edge below a hub. What was dealt to it and is not asked for yet is held, in the sidecar, here."""
 
     traits = Traits(trusted=True, follows=True)
 
     def __init__(self, hub: "Hub") -> None:
         self._hub = hub
         self.wanted = 0
-        """How many values are waited for."""
+        """The number of values that are waited for."""
         self._backlog = Outbox(self)
         self._changed = hub.signal()
         self.count = LaneCount()
-        """What passes between the hub and here."""
+        """Counts of what passes between the hub and here."""
 
     @property
     def kept(self) -> int:
-        """How many values were dealt and are not answered yet."""
+        """The number of values that were dealt and are not answered yet."""
         return self._backlog.values
 
     @override
@@ -109,10 +109,10 @@ class Hub(ABC):
         self._over = False
         self._failed: BaseException | None = None
         self.branches: list[Branch] = []
-        """Those that are still there."""
+        """The branches that are still there."""
 
     def branch(self, name: str) -> Branch:
-        """One more branch; called while the run is assembled."""
+        """Add a branch; called while the run is assembled."""
         branch = Branch(self)
         connect(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
         self.location.meter.outs.append(branch.count)
@@ -128,11 +128,11 @@ class Hub(ABC):
 
     @abstractmethod
     def room(self) -> int:
-        """How many values to ask upstream for now; 0 to wait until a branch asks, or leaves."""
+        """The number of values to ask upstream for now; 0 to wait until a branch asks, or leaves."""
 
     @abstractmethod
     def deal(self, batch: Batch[Any]) -> Dealt:
-        """Which branch gets which values of a batch.
+        """Deal the values of a batch to the branches.
 
         What this raises is the stream's failure, after what it gave before.
         """
@@ -152,7 +152,7 @@ class Hub(ABC):
         self.stir()
 
     def stir(self) -> None:
-        """There may be room now."""
+        """Wake the sender, as there may be room now."""
         self._changed.set()
 
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a value whose function raised: the per-value policy behind every `on_error=`.
+"""Policies for a value whose function raised, behind every `on_error=`.
 
 One mechanism serves all modules. With a policy other than "fail", a module answers a private mark, `Caught`, in the
 value's place, and the module right below it, composed together with it, does what the policy says: it leaves the
@@ -35,7 +35,7 @@ class Policy:
         return value
 
     def below(self, module: Module, value: object) -> tuple[Module, ...]:
-        """What deals with the marks of `module`."""
+        """The modules that deal with the marks of `module`."""
         return (_follower(module, value),)
 
 

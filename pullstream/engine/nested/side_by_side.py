@@ -58,7 +58,7 @@ class SideBySide(TaskKernel[Any], Generic[S]):
 
     @abstractmethod
     def answer(self, stream: S, values: Sequence[Any]) -> Batch[Any]:
-        """What is answered for values of a stream."""
+        """The answer for values of a stream."""
 
     def deal(self) -> None:
         """Deal with what came from upstream and is not dealt with."""

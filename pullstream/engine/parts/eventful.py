@@ -50,7 +50,7 @@ class Asker:
         """Whether the stream is over: nothing is asked any more (R9), and what still comes is nobody's."""
 
     def ask(self, limit: int) -> None:
-        """Have upstream asked, unless it is being asked."""
+        """Let upstream be asked, unless it is being asked."""
         if self.limit or self.ended:
             return
         self.limit = limit
@@ -141,7 +141,7 @@ class Eventful:
     # ---- for a module
 
     def begin(self) -> Above:
-        """Have the sidecar keep the frontier of the input up to date."""
+        """Let the sidecar keep the frontier of the input up to date."""
         self._above = Above(self._scope.sidecar, self._location)
         for place in self._places:
             self._scope.sidecar.phase.observe(place)
@@ -193,7 +193,7 @@ class Eventful:
         return [waiter.time for waiter in self._awaited(times) if waiter.settled(sidecar.phase)]
 
     def ask(self, limit: int) -> None:
-        """Have upstream asked beside, unless it is being asked."""
+        """Let upstream be asked beside, unless it is being asked."""
         self._asker.ask(limit)
 
     async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:

@@ -114,7 +114,7 @@ class FanIn(TaskKernel[Any]):
         del self._inputs[each.lane]
 
     def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
-        """Have those inputs asked, of some or of all, that have not ended, and from which nothing is left."""
+        """Ask the inputs, of some or of all, that have not ended, and from which nothing is left."""
         if self.failure_above is None:
             for each in self.all if among is None else among:
                 if not each.left and each.ending is None:

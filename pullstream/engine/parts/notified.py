@@ -116,7 +116,7 @@ class Notified(Kernel[Any], Stepwise):
         return ready.answer(limit)
 
     def take(self, event: Batch[Any] | Completed | Done | BaseException) -> bool:
-        """Have the module deal with an event; whether that was a batch."""
+        """Let the module deal with an event; True if that was a batch."""
         ready = self.ready
         try:
             if isinstance(event, Batch):

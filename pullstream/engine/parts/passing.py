@@ -40,6 +40,6 @@ class Passing(TaskKernel[Any]):
         return answer
 
     def look(self) -> None:
-        """Have `produce` look again, if anything was asked for at all."""
+        """Let `produce` look again, if anything was asked for at all."""
         if hasattr(self, "_changed"):
             self.changed()

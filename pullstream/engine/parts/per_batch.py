@@ -20,7 +20,7 @@ class FailsLater(Kernel[Any]):
     """The failure that is to be raised at the next ask, when what came before it has been answered."""
 
     def collect(self, work: Callable[..., None], *args: Any) -> list[Any]:
-        """Have `work(out, *args)` add values to a list, as many as come before it fails.
+        """Let `work(out, *args)` add values to a list, as many as come before it fails.
 
         Raises:
             BaseException: what `work` raised, at once if nothing came before.

@@ -70,7 +70,7 @@ class TaskKernel(Kernel[T]):
         await self._changed.wait(outside=outside)
 
     def changed(self) -> None:
-        """Have `produce` look again."""
+        """Let `produce` look again."""
         self._changed.set()
 
     def start(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
