@@ -93,10 +93,10 @@ from pullstream.decorators import opens
 from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
-from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
 from pullstream.engine.nested.on_error import Handled, OnError, Skips, catches, with_policy
+from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.accumulator import Accumulator
 from pullstream.engine.parts.batcher import Batcher, stamped
@@ -104,12 +104,12 @@ from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.fold import a_fold
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
-from pullstream.engine.parts.gather import Gather, Part
+from pullstream.engine.parts.groups import Gather, Part
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.outbox import Outbox, Remainder, StreamEnd
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.parts.passing import Passing
+from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.interrupts import Interrupts

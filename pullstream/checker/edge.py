@@ -32,14 +32,14 @@ class Watching(Protocol):
     def broken(self, violation: Violation) -> None:
         """A rule was broken; it is about to be raised."""
 
-    def began(self, edge: "Edge") -> None:
+    def began(self, edge: "WatchedEdge") -> None:
         """The edge has its first request."""
 
-    def ended(self, edge: "Edge", how: Event) -> None:
+    def ended(self, edge: "WatchedEdge", how: Event) -> None:
         """The edge is over: an answer said so, or a termination was confirmed."""
 
 
-class Edge:
+class WatchedEdge:
     """A watched edge: all that passes between the module above and the module below, verified as it passes.
 
     The methods are called by whoever stands on the edge (a `WatchedReader`, a `WatchedLane`): `ask` and `terminate`

@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.checker.edge import Edge
+from pullstream.checker.edge import WatchedEdge
 from pullstream.checker.partner import Partner
 from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
-from pullstream.engine.edge.edge import Edge as Machine
+from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import NOTHING, Location, Port
@@ -28,10 +28,10 @@ KEPT: Final = 100
 """The number of edges a checker can draw afterwards; streams that modules open while they run come and go."""
 
 
-class RunEdge(Edge):
+class RunEdge(WatchedEdge):
     """The record of an edge of a run."""
 
-    machine: "Machine[Any]"
+    machine: "Edge[Any]"
     resource: Resource
     consumer: Location
     dismissed = False
@@ -43,7 +43,7 @@ class WatchedLane(Lane[T_co]):
 
     __slots__ = ("_closed", "_front", "_index", "_time", "record")
 
-    def __init__(self, edge: Machine[T_co], port: Port, record: RunEdge, count: LaneCount | None = None) -> None:
+    def __init__(self, edge: Edge[T_co], port: Port, record: RunEdge, count: LaneCount | None = None) -> None:
         super().__init__(edge, port, count)
         self.record = record
         self._index = record.lane()
@@ -208,7 +208,7 @@ class Checker:
 
     # ---- for the run
 
-    def lane(self, edge: "Machine[Any]", port: Port) -> WatchedLane[Any]:
+    def lane(self, edge: "Edge[Any]", port: Port) -> WatchedLane[Any]:
         """A first lane of an edge."""
         for other in edge.ends:
             if isinstance(other, WatchedLane):
@@ -272,13 +272,13 @@ class Checker:
         self.violations.append(violation)
         self.tripped.set()
 
-    def began(self, edge: Edge) -> None:
+    def began(self, edge: WatchedEdge) -> None:
         """The edge has its first request."""
         assert isinstance(edge, RunEdge)
         self._open[edge] = None
         verify_beginning(edge, self._above.get(edge.consumer))
 
-    def ended(self, edge: Edge, how: Event) -> None:
+    def ended(self, edge: WatchedEdge, how: Event) -> None:
         """The edge is over: so must be what is above the module that ended it, and all that the module had."""
         assert isinstance(edge, RunEdge)
         self._open.pop(edge, None)

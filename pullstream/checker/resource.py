@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from pullstream.checker.edge import Edge
+from pullstream.checker.edge import WatchedEdge
 from pullstream.engine.edge.behaviour import method_of
-from pullstream.engine.edge.edge import Edge as Machine
+from pullstream.engine.edge.edge import Edge
 from pullstream.errors import ReleaseTimeout
 
 
 class Resource:
     """The resources of the module above an edge."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: WatchedEdge) -> None:
         self._edge = edge
         self._trouble: BaseException | None = None
         self.acquired = 0
         self.released = 0
 
-    def watch(self, edge: "Machine[Any]") -> None:
+    def watch(self, edge: "Edge[Any]") -> None:
         """Count what the module takes and lets go of."""
         module, kind = edge.module, type(edge.module)
 

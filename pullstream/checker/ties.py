@@ -3,19 +3,21 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pullstream.checker.edge import Edge
+from pullstream.checker.edge import WatchedEdge
 from pullstream.checker.rules import Violation
 from pullstream.history.diagram import module_diagram
 from pullstream.protocol import DONE, Event
 
 
-def verify_beginning(edge: Edge, output: Edge | None) -> None:
+def verify_beginning(edge: WatchedEdge, output: WatchedEdge | None) -> None:
     """`edge` has its first request: if that is an ask, the module below it must have been asked as well."""
     if edge.asked and output is not None and not output.requests:
         edge.violated("R2", edge.below, "it began to ask before anybody had asked it")
 
 
-def verify_end(edge: Edge, inputs: Iterable[Edge], how: Event, let_go_failed: Callable[[object], bool]) -> None:
+def verify_end(
+    edge: WatchedEdge, inputs: Iterable[WatchedEdge], how: Event, let_go_failed: Callable[[object], bool]
+) -> None:
     """`edge` is over: so must be what is above the module that ended it, and told the same reason.
 
     `let_go_failed` tells whether a failure is that of the module's own release.
@@ -38,7 +40,7 @@ def verify_end(edge: Edge, inputs: Iterable[Edge], how: Event, let_go_failed: Ca
         edge.violated(rule, edge.above, what, module_diagram(edge.events, other.events))
 
 
-def _same_reason(edge: Edge, other: Edge, how: Event, let_go_failed: Callable[[object], bool]) -> bool:
+def _same_reason(edge: WatchedEdge, other: WatchedEdge, how: Event, let_go_failed: Callable[[object], bool]) -> bool:
     if how is Event.END:
         return other.reason is None
     if how is Event.FAIL:
@@ -53,7 +55,7 @@ def _sent(reason: object) -> str:
 class Tie:
     """Both edges of a transformer that is watched by hand."""
 
-    def __init__(self, above: Edge, below: Edge) -> None:
+    def __init__(self, above: WatchedEdge, below: WatchedEdge) -> None:
         self._input = above
         self._output = below
 

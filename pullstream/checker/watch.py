@@ -5,7 +5,7 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site
-from pullstream.checker.edge import Edge
+from pullstream.checker.edge import WatchedEdge
 from pullstream.checker.partner import Partner
 from pullstream.checker.ties import Tie
 from pullstream.history.diagram import module_diagram
@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 class WatchedReader(Reader[T_co]):
     """A reader that passes everything on, and verifies it. Made by `watch`."""
 
-    def __init__(self, reader: Reader[T_co], edge: Edge, above: "WatchedReader[Any] | None" = None) -> None:
+    def __init__(self, reader: Reader[T_co], edge: WatchedEdge, above: "WatchedReader[Any] | None" = None) -> None:
         self._reader = reader
         self._edge = edge
         self._above = above
@@ -33,7 +33,7 @@ class WatchedReader(Reader[T_co]):
         """The events in the specification's notation; those of the edge above, too, if that is watched."""
         return self._edge.diagram() if self._above is None else module_diagram(self.events, self._above.events)
 
-    def tie(self, output: Edge) -> None:
+    def tie(self, output: WatchedEdge) -> None:
         """Say that the module below this edge answers on `output`."""
         tie = Tie(self._edge, output)
         self._edge.below = output.above
@@ -128,7 +128,7 @@ def watch(
         Violation: at the call at which a rule is broken.
     """
     here = Site.here()
-    edge = Edge(Partner(name), Partner("the requester", here), strict=strict)
+    edge = WatchedEdge(Partner(name), Partner("the requester", here), strict=strict)
     if above is not None:
         above.tie(edge)
     return WatchedReader(reader, edge, above)

@@ -24,7 +24,7 @@ class Watcher(Protocol):
         """The lane to give out in place of a plain one."""
 
 
-class Ending(Protocol):
+class SourceEdge(Protocol):
     """The edge below a source, to the run."""
 
     module: Any
@@ -54,7 +54,7 @@ class Run:
         """By which sinks set their pace."""
         self.turn = 0.0
         """The moment, by that clock, at which a module last let other tasks have a turn."""
-        self.sources: set[Ending] = set()
+        self.sources: set[SourceEdge] = set()
         """The sources that have not ended."""
         self.finishing = False
         self.detector = DeadlockDetector(struck)
@@ -99,7 +99,7 @@ class Run:
                 self.hosting.set()
                 await trio.sleep_forever()
 
-    def begin_source(self, source: Ending) -> None:
+    def begin_source(self, source: SourceEdge) -> None:
         """A source is part of the run."""
         self.sources.add(source)
         if self.finishing:

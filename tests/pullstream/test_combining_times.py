@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.blueprint import Module
-from pullstream.engine.nested.aside import SideBranch
+from pullstream.engine.nested.side_branch import SideBranch
 from timely import Product, TimeDomainError
 
 

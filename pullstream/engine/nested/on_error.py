@@ -14,7 +14,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Module, OneOf, Sink
-from pullstream.engine.nested.aside import SideBranch
+from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import blame
 from pullstream.failures import Caught, Failed, caught

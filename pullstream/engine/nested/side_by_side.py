@@ -8,7 +8,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.inner import forget_inner
+from pullstream.engine.nested.inner_streams import forget_inner
 from pullstream.engine.parts.outbox import Outbox, Remainder, StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits

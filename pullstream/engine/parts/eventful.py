@@ -15,7 +15,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.above import Above
+from pullstream.engine.parts.times_above import Above
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.location import Location

@@ -7,7 +7,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Seconds, Transformer
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.passing import Passing
+from pullstream.engine.parts.pass_through import Passing
 from pullstream.errors import AskTimeout
 from pullstream.protocol import Batch, Done
 

@@ -10,8 +10,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Positive, Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.feed import Portion
-from pullstream.engine.nested.inner import follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.inner_inputs import Portion
+from pullstream.engine.nested.inner_streams import follow_inner, inner_frontier, open_below
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.engine.parts.pace import Pace

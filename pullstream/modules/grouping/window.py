@@ -9,7 +9,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Positive, Seconds, Transformer, together
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.gather import Gather, Part
+from pullstream.engine.parts.groups import Gather, Part
 
 A = TypeVar("A")
 

@@ -11,8 +11,8 @@ from pullstream.blueprint import Blueprint, Module, Sink, Site, Source, Transfor
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.feed import Through
-from pullstream.engine.nested.inner import consume_below, follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.inner_inputs import Through
+from pullstream.engine.nested.inner_streams import consume_below, follow_inner, inner_frontier, open_below
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits

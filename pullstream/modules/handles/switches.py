@@ -8,7 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, Site, Transformer
 from pullstream.engine.parts.handle import Grip
-from pullstream.engine.parts.passing import Passing
+from pullstream.engine.parts.pass_through import Passing
 from pullstream.protocol import DONE, Batch, Done
 
 V = TypeVar("V", default=Any)

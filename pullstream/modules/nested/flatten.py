@@ -10,7 +10,7 @@ from pullstream.blueprint import Blueprint, Module, Positive, Source, Transforme
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
-from pullstream.engine.nested.inner import open_inner
+from pullstream.engine.nested.inner_streams import open_inner
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import Batch

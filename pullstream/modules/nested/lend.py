@@ -10,8 +10,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Call, Each, Instance, Module, Positive, Site, Transformer, checked
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.feed import Queue
-from pullstream.engine.nested.inner import forget_inner, open_below
+from pullstream.engine.nested.inner_inputs import Queue
+from pullstream.engine.nested.inner_streams import forget_inner, open_below
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel

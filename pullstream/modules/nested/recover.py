@@ -20,7 +20,7 @@ from pullstream.blueprint import (
 from pullstream.decorators import opens, source, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.nested.inner import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError
 from pullstream.modules.sources.values import Values

@@ -16,8 +16,8 @@ from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, Transforme
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
-from pullstream.engine.nested.aside import SideBranch
 from pullstream.engine.nested.on_error import OnError, catches
+from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits

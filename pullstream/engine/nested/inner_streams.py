@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Source
 from pullstream.engine.edge.lane import Lane, first_lane
-from pullstream.engine.nested.feed import Feed, Through
+from pullstream.engine.nested.inner_inputs import Feed, Through
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.nesting import Mirrored
@@ -36,7 +36,7 @@ def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
 def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | None") -> "Lane[Any]":
     """Open a transformer alike, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
     from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
-    from pullstream.engine.nested.sides import Sides  # noqa: PLC0415 - a kernel, and kernels import this
+    from pullstream.engine.nested.inner_sinks import Sides  # noqa: PLC0415 - a kernel, and kernels import this
 
     scope = Scope(owner.run, owner.scope, depth=owner.edge.depth, fed=feed is not None)
     assembly = Assembly(scope)
