@@ -4,8 +4,27 @@ Where places feed each other a frontier cannot be recomputed from its predecesso
 times alive. So every arrival is counted: a spot holds the sum of its own minimal times and of what its predecessors'
 minimal times become on the way. A change is worked off in the graph's order of work (time first, from the outermost
 loop in), and because every cycle strictly advances, each (spot, time) is visited once with all that will ever reach
-it: counts never dip below zero, and the work ends. This is the algorithm of the verified model; `invariants` states
-what holds between any two steps.
+it: counts never dip below zero, and the work ends. This is the algorithm of the verified model; what holds between
+any two steps is stated in `theory.invariants`.
+
+An example: from a to b times stay as they are, and from b back to a they become a round later. A pointstamp at a, in
+round 0, is three visits:
+
+    visit    change    arrivals then    its minimum      noted for others
+    (a, 0)     +1      {0: 1}           none -> 0        +1 for (b, 0)
+    (b, 0)     +1      {0: 1}           none -> 0        +1 for (a, 1)
+    (a, 1)     +1      {0: 1, 1: 1}     0, as before     nothing: it went round, and the work ends
+
+Now it moves to round 5, in one update. What kept round 1 possible at a was the loop's own echo, and goes with it:
+
+    (a, 0)     -1      {1: 1}           0 -> 1           -1 for (b, 0), +1 for (b, 1)
+    (b, 0)     -1      {}               0 -> none        -1 for (a, 1)
+    (a, 1)     -1      {}               1 -> none        -1 for (b, 1), which makes 0 of it: no visit
+    (a, 5)     +1      {5: 1}           none -> 5        +1 for (b, 5)
+    (b, 5)     +1      {5: 1}           none -> 5        +1 for (a, 6)
+    (a, 6)     +1      {5: 1, 6: 1}     5, as before     nothing
+
+In another order (b, 1) would have been visited with +1, and all behind it, and then again with -1.
 
 That cycles advance is checked when the graph is built, as far as the summaries tell. A step that says it does and then
 leaves a time where it is (half a day added to a date) shows here, and is refused.
@@ -42,6 +61,8 @@ class CountingGroup:
         self._graph = graph
         self._order = graph.order
         self._by_index = {spot.index: spot for spot in spots}
+        # While times can be sorted: a key of `pending` is in the heap exactly once. The sequence keeps two visits that
+        # come at the same point of the order from being compared any further.
         self._heap: list[tuple[Any, int, int, Any]] = []
         self._sequence = count()
         self._sortable = True
@@ -63,6 +84,7 @@ class CountingGroup:
             return
         key = (spot.index, time)
         if key in self.pending:
+            # It may become 0, and is then passed over; taking it out of the heap would cost more.
             self.pending[key] += delta
             return
         self.pending[key] = delta
@@ -79,6 +101,7 @@ class CountingGroup:
         for index, time, delta in self._in_order():
             arrivals = self.arrivals[index]
             before = arrivals.elements
+            # All that will ever come here at this time is in `delta`, so the count cannot dip below zero in between.
             if not arrivals.update(time, delta):
                 continue
             spot = touched[index] = self._by_index[index]
@@ -87,9 +110,11 @@ class CountingGroup:
                     later = summary.results_in(changed)
                     if later is None:
                         continue
+                    # A visit that had been made already would be made again, and again: refused before it is noted.
                     if relied_on and not self._comes_later(end, later, spot, changed):
                         raise self._stuck(spot, changed, end, later)
                     self.add(end, later, sign)
+        # Last, as it hides all other times of the group while it is there, and shows them again when it goes.
         if self._began != (self.beginnings > 0):
             self._began = not self._began
             return self.spots
@@ -121,6 +146,7 @@ class CountingGroup:
                 _, _, index, time = heappop(self._heap)
             else:
                 index, time = self._least()
+            # Before the visit: what that notes comes later in the order, never here again.
             delta = pending.pop((index, time))
             if delta:
                 yield index, time, delta

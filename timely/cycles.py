@@ -36,6 +36,7 @@ def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[in
             change = summary.down - summary.up
             undirected[start].append((end, change))
             undirected[end].append((start, -change))
+    # A walk over steps in both directions gives every place its depth from its root; any other way there must agree.
     depth: list[int | None] = [None] * len(successors)
     for root in range(len(successors)):
         if depth[root] is not None:
@@ -53,6 +54,7 @@ def depths(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> list[in
                         f"loop contexts do not nest: {name[other]} is reached inside {depth[other]} and inside "
                         f"{here + change} loops (counted from {name[root]}); enter and leave must come in pairs",
                     )
+        # The root may be deep inside; its component's outermost place is at depth 0.
         outermost = min(depth[place] or 0 for place in row)
         for place in row:
             depth[place] = (depth[place] or 0) - outermost
@@ -85,6 +87,7 @@ def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) ->
                     work.append((other, iter(successors[other])))
                     break
                 if other not in done:
+                    # On the stack, so it and this place lead to each other.
                     low[node] = min(low[node], index[other])
             else:
                 work.pop()
@@ -137,6 +140,8 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
     depth = depths(successors, name)
     ranks: list[tuple[int, ...]] = [()] * len(successors)
     cuts: list[tuple[int, ...]] = [()] * len(successors)
+    # Each round takes out of every component the strict steps at the depth where its cycles are outermost, and puts
+    # what is left back on the agenda, to fall apart. One that loses none has a cycle that does not advance: so it ends.
     agenda: list[dict[int, list[Step]]] = [{place: list(steps) for place, steps in enumerate(successors)}]
     while agenda:
         steps = agenda.pop()
@@ -144,6 +149,8 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
             if len(component) == 1 and all(end != component[0] for end, _ in steps[component[0]]):
                 ranks[component[0]] = (*ranks[component[0]], rank)
                 continue
+            # A step rises to the depth it starts from less the loops it leaves: the least of all is where the cycles of
+            # this component are outermost, and where each must advance.
             inside = set(component)
             inner = {place: [step for step in steps[place] if step[0] in inside] for place in component}
             for place in component:
@@ -154,6 +161,7 @@ def order_of_work(successors: Sequence[Sequence[Step]], name: Sequence[str]) -> 
                 cuts[place] = (*cuts[place], apex)
             kept = {p: [s for s in out if depth[p] - s[1].up > apex or not s[1].strict] for p, out in inner.items()}
             if sum(map(len, kept.values())) == len(apexes):
+                # Nothing was strict there, and a strongly connected component has a cycle through each of its steps.
                 start = next((p, s[0]) for p, out in kept.items() for s in out if depth[p] - s[1].up == apex)
                 raise _unsound(start, kept, name)
             agenda.append(kept)

@@ -38,13 +38,15 @@ class Spot:
     observed: bool
     own: MutableAntichain[Any] = attrs.Factory(MutableAntichain)  # pyright: ignore[reportUnknownVariableType]
     front: tuple[Any, ...] = ()
+    # The ways in and the ways on. In `sources`, None is a way that changes no time, by far the most frequent.
     sources: list[tuple[Spot, Summary | None]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     followers: list[Spot] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     feeds: list[tuple[Spot, Summary]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     pushes: list[tuple[Spot, Summary]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
+    # Of the ways on, those to spots that recompute themselves, and those into counting groups other than its own.
     counting: Any = None
-    dirty: bool = False
-    settled: bool = False
+    dirty: bool = False  # it is in the tracker's heap
+    settled: bool = False  # it has had a frontier once: from then on it must not move back
 
     def link(self) -> None:
         """Sort the ways on: followers are told to recompute, counting spots of another group get the changes."""
@@ -54,6 +56,7 @@ class Spot:
     def compute(self) -> tuple[Any, ...]:
         """The frontier here, from scratch, given the frontiers of the predecessors."""
         own = self.own.elements
+        # In a line there is nothing to compare; and the very tuple of the one above says that nothing has changed.
         if len(self.sources) == 1 and not own:
             source, summary = self.sources[0]
             front = source.front
@@ -96,6 +99,7 @@ def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
     jumps: dict[int, tuple[int, Summary]] = {}
     for place in relevant:
         _jump(place, onward, observed, jumps)
+    # A spot's index is its turn: upstream first, and the spots of one strongly connected component without a gap.
     kept = sorted((place for place in relevant if jumps[place][0] == place), key=lambda p: (graph.order.ranks[p], p))
     spots = [Spot(index, place, place in observed) for index, place in enumerate(kept)]
     by_place = {spot.place: spot for spot in spots}
@@ -126,6 +130,7 @@ def _jump(
     """Follow the only way on from `start` to the next place that matters, and note that for all places passed."""
     passed: list[int] = []
     place = start
+    # It ends: a cycle on which every place had one way on would lead to nothing observed, and is not in the plan.
     while place not in jumps and place not in observed and len(onward[place]) == 1:
         passed.append(place)
         place = onward[place][0][0]
@@ -133,6 +138,7 @@ def _jump(
     for previous in reversed(passed):
         longer = onward[previous][0][1].followed_by(summary)
         if isinstance(longer, Path) and len(longer.steps) > LONGEST_PATH:
+            # The way is cut here: this place is kept, and those before it lead to it.
             end, longer = previous, IDENTITY
         summary = longer
         jumps[previous] = (end, summary)
@@ -159,6 +165,7 @@ def _connect(
 
 def _groups(spots: list[Spot], graph: Graph) -> list[list[Spot]]:
     """The sets of spots whose arrivals must be counted: cycles, and very wide joins one by one."""
+    # The first rank is the component in the whole graph; contracting joins no two of them.
     components: dict[int, list[Spot]] = {}
     for spot in spots:
         components.setdefault(graph.order.ranks[spot.place][0], []).append(spot)

@@ -103,6 +103,7 @@ class Tracker:
         """
         self._advance()
         moved: list[int] = []
+        # What went to and fro since the last report has not moved; what failed is reported by nobody.
         for place in self._moved:
             front = self._spots[place].front
             if not same(front, self._observed[place] or ()):
@@ -184,6 +185,7 @@ class Tracker:
         """Add the updates to the counts; the pointstamps that came (first) and that went."""
         self._compact()
         counts = self._counts
+        # All are judged before one is applied: a failure leaves the counts as they were.
         for place, time, delta in self._buffer:
             if counts[place].get(time, 0) + delta < 0:
                 raise NegativeCountError(
@@ -203,6 +205,7 @@ class Tracker:
                 del here[time]
                 went.append((place, time, -1))
         self._buffer.clear()
+        # So a time that moves on changes a spot's minima once: going first, it would change them twice.
         return came + went
 
     def _flip(self, place: int, time: Any, delta: int) -> None:
@@ -222,6 +225,7 @@ class Tracker:
             if group is not None:
                 for changed, sign in differences(before, spot.own.elements):
                     group.add(spot, changed, sign)
+                # A group has one turn, its first spot's: all that leads into it from outside has had its own before.
                 spot = group.first
             if not spot.dirty:
                 spot.dirty = True
@@ -229,6 +233,7 @@ class Tracker:
 
     def _settle(self, spots: list[Spot]) -> None:
         """Visit what is dirty, upstream first."""
+        # A spot makes only spots after it dirty, so each has one visit, when all above it have theirs behind them.
         dirty = self._dirty
         while dirty:
             spot = spots[heappop(dirty)]
@@ -250,6 +255,7 @@ class Tracker:
         if spot.observed:
             self._moved[spot.place] = None
             if self._started and self.monotone and spot.settled:
+                # The usual case needs no sets: one time before, one after, and the later one is later.
                 one = len(before) == 1 == len(front)
                 if not one or not less_equal(before[0], front[0]):
                     self._check_advance(spot, before)
@@ -277,6 +283,8 @@ class Tracker:
 
     def _rebuild(self) -> None:
         """Plan anew for what is observed now, and compute every frontier from the counts."""
+        # The order matters: groups before links, which ask whose they are; links before flips, which note changes for
+        # groups; and no spot is `settled` until all have a frontier, or coming up from nothing would be a retreat.
         old = {place: spot.front for place, spot in self._spots.items()}
         plan = self._plan = make_plan(self.graph, self._observed)
         self._spots = {spot.place: spot for spot in plan.spots if spot.observed}

@@ -22,7 +22,8 @@ class Packing:
     """Makes record batches of dicts and named tuples by name, of tuples and lists by position, and of Arrow batches.
 
     What is none of these fills the only column. A column that is in no value is null, or, if it is one of `optional`,
-    what the portion says. What does not fit is said by a `refusal`, with an `advice`; `rows` came before.
+    what the portion says. What does not fit is said by a `refusal`, with an `advice`; `rows` came before. A batch has
+    at most so many rows as `most` says.
 
     >>> import pyarrow as pa
     >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
@@ -39,7 +40,9 @@ class Packing:
         *,
         advice: str = ADVICE,
         rows: int = 0,
+        most: int | None = None,
     ) -> None:
+        self._most = most
         self._schema = schema
         self._refusal = refusal
         self._optional = optional
@@ -55,6 +58,13 @@ class Packing:
         Raises:
             Exception: a value is no row of the schema; the refusal names it, and the column.
         """
+        for batch in self._whole(portions):
+            if self._most is None or batch.num_rows <= self._most:
+                yield batch
+            else:
+                yield from (batch.slice(begin, self._most) for begin in range(0, batch.num_rows, self._most))
+
+    def _whole(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
         waiting: Any = ()
         rows = 0
         own = False

@@ -9,35 +9,20 @@ r"""Files: read as streams, and written one per completed time, whole or not at 
 [('1.jsonl', '{"day": 1, "n": 5}\n'), ('2.jsonl', '{"day": 2, "n": 7}\n')]
 """
 
-from adapters.files.reading import (
-    FileChangedError,
-    FileReadError,
-    NoColumnError,
-    NoFilesError,
-    Options,
-    PathTime,
-    name_time,
-    path_time,
-    read_arrow,
-    read_bytes,
-    read_csv,
-    read_jsonl,
-    read_parquet,
-    read_text,
-)
-from adapters.files.writing import (
-    FileBusyError,
-    FileTargetError,
-    FsspecMissing,
-    SchemaError,
-    WriteOptions,
-    write_arrow,
-    write_bytes,
-    write_csv,
-    write_jsonl,
-    write_parquet,
-    write_text,
-)
+from adapters.arrow import SchemaError
+from adapters.files.reading.csv import read_csv
+from adapters.files.reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
+from adapters.files.reading.jsonl import read_jsonl
+from adapters.files.reading.options import Options
+from adapters.files.reading.parquet import read_arrow, read_parquet
+from adapters.files.reading.text import read_bytes, read_text
+from adapters.files.reading.times import PathTime, name_time, path_time
+from adapters.files.urls import FsspecMissing
+from adapters.files.writing.composing import WriteOptions
+from adapters.files.writing.errors import FileBusyError, FileTargetError
+from adapters.files.writing.jsonl import write_jsonl
+from adapters.files.writing.tables import write_arrow, write_csv, write_parquet
+from adapters.files.writing.text import write_bytes, write_text
 
 __all__ = [
     "FileBusyError",

@@ -26,11 +26,18 @@ from adapters.spark.errors import (
     SparkMissing,
     SparkStreamError,
 )
-from adapters.spark.executing import OnExecutors, RowError, on_executors, reduce_by_key, send_packages
-from adapters.spark.reading import OrderedBatches, from_dataframe
+from adapters.spark.executing.answers import RowError
+from adapters.spark.executing.combine import reduce_by_key
+from adapters.spark.executing.function import OnExecutors, on_executors
+from adapters.spark.executing.shipping import send_packages
+from adapters.spark.reading.ordered import OrderedBatches
+from adapters.spark.reading.source import from_dataframe
 from adapters.spark.session import session
-from adapters.spark.streaming import StreamStatus, from_streaming
-from adapters.spark.writing import RegisteredSource, TableTargetError, register_source, to_dataframe, write_table
+from adapters.spark.streaming.source import from_streaming
+from adapters.spark.streaming.status import StreamStatus
+from adapters.spark.writing.frame import RegisteredSource, register_source, to_dataframe
+from adapters.spark.writing.table import write_table
+from adapters.spark.writing.table_folder import TableTargetError
 
 __all__ = [
     "CannotListen",

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, cast
 from adapters.spark.errors import SessionMismatch, SparkMissing
 from adapters.spark.failures import start_error
 from adapters.spark.java import java_home
+from adapters.spark.reading.jobs import is_connect, stands
+from adapters.spark.refusals import refused
 from adapters.spark.starting import Starting
 from pullstream import CompositionError
+from pullstream.authoring import Site
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,6 +137,29 @@ def _compare(found: "SparkSession", has: str | None, master: str | None, wanted:
             f"a Spark session is already active, and {'; '.join(differences)}. A session cannot be changed so: call "
             f"session() without these to use it as it is, or stop() it first",
         )
+
+
+def active_session(module: str, given: "SparkSession | None", site: Site | None = None) -> "SparkSession":
+    """The session that was given, or else the active one, or a new local one; a classic one.
+
+    `site` is where the module was composed, if that is not now.
+
+    Raises:
+        CompositionError: it is none, is of Spark Connect, or was stopped.
+    """
+    chosen = session() if given is None else given
+    if is_connect(chosen):
+        raise refused(
+            module,
+            "needs a classic session: through Spark Connect the executors are another program's, and do not find the "
+            "way here; write the rows to files, and read those",
+            site,
+        )
+    if not hasattr(chosen, "sparkContext"):
+        raise refused(module, f"needs a Spark session, such as spark.session() gives, and got {chosen!r}", site)
+    if not stands(chosen):
+        raise refused(module, "got a session that was stopped: take another, as spark.session()", site)
+    return chosen
 
 
 def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSession":

@@ -1,16 +1,18 @@
 """Blocks of whole lines, with their places in the file."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.formats import Bad, Start, Values, problem_of
+from adapters.files.reading.formats import Agreed, Bad, Piece, ReadFormat, Start, Values, problem_of
 from adapters.files.reading.listing import File
-from adapters.files.reading.streams import RawFile, Stream, compression_of, explained
+from adapters.files.reading.streams import RawFile, Stream, compression_of, explained, transcoded
 
 BLOCK = 4 << 20
 FIRST = 1 << 20
@@ -178,6 +180,30 @@ def blocks(
 ) -> Iterator[Block | Overlong]:
     """Cut a stream, which stands at `start`, where lines end; with `quote`, not within quotes."""
     return Cutter(path, stream, size, start, quote).blocks()
+
+
+@attrs.frozen
+class LineByLine(ReadFormat):
+    """A format of which each line is a value."""
+
+    encoding: str
+    compression: str | None
+    block_size: int
+
+    decodes = False
+
+    @override
+    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
+        with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
+            for block in blocks(file.path, stream, self.block_size, start):
+                if isinstance(block, Overlong):
+                    yield block.bad(stream)
+                else:
+                    yield from self.of_block(file, block, block.start(stream))
+
+    @abstractmethod
+    def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
+        """The values of some lines, and the bad ones among them."""
 
 
 def records(block: Block, quote: bytes | None) -> list[bytes]:

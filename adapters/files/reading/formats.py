@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -63,9 +63,8 @@ class ReadFormat(ABC):
             FileReadError: what is left of the file cannot be read.
         """
 
-    def decodes(self) -> bool:
-        """Whether pieces are `Table`s, decoded while Python does other things."""
-        return True
+    decodes: ClassVar[bool] = True
+    """Whether pieces are `Table`s, decoded while Python does other things."""
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import Unpack, override
 
 from adapters.arrow import As, pyarrow
-from adapters.files.reading.blocks import Block, Overlong, blocks, one_by_one, opened
+from adapters.files.reading.blocks import Block, LineByLine, Overlong, blocks, one_by_one, opened
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.formats import (
     AT_A_TIME,
@@ -35,28 +35,13 @@ _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecod
 
 
 @attrs.frozen
-class JsonFormat(ReadFormat):
+class JsonFormat(LineByLine):
     """A line of JSON each, as `json` reads them."""
 
-    encoding: str
-    compression: str | None
-    block_size: int
     columns: tuple[str, ...] | None
 
     @override
-    def decodes(self) -> bool:
-        return False
-
-    @override
-    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
-        with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
-            for block in blocks(file.path, stream, self.block_size, start):
-                if isinstance(block, Overlong):
-                    yield block.bad(stream)
-                else:
-                    yield from self._objects(file, block, block.start(stream))
-
-    def _objects(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
+    def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
         text = decoded(block.data)
         if text is None:
             yield from one_by_one(file, block.lines, block.line, start, self._parsed, blank=False)

@@ -246,7 +246,7 @@ class FilesReader:
             # Not left to be closed when it is collected: it has the file, and layers above it.
             form = self._plan.format
             found = form.pieces(file, raw, turn.start, agreed)
-            with ReadAhead(found) if form.decodes() else closing(found) as pieces:
+            with ReadAhead(found) if form.decodes else closing(found) as pieces:
                 for piece in self._parts(pieces):
                     self._stop.look()
                     self.ready = piece.more

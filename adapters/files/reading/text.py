@@ -6,48 +6,31 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from adapters.files.reading.blocks import Block, Overlong, blocks, one_by_one, opened
+from adapters.files.reading.blocks import Block, LineByLine, one_by_one, opened
 from adapters.files.reading.formats import Agreed, Bad, Piece, ReadFormat, Start, Values, decoded
 from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, encoding_argument, files_source
-from adapters.files.reading.streams import RawFile, transcoded
+from adapters.files.reading.streams import RawFile
 from pullstream import Failed, Source
 from pullstream.authoring import OnError
 
 
 @attrs.frozen
-class TextFormat(ReadFormat):
+class TextFormat(LineByLine):
     """Lines of text."""
 
-    encoding: str
-    compression: str | None
-    block_size: int
-
     @override
-    def decodes(self) -> bool:
-        return False
-
-    @override
-    def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
-        with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
-            for block in blocks(file.path, stream, self.block_size, start):
-                if isinstance(block, Overlong):
-                    yield block.bad(stream)
-                else:
-                    yield from _lines(file, block, block.start(stream))
-
-
-def _lines(file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
-    text = decoded(block.data)
-    if text is None:
-        yield from one_by_one(file, block.lines, block.line, start, bytes.decode, blank=True)
-        return
-    lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
-    if not lines[-1]:
-        lines.pop()
-    elif lines[-1].endswith("\r"):
-        lines[-1] = lines[-1][:-1]
-    yield Values(lines, block.line, start)
+    def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
+        text = decoded(block.data)
+        if text is None:
+            yield from one_by_one(file, block.lines, block.line, start, bytes.decode, blank=True)
+            return
+        lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+        if not lines[-1]:
+            lines.pop()
+        elif lines[-1].endswith("\r"):
+            lines[-1] = lines[-1][:-1]
+        yield Values(lines, block.line, start)
 
 
 @overload
@@ -108,9 +91,7 @@ class BytesFormat(ReadFormat):
     compression: str | None
     block_size: int
 
-    @override
-    def decodes(self) -> bool:
-        return False
+    decodes = False
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:

@@ -11,8 +11,8 @@ from typing_extensions import TypeVar
 
 from adapters.arrow import As, shape_argument
 from adapters.spark.executing.function import on_executors, time_column
-from adapters.spark.reading import from_dataframe
 from adapters.spark.reading.attempts import Retry
+from adapters.spark.reading.source import from_dataframe
 from adapters.spark.refusals import in_the_name_of, refused
 from pullstream import Blueprint, Fold, Source, Transformer, flat_map, map_batches
 from pullstream import reduce_by_key as reduced

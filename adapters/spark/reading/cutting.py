@@ -1,14 +1,12 @@
 """Stretches of values at one time, cut from Arrow batches, read and not yet handed on."""
 
-from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any, Self, TypeAlias
 
 import attrs
 
 from adapters.arrow import As, RecordBatch, Shape, in_utc, pyarrow
 from adapters.spark.reading.timed import TimedFrame
-from pullstream import Batch
 
 Stretch: TypeAlias = tuple[Hashable, list[Any]]
 
@@ -60,33 +58,3 @@ class Cutting:
         runs = self.shape.runs(visible.take(order), time.take(order), self.time)
         values = [Run(at, values) for at, values in runs]
         return [(0, values)] if values else []
-
-
-class Stretches:
-    """A queue of stretches, answered in parts."""
-
-    def __init__(self) -> None:
-        self._queue: deque[Stretch] = deque()
-        self._given = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._queue)
-
-    def extend(self, stretches: Iterable[Stretch]) -> None:
-        """Add at the end; none of them is empty."""
-        self._queue.extend(stretches)
-
-    def part(self, limit: int) -> Batch[Any]:
-        """The next values, all at one time, at most `limit`."""
-        time, values = self._queue[0]
-        part = values[self._given : self._given + limit] if self._given or len(values) > limit else values
-        self._given += len(part)
-        if self._given == len(values):
-            self._queue.popleft()
-            self._given = 0
-        return Batch(time, part)
-
-    @property
-    def time(self) -> Hashable:
-        """The time of the next part."""
-        return self._queue[0][0]

@@ -17,12 +17,12 @@ import trio
 from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, pyarrow
-from adapters.spark.reading.cutting import Cutting, Stretch, Stretches
+from adapters.spark.reading.cutting import Cutting, Stretch
 from adapters.spark.reading.jobs import Jobs, spark_errors
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, Done, Kernel
-from pullstream.authoring import Traits
+from pullstream.authoring import Outbox, Traits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -93,7 +93,7 @@ class OrderedSource(Kernel[Any]):
     def __init__(self, timed: TimedFrame, *, as_: As = "rows") -> None:
         self._frame = timed.frame
         self._cutting = Cutting.of(timed, as_)
-        self._stretches = Stretches()
+        self._outbox = Outbox()
         self._waiting = False
         self._doing = ""
         self._looking = trio.CancelScope()
@@ -105,15 +105,16 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._stretches:
+        while not self._outbox:
             # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
             self._waiting = True
             stretches = await in_thread(self._read)
             self._waiting, self._doing = False, ""
             if stretches is None:
                 return DONE
-            self._stretches.extend(stretches)
-        return self._stretches.part(limit)
+            for stretch in stretches:
+                self._outbox.put(*stretch)
+        return self._outbox.take(limit)
 
     @override
     async def release(self) -> None:

@@ -21,12 +21,12 @@ from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.spark.errors import CannotListen
 from adapters.spark.reading import wire
 from adapters.spark.reading.attempts import Attempt, Partition, Partitions, Retry, Verdict
-from adapters.spark.reading.cutting import Cutting, Stretches
+from adapters.spark.reading.cutting import Cutting
 from adapters.spark.reading.jobs import Jobs, failed
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, CapabilityError, Done, ProtocolError
-from pullstream.authoring import TaskKernel
+from pullstream.authoring import Outbox, TaskKernel
 from timely import BEGINNING, less_equal
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class PushedSource(TaskKernel[Any]):
         self._admitted: dict[Attempt, trio.Event] = {}
         self._ready: deque[_Ready] = deque()
         self._queue: deque[tuple[Partition, RecordBatch]] = deque()
-        self._stretches = Stretches()
+        self._outbox = Outbox()
         self._current: Partition | None = None
         self._ending: Done | BaseException | None = None
         self._all_begun = False
@@ -131,14 +131,15 @@ class PushedSource(TaskKernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
-            if self._stretches:
+            if self._outbox:
                 return self._part(limit)
             self._let_go(self._current)
             self._current = None
             if self._queue:
                 self._current, batch = self._queue.popleft()
                 self._current.queued -= 1
-                self._stretches.extend(self._cutting.cut(batch))
+                for stretch in self._cutting.cut(batch):
+                    self._outbox.put(*stretch)
             elif isinstance(self._ending, BaseException):
                 raise self._ending
             elif self._ready:
@@ -198,8 +199,8 @@ class PushedSource(TaskKernel[Any]):
 
     def _part(self, limit: int) -> Batch[Any]:
         if self._clocks and self._current is not None:
-            self._advance(self._current, self._stretches.time)
-        return self._stretches.part(limit)
+            self._advance(self._current, self._outbox.first)
+        return self._outbox.take(limit)
 
     def _advance(self, partition: Partition, time: Hashable) -> None:
         before = partition.time
@@ -354,7 +355,7 @@ class PushedSource(TaskKernel[Any]):
         for batch in partition.kept:
             self._put(partition, batch)
         partition.kept.clear()
-        if partition is not self._current or not self._stretches:
+        if partition is not self._current or not self._outbox:
             self._let_go(partition)
         self.changed()
 

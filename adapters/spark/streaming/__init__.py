@@ -3,8 +3,3 @@
 `source` is the pull side, in trio; `query` the Spark side, in Spark's threads, which blocks; they exchange the
 messages of `messages`. `checked` refuses what cannot be read; `status` is what Spark tells of the query.
 """
-
-from adapters.spark.streaming.source import from_streaming
-from adapters.spark.streaming.status import StreamStatus
-
-__all__ = ["StreamStatus", "from_streaming"]

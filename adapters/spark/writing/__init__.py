@@ -4,9 +4,3 @@ Spark fetches from the driver: `server` listens there, `frames` is how it speaks
 one that is read in micro-batches; `remote` is what runs in Spark's processes. A table's times are kept and written by
 `table_partitions`, and put in their places by `table_folder`.
 """
-
-from adapters.spark.writing.frame import RegisteredSource, register_source, to_dataframe
-from adapters.spark.writing.table import write_table
-from adapters.spark.writing.table_folder import TableTargetError
-
-__all__ = ["RegisteredSource", "TableTargetError", "register_source", "to_dataframe", "write_table"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from adapters.arrow import Schema
 from adapters.spark.schemas import spark_schema
-from adapters.spark.writing.packing import active_session
+from adapters.spark.session import active_session
 from adapters.spark.writing.served import ServedSource
 from adapters.spark.writing.server import SourceServer, server_for
 from adapters.spark.writing.source_log import Offsets

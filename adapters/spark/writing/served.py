@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import trio
 
-from adapters.arrow import RecordBatch, pyarrow
+from adapters.arrow import Packing, RecordBatch, SchemaError, pyarrow
 from adapters.spark.schemas import arrow_schema
 from adapters.spark.writing import frames
-from adapters.spark.writing.packing import ROWS, RowPacking, packed
 from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
 from pullstream import DONE, Abandoned, Batch, Context, Done, PullstreamError, Reader, Sink, Source, pipe
 from pullstream.authoring import Module, Site, without_cancelled
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+ROWS = 10_000
+"""The most rows of an Arrow batch: more are no faster."""
 
 LINGER = 0.01
 """Seconds in which more values may join the first ones of an Arrow batch."""
@@ -31,6 +33,11 @@ GONE_SECONDS = 1.0
 
 class SourceRefused(PullstreamError):
     """Spark asked for a source that it cannot read: there is none of this name, or it has been read."""
+
+
+def row_packing(shown: str, schema: "StructType") -> Packing:
+    """A packing of rows for Spark; `shown` is what is told of, when a value does not fit."""
+    return Packing(arrow_schema(schema), lambda why: SchemaError(f"{shown}: {why}"), most=ROWS)
 
 
 class ServedSource:
@@ -44,7 +51,7 @@ class ServedSource:
         self._site = Site.here()
         self._source: Source[Any] | None = source
         self._schema = schema
-        self._packing = RowPacking(shown, arrow_schema(schema))
+        self._packing = row_packing(shown, schema)
         self._offsets: Offsets = offsets
         self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
@@ -161,10 +168,10 @@ class ServedSource:
         """Give a part of the log to the task at the other end."""
         values = self.known_log().slice(begin, end)
         for start in range(0, len(values), ROWS):
-            for batch in self._packing.batches(values[start : start + ROWS]):
+            for batch in self._packing.batches([(values[start : start + ROWS], {})]):
                 if await frames.receive_frame(stream) is None:
                     return
-                await frames.send_frame(stream, b"B", packed(batch))
+                await frames.send_frame(stream, b"B", frames.packed(batch))
         if await frames.receive_frame(stream) is not None:
             await frames.send_frame(stream, b"E")
 
@@ -223,7 +230,7 @@ class _Task:
         self,
         stream: trio.SocketStream,
         alive: Callable[[], Awaitable[bool]],
-        packing: RowPacking,
+        packing: Packing,
         nursery: trio.Nursery,
         finished: Callable[[], None],
     ) -> None:
@@ -258,8 +265,8 @@ class _Task:
                         values = await self._watched(gather, held)
                         if not values:
                             break
-                        batches.extend(self._packing.batches(values))
-                    await self._say(b"B", packed(batches.popleft()))
+                        batches.extend(self._packing.batches([(values, {})]))
+                    await self._say(b"B", frames.packed(batches.popleft()))
             self._finished()
             await self._say(b"E")
 

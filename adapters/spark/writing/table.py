@@ -13,8 +13,8 @@ import attrs
 import trio
 
 from adapters.files.writing.columns import Schema
+from adapters.spark.session import active_session
 from adapters.spark.threads import in_thread
-from adapters.spark.writing.packing import active_session
 from adapters.spark.writing.table_partitions import Spool, TablePartitions, TablePlan, check_time
 from pullstream import Batch, Completed, CompositionError, Context, Reader, Sink
 from pullstream.authoring import Module, Site, without_cancelled

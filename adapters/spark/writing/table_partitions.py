@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from adapters.arrow import RecordBatch, pyarrow
+from adapters.arrow import Packing, RecordBatch, pyarrow
 from adapters.spark.reading.jobs import Jobs
 from adapters.spark.refusals import refused
 from adapters.spark.schemas import arrow_schema, spark_schema
-from adapters.spark.writing.packing import RowPacking
-from adapters.spark.writing.served import ServedSource
+from adapters.spark.writing.served import ServedSource, row_packing
 from adapters.spark.writing.server import server_for
 from adapters.spark.writing.table_folder import TableFolder, TableTargetError
 from pullstream import values
@@ -60,7 +59,7 @@ def check_time(time: str, names: Sequence[str], site: Site) -> None:
 class Spool:
     """The rows of one time, as Arrow has them."""
 
-    def __init__(self, packing: RowPacking, schema: Any, time: Hashable) -> None:
+    def __init__(self, packing: Packing, schema: Any, time: Hashable) -> None:
         self._packing = packing
         self._schema = schema
         self._time = pyarrow().scalar(time, schema[-1].type)
@@ -71,7 +70,7 @@ class Spool:
     def add(self, rows: Sequence[Any]) -> None:
         """Keep some more."""
         pa = pyarrow()
-        for batch in self._packing.batches(rows):
+        for batch in self._packing.batches([(rows, {})]):
             columns = [*batch.columns, pa.repeat(self._time, batch.num_rows)]
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
@@ -99,7 +98,7 @@ class TablePartitions:
         self._full: StructType
         self._arrow: Any
         self._folder: TableFolder | None = None
-        self._packing = RowPacking("write_table", arrow_schema(self._schema))
+        self._packing = row_packing("write_table", self._schema)
         check_time(plan.time, self._schema.names, plan.site)
 
     # ---- in the run's thread

@@ -183,8 +183,9 @@ class TestEndings:
 
         async def main():
             async with ps.pipe(spark.from_dataframe(frame, time="id"), ps.drain()).open() as running:
-                await trio.sleep(1)
-                assert session.sparkContext.statusTracker().getActiveJobsIds()
+                with trio.fail_after(60):
+                    while not session.sparkContext.statusTracker().getActiveJobsIds():  # noqa: ASYNC110
+                        await trio.sleep(0.1)
                 await running.abort()
 
         trio.run(main)
