@@ -98,7 +98,7 @@ class TestEndings:
 
         action = threading.Thread(target=act)
         action.start()
-        while not handle._offer.in_use:
+        while not handle._served.in_use:
             assert not handle.wait(0.05)
         context.cancelJobsWithTag("to-cancel")
         action.join(20)
