@@ -69,31 +69,29 @@ def scan(
 
 
 def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> tuple[Callable[[Any], Any], StageMemory]:
-    state = initial
+    def begin(value: Any) -> Any:
+        return value if initial is _NOTHING else function(initial, value)
 
-    def step(value: Any) -> Any:
-        nonlocal state
-        state = value if state is _NOTHING else function(state, value)
-        return state
-
-    def save(memory: MutableMapping[Any, Any]) -> None:
-        if state is not _NOTHING:
-            memory["state"] = state
-
-    def load(memory: Mapping[Any, Any]) -> None:
-        nonlocal state
-        state = memory.get("state", state)
-
-    return step, StageMemory(save, load)
+    return _keeping(begin, function, None)
 
 
 def _folding(fold: Fold[Any, Any]) -> tuple[Callable[[Any], Any], StageMemory]:
+    def begin(value: Any) -> Any:
+        return fold.step(fold.initial(), value)
+
+    return _keeping(begin, fold.step, fold.finish)
+
+
+def _keeping(
+    begin: Callable[[Any], Any], function: Callable[[Any, Any], Any], finish: Callable[[Any], Any] | None
+) -> tuple[Callable[[Any], Any], StageMemory]:
+    """A step that keeps its state, and how that is saved."""
     state = _NOTHING
 
     def step(value: Any) -> Any:
         nonlocal state
-        state = fold.step(fold.initial() if state is _NOTHING else state, value)
-        return fold.finish(state)
+        state = begin(value) if state is _NOTHING else function(state, value)
+        return state if finish is None else finish(state)
 
     def save(memory: MutableMapping[Any, Any]) -> None:
         if state is not _NOTHING:
