@@ -16,7 +16,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
 from pullstream.modules.combining.join import _Join
-from timely import BEGINNING, Product, TimeDomainError
+from pullstream.modules.combining.join_state import KeptValue, Near
+from timely import BEGINNING, Antichain, Product, TimeDomainError
 
 
 class Oops(Exception):
@@ -282,6 +283,32 @@ def test_nothing_is_left_of_ten_thousand_times(how, within, monkeypatch):
         assert not any([each.kept.size, each.kept._times, each.kept._reaches, each.kept._heap])
         assert not getattr(each.kept, "_keys", None)
     assert not kernel.location.held
+
+
+class Moves(list):
+    """A list that counts how many of its values move when others are deleted."""
+
+    moved = 0
+
+    def __delitem__(self, key):
+        Moves.moved += len(self) - key.stop
+        super().__delitem__(key)
+
+
+def test_a_key_that_comes_often_is_forgotten_value_by_value(monkeypatch):
+    """Not all that is kept of it moves for each value that is dropped."""
+    monkeypatch.setattr(Moves, "moved", 0)
+    near, many = Near(), 300
+    for time in range(many):
+        near.add("hot", KeptValue(time, time, str(time)))
+    row = near._keys["hot"]
+    row.entries = Moves(row.entries)
+    for time in range(many):
+        assert [found for found, _ in near.find("hot", time, many)] == list(range(time, many))
+        assert [dropped for dropped, _ in near.forget(Antichain([time + 1]))] == [time]
+    assert near.size == 0
+    assert near.find("hot", 0, many) == ()
+    assert Moves.moved <= many
 
 
 async def test_a_source_ahead_waits(autojump_clock):

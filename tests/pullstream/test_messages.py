@@ -369,6 +369,44 @@ def test_a_failure_names_the_value_it_struck_at(modules):
     assert note.endswith("at the value {'cost': 2}")
 
 
+@pytest.mark.parametrize(
+    "module",
+    [ps.unique(), ps.group_by(lambda record: record, ps.map(len))],
+    ids=lambda module: module.modules[0].name,
+)
+def test_a_key_that_has_no_hash_is_named(module):
+    """A key's own type error says only of which type it is."""
+    with pytest.raises(TypeError, match="unhashable") as caught:
+        ps.run(ps.pipe(ps.values(RECORDS), module, ps.drain()))
+    assert caught.value.__notes__[0].endswith(f"at the value {RECORDS[0]!r}")
+
+
+def test_a_text_is_no_list_of_values():
+    """It would be taken letter by letter, which nobody means."""
+
+    @ps.source
+    async def swapped(ctx):
+        yield ps.Batch(("tea", "rice"), "monday")
+
+    @ps.source
+    async def single(ctx):
+        yield ps.Batch("monday", "tea")
+
+    @ps.transformer
+    class Named(ps.Kernel[str]):
+        async def produce(self, limit):
+            batch = await self.upstream.ask(limit)
+            return batch if batch is ps.DONE else ps.Batch(batch.time, "tea")
+
+    for source, advice in [
+        (swapped(), r"the time comes first, Batch\('monday', \('tea', 'rice'\)\)"),
+        (single(), r"a list of one, Batch\('monday', \['tea'\]\)"),
+        (ps.pipe(ps.values([1, 2, 3]), Named()), r"a list of one, Batch\(0, \['tea'\]\)"),
+    ]:
+        with pytest.raises(ps.ProtocolError, match=f"letter by letter: .*{advice}"):
+            ps.run(ps.pipe(source, ps.collect()))
+
+
 def test_a_large_value_is_named_in_short():
     """A note is read by a person."""
     with pytest.raises(KeyError) as caught:

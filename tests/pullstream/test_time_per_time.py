@@ -23,7 +23,7 @@ async def slow(ctx, *given):
 async def test_distinct_values_come_at_once(autojump_clock):
     """Nobody waits for a completion."""
     start, seen = trio.current_time(), []
-    source = slow(ps.Batch(0, "ab"), ps.Batch(0, "ac"), ps.Batch(1, "a"))
+    source = slow(ps.Batch(0, ["a", "b"]), ps.Batch(0, ["a", "c"]), ps.Batch(1, ["a"]))
     note = ps.tap(lambda value: seen.append((value, trio.current_time() - start)))
     async with ps.pipe(source, ps.distinct(), note, ps.collect()).open() as running:
         assert await running.result() == ["a", "b", "c", "a"]

@@ -212,7 +212,7 @@ def test_epochs(limit):
 
 async def test_an_epoch_is_complete_with_its_last_value(autojump_clock):
     """That of a count needs no value of the next."""
-    source = moving(ps.Batch(0, "ab"), 1, ps.Batch(0, "c"), 1)
+    source = moving(ps.Batch(0, ["a", "b"]), 1, ps.Batch(0, "c"), 1)
     assert await completions(ps.pipe(source, ps.epochs(2), ps.drain()), 0, 1) == {0: 0, 1: 2}
     by_key = ps.pipe(source, ps.epochs(key=lambda c: c < "c"), ps.drain())
     assert await completions(by_key, 0, 1) == {0: 1, 1: 2}

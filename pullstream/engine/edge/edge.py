@@ -16,10 +16,10 @@ that was set wakes its waiter at a later step: so an ask that is answered, and g
 returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Sized
 from contextlib import nullcontext
 from time import monotonic
-from typing import Any, Final, Generic, Literal, overload
+from typing import Any, Final, Generic, Literal, cast, overload
 from weakref import WeakSet
 
 import trio
@@ -49,6 +49,20 @@ OPEN: Final = State.OPEN
 
 BREATH = 0.005
 """Seconds that synchronous work may go on before other tasks get a turn."""
+
+
+def no_sequence(batch: Batch[Any]) -> str:
+    """The mistake in a batch whose values are no sequence, or a text, which would be taken letter by letter."""
+    time, values = batch.time, cast("object", batch.values)
+    problem = "whose values are no sequence"
+    if isinstance(values, Sized):
+        # One letter is one value, whatever was meant.
+        if not isinstance(values, (str, bytes)) or len(values) < 2:
+            return ""
+        problem = "whose values are a text, which would be taken letter by letter"
+    if isinstance(time, Sized) and not isinstance(time, (str, bytes)):
+        return f"{problem}: the time comes first, Batch({values!r}, {time!r})"
+    return f"{problem}: a single value is a list of one, Batch({time!r}, [{values!r}])"
 
 
 class End(Stamp):
@@ -486,6 +500,8 @@ class Edge(Generic[T]):
             raise ProtocolError(f"R2: {self.location}, {what}")
         if answer.time is None:
             raise ProtocolError(f"R2: {self.location}, answered a batch whose time is None, which is no time")
+        if problem := no_sequence(answer):
+            raise ProtocolError(f"R2: {self.location}, answered {answer!r}, {problem}")
         if not 1 <= len(answer.values) <= limit:
             wanted = "one" if limit == 1 else f"1 to {limit}"
             raise ProtocolError(f"R2: {self.location}, answered {len(answer.values)} values to an ask for {wanted}")

@@ -4,7 +4,7 @@ To the sidecar the module is one node: an inner stream has a small sidecar of it
 inside can await completions too, and its owner holds, outside, what the inner stream may still bring.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypeVar
@@ -85,10 +85,14 @@ async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseExcep
         forget_inner(owner, [lane])
 
 
-def forget_inner(owner: "Kernel[Any]", lanes: "Iterable[Lane[Any]]") -> None:
+def forget_inner(owner: "Kernel[Any]", lanes: "Collection[Lane[Any]]") -> None:
     """Forget inner streams that have ended."""
+    if len(lanes) > 1:
+        gone = set(lanes)
+        owner.inputs[:] = [lane for lane in owner.inputs if lane not in gone]
     for lane in lanes:
-        owner.inputs.remove(lane)
+        if len(lanes) == 1:
+            owner.inputs.remove(lane)
         lane.edge.scope.sidecar.end(None, abandoned=False)
 
 

@@ -1,6 +1,6 @@
 """The kernel of modules with several inputs: all are asked at once, and a batch of each is kept."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
 import attrs
@@ -87,6 +87,8 @@ class FanIn(TaskKernel[Any]):
             await super().acquire()
         self._meeting = Meeting(self)
         self.all: list[Input] = []
+        self.going = 0
+        """The number of inputs that have not ended."""
         self._inputs: dict[Lane[Any], Input] = {}
         for lane in self.inputs:
             self.enter(Input(lane))
@@ -106,12 +108,15 @@ class FanIn(TaskKernel[Any]):
     def enter(self, each: Input) -> None:
         """Add an input."""
         self.all.append(each)
+        self.going += 1
         self._inputs[each.lane] = each
 
-    def leave(self, each: Input) -> None:
-        """Remove an input."""
-        self.all.remove(each)
-        del self._inputs[each.lane]
+    def leave(self, inputs: Collection[Input]) -> None:
+        """Forget inputs that have ended."""
+        gone = set(inputs)
+        self.all = [each for each in self.all if each not in gone]
+        for each in gone:
+            del self._inputs[each.lane]
 
     def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
         """Ask the inputs, of some or of all, that have not ended, and from which nothing is left."""
@@ -138,6 +143,7 @@ class FanIn(TaskKernel[Any]):
             each.put(answer)
             return
         each.end(answer)
+        self.going -= 1
         if isinstance(answer, BaseException):
             self.failure_above = self.failure_above or answer
 

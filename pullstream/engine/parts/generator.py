@@ -1,11 +1,12 @@
 """Modules written as async generators: one task each, from the first ask to the release."""
 
-from collections.abc import AsyncGenerator, Callable, Sized
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, cast
 
 import trio
 from typing_extensions import override
 
+from pullstream.engine.edge.edge import no_sequence
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.outbox import Remainder
@@ -139,7 +140,7 @@ class GeneratorKernel(Kernel[Any]):
             return rest
         if isinstance(answer, Batch):
             batch = cast("Batch[Any]", answer)
-            if isinstance(cast("object", batch.values), Sized) and batch.values:
+            if not no_sequence(batch) and batch.values:
                 self._account.answered = True
                 return batch
             return self._refusal(batch)
@@ -148,11 +149,8 @@ class GeneratorKernel(Kernel[Any]):
         return ProtocolError(f"R2: {self.location}, yielded {answer!r}: a transformer yields Batch(time, values)")
 
     def _refusal(self, batch: Batch[Any]) -> ProtocolError:
-        if not isinstance(cast("object", batch.values), Sized):
-            hint = f"the time comes first, Batch({batch.values!r}, {batch.time!r})"
-            if not isinstance(batch.time, Sized):
-                hint = f"a single value is a list of one, Batch({batch.time!r}, [{batch.values!r}])"
-            return ProtocolError(f"R2: {self.location}, yielded {batch!r}, whose values are no sequence: {hint}")
+        if problem := no_sequence(batch):
+            return ProtocolError(f"R2: {self.location}, yielded {batch!r}, {problem}")
         return ProtocolError(f"R2: {self.location}, yielded a batch without values: yield nothing, and go on, instead")
 
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:

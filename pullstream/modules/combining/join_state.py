@@ -81,20 +81,44 @@ class Kept:
         return entries
 
 
+class _KeyRow:
+    """The values of one key, in the order of their times; those that are dropped go in turns, as deleting costs."""
+
+    def __init__(self) -> None:
+        self.entries: list[KeptValue] = []
+        self.begin = 0
+        """The position of the first that is kept."""
+
+    def add(self, entry: KeptValue) -> None:
+        """Keep a value."""
+        entries = self.entries
+        if entries and entry.time < entries[-1].time:
+            insort(entries, entry, lo=self.begin, key=_TIME)
+        else:
+            entries.append(entry)
+
+    def forget(self, time: Any) -> bool:
+        """Drop the values up to a time; whether none is left."""
+        entries = self.entries
+        self.begin = bisect_right(entries, time, lo=self.begin, key=_TIME)
+        if 2 * self.begin > len(entries):
+            del entries[: self.begin]
+            self.begin = 0
+        return not entries
+
+
 class Near(Kept):
     """Values that match those at times not too far away; times are in one order."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: dict[Hashable, list[KeptValue]] = {}
+        self._keys: dict[Hashable, _KeyRow] = {}
 
     @override
     def add(self, key: Hashable, entry: KeptValue) -> bool:
-        row = self._keys.setdefault(key, [])
-        if row and entry.time < row[-1].time:
-            insort(row, entry, key=_TIME)
-        else:
-            row.append(entry)
+        if key not in self._keys:
+            self._keys[key] = _KeyRow()
+        self._keys[key].add(entry)
         return super().add(key, entry)
 
     @override
@@ -102,17 +126,16 @@ class Near(Kept):
         row = self._keys.get(key)
         if row is None:
             return ()
-        start = bisect_left(row, time, key=_REACH)
-        now = bisect_right(row, time, lo=start, key=_TIME)
-        end = bisect_right(row, reach, lo=now, key=_TIME)
-        before = [(time, row[start:now])] if start < now else []
-        return [*before, *((entry.time, [entry]) for entry in row[now:end])]
+        entries = row.entries
+        start = bisect_left(entries, time, lo=row.begin, key=_REACH)
+        now = bisect_right(entries, time, lo=start, key=_TIME)
+        end = bisect_right(entries, reach, lo=now, key=_TIME)
+        before = [(time, entries[start:now])] if start < now else []
+        return [*before, *((entry.time, [entry]) for entry in entries[now:end])]
 
     @override
     def _drop(self, time: Any) -> list[KeptValue]:
         for key in self._times[time]:
-            row = self._keys[key]
-            del row[: bisect_right(row, time, key=_TIME)]
-            if not row:
+            if self._keys[key].forget(time):
                 del self._keys[key]
         return super()._drop(time)

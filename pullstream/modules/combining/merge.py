@@ -1,6 +1,7 @@
 """`merge`: several sources, values as they come."""
 
 from bisect import bisect_left, insort
+from collections.abc import Collection
 from itertools import count
 from operator import itemgetter
 from typing import Annotated, Any
@@ -39,9 +40,10 @@ class Merge(FanIn):
         self._empty.append(each)
 
     @override
-    def leave(self, each: Input) -> None:
-        super().leave(each)
-        del self._number[each]
+    def leave(self, inputs: Collection[Input]) -> None:
+        super().leave(inputs)
+        for each in inputs:
+            del self._number[each]
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -79,7 +81,7 @@ class Merge(FanIn):
 
     def finished(self) -> bool:
         """Whether nothing will come any more."""
-        return all(each.done for each in self.all)
+        return not self.going
 
 
 @source

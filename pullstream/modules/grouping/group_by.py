@@ -77,8 +77,9 @@ class GroupBy(SideBySide[_Group]):
         # Until one has to wait for an older group to end.
         try:
             while self._pending:
+                value = self._pending[0]
                 try:
-                    key = self._key(self._pending[0])
+                    key = self._key(value)
                     hash(key)
                 except Exception as exc:
                     if not self._catches:

@@ -111,9 +111,11 @@ class _ManySource(Merge):
 
     @override
     def ask_inputs(self, limit: int, among: Iterable[Input] | None = None) -> None:
-        for each in [each for each in self.all if each.done]:
-            self.leave(each)
-            forget_inner(self, [each.lane])
+        # Some at a time, as it takes a look at all that there are.
+        if 2 * self.going <= len(self.all):
+            over = [each for each in self.all if each.done]
+            self.leave(over)
+            forget_inner(self, [each.lane for each in over])
         while self._added.waiting and self.failure_above is None:
             lane = open_inner(self, self._added.waiting.popleft())
             follow_inner(self, lane, self.mirrored)
