@@ -1,0 +1,42 @@
+"""The page on the architecture is true: its files are there, and its picture shows the layers that imports keep to."""
+
+import re
+import runpy
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+LAYERS = runpy.run_path(str(ROOT / "tests" / "test_imports.py"))["LAYERS"]
+PAGE = (ROOT / "tutorials" / "architecture.md").read_text()
+
+
+def test_every_file_is_there():
+    """A file that a reader is sent to exists, and so does what is named in it."""
+    files = set(re.findall(r"`((?:pullstream|timely|adapters)/[\w/]+\.py)`", PAGE))
+    places = re.findall(r"`((?:pullstream|timely)/[\w/]+\.py)`, `(\w+)`", PAGE)
+    places += [(file, name) for name, file in re.findall(r"`(\w+)` in\s+`((?:pullstream|timely)/[\w/]+\.py)`", PAGE)]
+
+    assert len(files) > 40
+    assert [file for file in sorted(files) if not (ROOT / file).is_file()] == []
+    assert [(file, name) for file, name in places if f"def {name}(" not in (ROOT / file).read_text()] == []
+
+
+def test_every_link_leads_somewhere():
+    """Other pages and tests that are linked are there."""
+    assert [link for link in re.findall(r"\]\(([^)#]+)\)", PAGE) if not (ROOT / "tutorials" / link).exists()] == []
+
+
+def test_the_picture_shows_the_layers():
+    """From the top down, each layer under its name; those that share a layer stand in any order."""
+    picture = re.search(r"```\n(.*?)```", PAGE, re.DOTALL)[1]
+    names = [name for line in picture.splitlines() for name in re.findall(r"(?<=[│ ] )((?:[a-z]+\.)*[a-z]+)  ", line)]
+    depth = {name: level for level, layer in enumerate(reversed(LAYERS)) for name in layer}
+    shown = [name if name in depth else f"pullstream.{name}" for name in names]
+
+    assert [name for name in shown if name not in depth] == []
+    assert [depth[name] for name in shown] == sorted(depth[name] for name in shown)
+    assert {depth[name] for name in shown} == set(range(len(LAYERS)))
+
+
+def test_readme_links_it():
+    """Whoever works on the toolkit begins there."""
+    assert "(tutorials/architecture.md)" in (ROOT / "README.md").read_text()
