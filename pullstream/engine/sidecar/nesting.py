@@ -165,14 +165,14 @@ class Nesting(Generic[S]):
                 # What leaves them changes nothing of what comes in to others here.
                 _spread([(inner, None) for inner in self._listening[at]], {self: [None]})
 
-    def pass_on(self, at: Location | Port | None) -> "Iterable[tuple[Nesting[S], Location | None]]":
-        """Wake who waits here, and give the ties by which the news goes on."""
+    def pass_on(self, at: Location | Port | None, todo: "list[tuple[Nesting[S], Location | Port | None]]") -> None:
+        """Wake who waits here, and add the ties by which the news goes on to what is to do."""
         self.sidecar.wake()
-        yield from self._reports.items()
+        if self._reports:
+            todo.extend(self._reports.items())
         for location, inside in self._listening.items():
             if location is None:
-                for inner in inside:
-                    yield inner, None
+                todo.extend((inner, None) for inner in inside)
             elif at is None or self._leads(at, location):
                 self._changed[location] = None
                 self.sidecar.wake(to_tell=True)
@@ -198,7 +198,11 @@ def _spread(
     todo: list[tuple[Nesting[S], Location | Port | None]], heard: dict[Nesting[S], list[Location | Port | None]]
 ) -> None:
     for nesting, at in todo:
-        before = heard.setdefault(nesting, [])
-        if not any(nesting.covers(place, at) for place in before):
+        before = heard.get(nesting)
+        if before is None:
+            heard[nesting] = [at]
+        elif any(nesting.covers(place, at) for place in before):
+            continue
+        else:
             before.append(at)
-            todo.extend(nesting.pass_on(at))
+        nesting.pass_on(at, todo)
