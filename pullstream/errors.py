@@ -111,7 +111,7 @@ def raised_when_cancelled(exc: BaseException, cancelled: type[BaseException] = t
         parts = cast("BaseExceptionGroup[BaseException]", exc).exceptions
         if any(raised_when_cancelled(part, cancelled) for part in parts):
             return True
-        if exc.__suppress_context__:
+        if exc.__suppress_context__ and cancelled is not trio.Cancelled:
             # A group of asyncio's: what its tasks raised is told where it was itself cancelled, because of that.
             return False
     elif not isinstance(exc, Exception):

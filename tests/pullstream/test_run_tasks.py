@@ -68,3 +68,20 @@ async def test_a_block_hears_of_it():
     with trio.fail_after(5), pytest.raises(Boom):
         async with ps.pipe(planted(fails), ps.drain()).open():
             await trio.sleep_forever()
+
+
+async def test_a_clean_up_that_raises_a_group_is_told():
+    """Also where that group is raised from None: it came of the cancellation."""
+    begun = trio.Event()
+
+    async def untidy(_):
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ExceptionGroup("of its clean-up", [Boom("one")]) from None
+
+    with pytest.raises(ExceptionGroup, match="of its clean-up"):
+        async with ps.pipe(ps.once(1), ps.map_async(untidy, concurrency=1), ps.drain()).open() as running:
+            await begun.wait()
+            await running.abort()
