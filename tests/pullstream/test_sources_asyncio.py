@@ -251,12 +251,14 @@ def test_no_more_is_made_than_was_asked_for(limit):
 async def test_closed_once_in_every_ending(how, edge, drained):
     """Before the end is confirmed, whatever it is."""
     record, closed = [], []
+    begun, token = trio.Event(), trio.lowlevel.current_trio_token()
 
     class Source:
         def __aiter__(self):
             return self
 
         async def __anext__(self):
+            token.run_sync_soon(begun.set)
             await asyncio.sleep(60 if "under" in how or how == "cancel" else 0)
             record.append("asked")
             if how == "end" and len(record) > 3:
@@ -280,11 +282,13 @@ async def test_closed_once_in_every_ending(how, edge, drained):
             assert got == [1, 1, 1]
         elif how == "abort under way":
             nursery.start_soon(reader.lane().ask)
-            await trio.sleep(0.03)
+            await begun.wait()
             await reader.abort()
         elif how == "cancel":
-            with trio.move_on_after(0.03):
-                await reader.ask()
+            async with trio.open_nursery() as asking:
+                asking.start_soon(reader.ask)
+                await begun.wait()
+                asking.cancel_scope.cancel()
         elif how == "never asked":
             await reader.abort()
         else:
