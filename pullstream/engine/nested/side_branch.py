@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module
@@ -12,6 +13,7 @@ from pullstream.engine.nested.hub import Dealt, Hub
 from pullstream.protocol import Batch
 
 
+@attrs.frozen(eq=False)
 class SideBranch(Wiring):
     """The wiring of a transformer that lets some values go to a `sink`, and the others on.
 
@@ -29,12 +31,9 @@ class SideBranch(Wiring):
     would go to it is dropped.
     """
 
-    def __init__(
-        self, sink: Blueprint, aside: Callable[[Any], object], given: Callable[[Any], Any] | None = None
-    ) -> None:
-        self._sink = sink
-        self._aside = aside
-        self._given = given
+    _sink: Blueprint
+    _aside: Callable[[Any], object]
+    _given: Callable[[Any], Any] | None = None
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Any, Final, cast, overload
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sink, Sync
@@ -22,20 +23,13 @@ R = TypeVar("R")
 R2 = TypeVar("R2")
 
 
+@attrs.frozen(eq=False)
 class _Partition(Wiring):
-    def __init__(
-        self,
-        key: Callable[[Any], Hashable],
-        sinks: Mapping[Hashable, Blueprint],
-        other: Blueprint | None = None,
-        capacity: int = 0,
-        on_error: Any = "fail",
-    ) -> None:
-        self._on_error = on_error
-        self._key = key
-        self._sinks = sinks
-        self._other = other
-        self._capacity = capacity
+    _key: Callable[[Any], Hashable]
+    _sinks: Mapping[Hashable, Blueprint]
+    _other: Blueprint | None
+    _capacity: int
+    _on_error: Any
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:

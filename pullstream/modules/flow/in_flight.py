@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, cast
 
+import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Site, Transformer
@@ -71,12 +72,12 @@ class _Exit(PassOn):
         return batch
 
 
+@attrs.frozen(eq=False)
 class _InFlight(Wiring):
     """The wiring of `in_flight`: a gate above the transformer, and a counter of what leaves below it."""
 
-    def __init__(self, transformer: Blueprint, capacity: "int | Quota") -> None:
-        self._transformer = transformer
-        self._capacity = capacity
+    _transformer: Blueprint
+    _capacity: "int | Quota"
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:

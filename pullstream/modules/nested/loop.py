@@ -193,10 +193,10 @@ class _Egress(PassOn):
             self._feedback.row.withdraw()
 
 
+@attrs.frozen(eq=False)
 class _Loop(Wiring):
-    def __init__(self, body: Blueprint, capacity: int) -> None:
-        self._body = body
-        self._capacity = capacity
+    _body: Blueprint
+    _capacity: int
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
