@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 import trio
 
 from pullstream.blueprint import Blueprint, Module, Site
-from pullstream.engine.edge.kernel import STEPS, Kernel, connect
+from pullstream.engine.edge.kernel import STEPS, Kernel, connect, traits_of
 from pullstream.engine.edge.lane import first_lane
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
@@ -86,7 +86,7 @@ class Assembly:
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Place a kernel below `upstream` and the sources of its own."""
         upstreams = [] if upstream is None else [upstream]
-        upstreams += [self.stream(source.modules, None) for source in kernel.traits.sources]
+        upstreams += [self.stream(source.modules, None) for source in traits_of(kernel).sources]
         self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
         if not upstreams:
             self.scope.run.begin_source(kernel.edge)

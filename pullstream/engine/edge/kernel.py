@@ -21,7 +21,7 @@ STEPS: Final = 16
 """The number of modules that a termination passes in one task."""
 
 GIVEN: Final = {
-    "upstream": "the first of what it reads",
+    "upstream": "the first of its inputs",
     "inputs": "what it reads",
     "location": "its place in the sidecar, where it holds times",
     "memory": "what it keeps from time to time",
@@ -132,8 +132,6 @@ def connect(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
     for name in ("location", "run", "scope", "upstream"):
         if hasattr(kernel, name):
             raise CompositionError(_taken(str(location), name))
-    if not isinstance(kernel.traits, Traits):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
-        raise CompositionError(_taken(str(location), "traits"))
     ports = location.ports
     inputs = [first_lane(upstream.__edge__, port) for upstream, port in zip(upstreams, ports, strict=False)]
     kernel.scope, kernel.run, kernel.location = scope, scope.run, location
@@ -142,6 +140,18 @@ def connect(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
     edge = kernel.__edge__ = Edge(kernel, scope, location, inputs)
     edge.placed()
     return edge
+
+
+def traits_of(kernel: Kernel[Any]) -> Traits:
+    """The traits of a module, which its class or its `__init__` has given it.
+
+    Raises:
+        CompositionError: it has something else by that name.
+    """
+    traits = kernel.traits
+    if not isinstance(traits, Traits):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
+        raise CompositionError(_taken(type(kernel).__name__, "traits"))
+    return traits
 
 
 METHODS: Final = tuple(name for name in vars(Behaviour) if not name.startswith("_") and name != "traits")

@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from pullstream.authoring import Stepwise
 
 SEEDS = range(6)
 
@@ -373,3 +374,77 @@ async def cleans_up_by_itself(upstream, ctx):
 def test_a_generator_that_ends_what_its_kernel_has_ended_is_not_accused(seed):
     """Its `finally` sends an abort while the kernel's is under way: it could not know (R9)."""
     played(ps.pipe(ps.count(), cleans_up_by_itself(), ps.take(2), ps.drain()), seed, "strict")
+
+
+@ps.transformer
+class ByAFurtherLane(ps.Kernel):
+    """Asks by a lane of its own, and answers while what came there is in flight; then it may not any more."""
+
+    async def acquire(self):
+        self.lane = self.upstream.lane()
+
+    async def produce(self, limit):
+        batch = await self.lane.ask(limit)
+        if batch is not ps.DONE and batch.time == 2:
+            return ps.Batch(1, batch.values)
+        return batch
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_what_came_by_a_further_lane_gives_the_right_to_answer_at_its_time(check):
+    """Whichever lane of an input a batch has come by; and no right to an earlier time."""
+
+    def run(count):
+        return ps.run(ps.pipe(ps.values(range(count), time=int), ByAFurtherLane(), ps.collect()), check=check)
+
+    assert run(2) == [0, 1]
+    with pytest.raises(ps.CapabilityError, match=r"^ByAFurtherLane, .* answered at 1, but may not"):
+        run(3)
+
+
+@ps.source
+class AnswersNone(ps.Kernel):
+    """Has a batch, none, another batch, and the end; a step at a time, if it is asked for steps."""
+
+    def __init__(self):
+        self.rest = [ps.Batch(0, [0]), None, ps.Batch(1, [1]), ps.DONE]
+
+    async def produce(self, limit):
+        return self.rest.pop(0)
+
+
+@ps.source
+class GoesByStep(AnswersNone.__wrapped__, Stepwise):
+    async def produce(self, limit):
+        raise AssertionError("it was asked for steps")
+
+    def stepwise(self):
+        return True
+
+    async def step(self, limit):
+        return self.rest.pop(0)
+
+
+@ps.sink
+async def by_step(upstream, ctx):
+    """Asks for steps of an edge that drops the first time, as one does that an earlier run has completed."""
+    upstream.edge.drops = lambda time: time == 0
+    return [await upstream.ask(1, stepping=True) for _ in range(3)]
+
+
+@ps.sink
+async def at_once(upstream, ctx):
+    """Asks for answers of such an edge."""
+    upstream.edge.drops = lambda time: time == 0
+    return await upstream.ask(1)
+
+
+def test_no_answer_yet_is_none_after_what_was_dropped_too():
+    """A step is what was asked for, also after one whose batch is dropped."""
+    assert ps.run(ps.pipe(GoesByStep(), by_step())) == [None, ps.Batch(1, [1]), ps.DONE]
+
+
+def test_a_module_that_answers_none_is_told_after_what_was_dropped_too():
+    """It is the fault that it is elsewhere."""
+    with pytest.raises(ps.ProtocolError, match=r"^R2: AnswersNone, .* answered None"):
+        ps.run(ps.pipe(AnswersNone(), at_once()))

@@ -1,0 +1,154 @@
+"""What an author names an attribute of a module is the author's business: the machine neither reads nor writes it."""
+
+import attrs
+import pytest
+
+import pullstream as ps
+from pullstream.authoring import Lane, Location, Traits
+from pullstream.engine.edge.behaviour import Behaviour
+from pullstream.engine.edge.edge import Edge
+from pullstream.engine.edge.kernel import GIVEN, METHODS
+from pullstream.engine.edge.requests import EdgeRequests
+from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
+from pullstream.engine.run import Run, Scope
+
+
+class Mine:
+    """Something that is no use to anybody else."""
+
+    __isabstractmethod__ = False  # which Python asks of all that a class has
+
+    def __bool__(self):
+        raise AssertionError("somebody has looked at it")
+
+    __call__ = __iter__ = __len__ = __getattr__ = __eq__ = __lt__ = __hash__ = __bool__
+
+
+NATURAL = {
+    "counts",
+    "depth",
+    "failure",
+    "for_now",
+    "height",
+    "lanes",
+    "later",
+    "origin",
+    "sources",
+    "state",
+    "summaries",
+}
+"""Names that have been the machine's."""
+
+
+def names_of_the_machine():
+    """Every public name of the machine: of its classes, of its instances, and of what it knows beforehand."""
+    edges = []
+
+    class Looking(ps.Kernel):
+        def placed(self):
+            edges.append(self.edge)
+
+        async def produce(self, limit):
+            return await self.upstream.ask(limit)
+
+    ps.run(ps.pipe(ps.values([1]), ps.transformer(Looking)(), ps.collect()))
+    (edge,) = edges
+    told = [Edge, Behaviour, Lane, Location, EdgeRequests, Run, Scope, Finishing, Outside, Resumable, Stepwise]
+    names = (
+        {name for each in told for name in dir(each)} | set(vars(edge)) | set(vars(edge.location)) | set(vars(edge.run))
+    )
+    names |= {field.name for field in attrs.fields(Traits)} | NATURAL
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+NAMES = names_of_the_machine()
+
+
+def refused(name, by):
+    return pytest.raises(ps.CompositionError, match=rf"^{by}.* has a '{name}' of its own; .*: give it another name")
+
+
+def through(base, *, begin=None, acquire=None):
+    """A transformer that sets something on itself when it is made, or when it acquires what it needs."""
+
+    @ps.transformer
+    class Setting(base):
+        def __init__(self):
+            if begin is not None:
+                setattr(self, begin, Mine())
+
+        async def acquire(self):
+            self.mine = self.upstream, self.location
+            if acquire is not None:
+                setattr(self, acquire, Mine())
+
+        async def produce(self, limit):
+            upstream, location = self.mine
+            batch = await upstream.ask(limit)
+            if batch is ps.DONE:
+                return ps.DONE
+            location.hold(batch.time)
+            location.drop(batch.time)
+            return ps.Batch(batch.time, [value + 1 for value in batch.values])
+
+    return Setting()
+
+
+def outcome(module, **options):
+    source = ps.values(range(6), time=lambda n: n // 2)
+    return ps.run(ps.pipe(source, module, ps.count_by_key(), ps.collect(timed=True)), limit=2, **options)
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_module_sets_when_it_is_made_changes_nothing_or_is_refused(name, check):
+    """Names of what a module is given, and its traits, are refused, with the name and the line that composed it."""
+    module = through(ps.Kernel, begin=name)
+    if name in {*GIVEN, "traits"} - {"breathe"}:
+        with refused(name, "Setting"):
+            outcome(module, check=check)
+    else:
+        assert outcome(module, check=check) == outcome(through(ps.Kernel))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_module_sets_while_it_runs_changes_nothing_or_is_refused(name):
+    """Then a name that the machine does not look up any more is the author's, too."""
+    module = through(ps.Kernel, acquire=name)
+    if name in {"edge", "inputs", "memory"}:
+        with refused(name, "Setting"):
+            outcome(module)
+    else:
+        assert outcome(module) == outcome(through(ps.Kernel))
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(METHODS) - {"traits"}))
+def test_what_a_class_has_changes_nothing_or_is_refused(name):
+    """So does what a class of modules has."""
+    if name in GIVEN:
+        with refused(name, "Named"):
+            type("Named", (ps.Kernel,), {name: Mine()})
+    else:
+        assert outcome(through(type("Named", (ps.Kernel,), {name: Mine()}))) == outcome(through(ps.Kernel))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_no_method_by_the_name_of_one_is_refused(name):
+    """The methods that the machine calls are the class's to override, by methods."""
+    with pytest.raises(ps.CompositionError, match=f"^Named has a '{name}' that is no method"):
+        type("Named", (ps.Kernel,), {name: 7})
+
+
+def test_a_module_by_the_name_of_a_class_of_the_machines_has_names_of_its_own():
+    """Names that Python makes private are made so by the name of the class, which may be the same."""
+
+    @ps.transformer
+    class Kernel(ps.Kernel):
+        def __init__(self):
+            self.__edge = self.__requests = self.__scope = 7
+
+        async def produce(self, limit):
+            assert self.__edge == self.__requests == self.__scope == 7
+            return await self.upstream.ask(limit)
+
+    assert ps.run(ps.pipe(ps.values([1, 2]), Kernel(), ps.collect()), check=True) == [1, 2]
