@@ -258,9 +258,9 @@ def refused() -> None:
             trio.run(two_at_once)
         except ps.JournalError as error:
             say(error)
-    # | the journal night.journal belongs to another pipeline: module 2 was map_async(asked, 1, ordered=True), and
-    # |   is map_async(known, 1, ordered=True). Run the one it belongs to, or begin anew with another journal; or,
-    # |   if what has been completed is right all the same, say so: journal=Journal('night.journal', version=...)
+    # | the journal night.journal belongs to another pipeline: module 2 was map_async(asked, 1), and is
+    # |   map_async(known, 1). Run the one it belongs to, or begin anew with another journal; or, if what has been
+    # |   completed is right all the same, say so: journal=Journal('night.journal', version=...)
     # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal: what comes of it
     # |   now would not go together with what that run completed. Put the files back as they were (a file is known
     # |   by its size, the time it was written and its ends), or begin anew with another journal
@@ -286,7 +286,7 @@ def shown() -> None:
     # | read_csv                        15
     # |   5 of 5 files read
     # | map_async             15        15
-    # | running               15        13
+    # | accumulate            15        13
     # | map                   13        13
     # | write_jsonl           13
     # |   5 files written, 0 under way

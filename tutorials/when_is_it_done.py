@@ -451,17 +451,17 @@ def going_round() -> None:
 
     async def main() -> None:
         body = ps.pipe(ps.map_async(split, 8), ps.flat_map(each))
-        async with ps.pipe(ps.once(5), ps.loop(body), ps.drain()).open() as running:
+        async with ps.pipe(ps.once(5), ps.loop(body), ps.collect()).open() as running:
             for _ in range(3):
                 await trio.sleep(0.9)
                 note(*running.progress.explain(0)[:1])
             await running.progress.completed(0)
-            note(f"complete, with {await running.result()}")
+            note(f"complete, with {len(await running.result())}")
 
     on_the_clock(main)
-    # |  0.9 map_async has not acknowledged a batch at LoopTime(0, (0,)) -> flat_map -> loop egress -> loop -> drain
-    # |  1.8 map_async holds LoopTime(0, (1,)) -> flat_map -> loop egress -> loop -> drain
-    # |  2.7 map_async holds LoopTime(0, (2,)) -> flat_map -> loop egress -> loop -> drain
+    # |  0.9 map_async has not acknowledged a batch at LoopTime(0, (0,)) -> flat_map -> loop egress -> loop -> collect
+    # |  1.8 map_async holds LoopTime(0, (1,)) -> flat_map -> loop egress -> loop -> collect
+    # |  2.7 map_async holds LoopTime(0, (2,)) -> flat_map -> loop egress -> loop -> collect
     # |  4.0 complete, with 5
 
 
