@@ -1,8 +1,8 @@
 """Composable streams with back-pressure and completion: `import pullstream as ps`.
 
 Users compose modules with `pipe` and `run` them. Authors of modules read `protocol` (what passes over an edge),
-`context` (what a function module may do) and `kernel` (what keeps the rules). The data flows through the source tree as
-it does through a pipeline: `blueprint` -> `assembly` -> `kernel` -> `sidecar`.
+`Context` (what a function module may do) and `authoring` (what the ready modules are made of). How it is built, and
+which file has the answer to a question, is in `tutorials/architecture.md`.
 """
 
 from pullstream import checker
