@@ -9,7 +9,7 @@ import trio
 
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.runtime.blocked import own_scope
-from pullstream.engine.runtime.busy import BusyClock
+from pullstream.engine.runtime.busy import BusyClock, Moment
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.memory import Memory
@@ -52,7 +52,7 @@ class Run:
         self.watcher = watcher
         self.clock: BusyClock
         """By which sinks set their pace."""
-        self.turn = 0.0
+        self.turn: Moment = (0.0, 0.0)
         """The moment, by that clock, at which a module last let other tasks have a turn."""
         self.sources: set[SourceEdge] = set()
         """The sources that have not ended."""

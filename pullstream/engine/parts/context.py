@@ -136,7 +136,7 @@ class SinkAccount(Account):
         clock, most = self.run.clock, self.run.limit
         # A module that works on many batches for one answer (a filter that few values pass) lets others have their
         # turns itself.
-        spent = clock.now() - max(self._begun, self.run.turn)
+        spent = clock.since(max(self._begun, self.run.turn))
         await super().breathe()
         self._begun = clock.now()
         if most > 1:
