@@ -86,11 +86,8 @@ class FilesSource(Kernel[Any], Outside):
         assert reading is not None
         while True:
             while not self._row:
-                if reading.ready:
-                    facts = self._at_once(reading)
-                else:
-                    # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
-                    facts = await self._thread(reading.step)
+                # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
+                facts = reading.step() if reading.ready else await self._thread(reading.step)
                 if facts is None:
                     await self._recorded()
                     return DONE
@@ -117,9 +114,6 @@ class FilesSource(Kernel[Any], Outside):
         below = self.scope.sidecar.consequences.carrying(self.location)
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])
-
-    def _at_once(self, reading: FilesReader) -> list[Found] | None:
-        return reading.step()
 
     def _part(self, time: Any, values: list[Any], limit: int) -> Batch[Any]:
         begin, end = self._given, self._given + limit
