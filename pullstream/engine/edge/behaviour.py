@@ -1,6 +1,5 @@
 """The behaviour that a module supplies: what its edge calls, and nothing else of it."""
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic
@@ -82,5 +81,7 @@ class Behaviour(ABC, Generic[T]):
 
 def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
     """A method that the class of a module has, bound to it, whatever the module itself may have by that name."""
-    found = inspect.getattr_static(type(module), name)
-    return found.__get__(module, type(module)) if hasattr(found, "__get__") else found
+    cls = type(module)
+    # Written out, for every module of every run has some: `inspect.getattr_static` takes ten times as long.
+    found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+    return found.__get__(module, cls) if hasattr(found, "__get__") else found

@@ -103,6 +103,7 @@ class Edge(Generic[T]):
         """The number of these that ask one inside the other."""
         self._requests = EdgeRequests()
         self._waits = traits.waits
+        self._trusted = traits.trusted
         # What runs in it can be cancelled by a termination: `acquire` or `produce`, where they wait for anything.
         self._scope: trio.CancelScope | None = None
         # The place in line of the termination from below, if an ask was being served when it came.
@@ -212,7 +213,7 @@ class Edge(Generic[T]):
                     requests.answered()
                     return None
                 if answer is not DONE:
-                    if not self.traits.trusted:
+                    if not self._trusted:
                         self._check(answer, limit)
                     # In one step: a source's capability goes down when the batch is counted below, and no sooner.
                     if self.origin:
