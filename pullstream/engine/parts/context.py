@@ -133,17 +133,19 @@ class SinkAccount(Account):
 
     @override
     async def breathe(self) -> None:
-        clock, most = self.run.clock, self.run.limit
+        most = self.run.limit
+        if most == 1:
+            await super().breathe()
+            return
         # A module that works on many batches for one answer (a filter that few values pass) lets others have their
         # turns itself.
-        spent = clock.since(max(self._begun, self.run.turn))
+        spent = self.run.clock.since(max(self._begun, self.run.turn))
         await super().breathe()
-        self._begun = clock.now()
-        if most > 1:
-            if spent < BREATH / 2:
-                self.limit = min(most, self.limit * 2)
-            elif spent > BREATH:
-                self.limit = max(1, int(self.limit * BREATH / (2 * spent)))
+        self._begun = self.run.clock.now()
+        if spent < BREATH / 2:
+            self.limit = min(most, self.limit * 2)
+        elif spent > BREATH:
+            self.limit = max(1, int(self.limit * BREATH / (2 * spent)))
 
 
 class Hold:
