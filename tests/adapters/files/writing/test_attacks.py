@@ -202,17 +202,17 @@ def test_another_file_in_the_place_of_one_that_grows(size, longer, tmp_path):
     """Be it a new one or another name of one that is somewhere else: it is not cut and not lengthened."""
     thesis = tmp_path / "thesis.txt"
 
-    def swap(value):
+    def fail(value):
         if value == "c":
-            thesis.write_bytes(b"t" * ((tmp_path / "all.txt").stat().st_size + longer))
-            (tmp_path / "all.txt").unlink()
-            os.link(thesis, tmp_path / "all.txt")
             raise KeyError
 
-    source = ps.pipe(ps.values("abc", time=ord), ps.map_batches(list), ps.tap(swap), ps.map(lambda text: text * size))
+    source = ps.pipe(ps.values("abc", time=ord), ps.map_batches(list), ps.tap(fail), ps.map(lambda text: text * size))
     write = files.write_text(tmp_path / "all.txt")
     with pytest.raises(KeyError):
         ps.run(ps.pipe(source, write), journal=tmp_path / "journal", limit=1)
+    thesis.write_bytes(b"t" * ((tmp_path / "all.txt").stat().st_size + longer))
+    (tmp_path / "all.txt").unlink()
+    os.link(thesis, tmp_path / "all.txt")
     there = thesis.read_bytes()
     assert len(there) > size
     with pytest.raises(files.FileTargetError, match=r"all\.txt is not what the run that is resumed had written"):
