@@ -112,6 +112,32 @@ async def test_an_error_fails_every_waiting_ask_with_that_very_object(edge, auto
     assert all(exc is reason for exc in raised)
 
 
+async def test_a_failure_keeps_its_own_context_whatever_the_code_under_way_raises(edge, autojump_clock):
+    """What was raised at the end in the module above is not told as the history of the failure that ended it (R3)."""
+    cause, reason = Boom("first"), Boom("the reason")
+    reason.__context__ = cause
+
+    @ps.source
+    class Clumsy(ps.Kernel):
+        async def produce(self, limit):
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise OSError("while it was cancelled")
+
+    async def ask(lane):
+        with pytest.raises(Boom) as caught:
+            await lane.ask()
+        assert caught.value is reason
+
+    async with edge(Clumsy()) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(ask, reader.lane())
+        await trio.sleep(1)
+        with pytest.raises(OSError, match="while it was cancelled"):
+            await reader.error(reason)
+    assert reason.__context__ is cause
+
+
 async def test_cancelling_a_queued_ask_aborts_the_stream(edge, autojump_clock):
     """A cancelled ask is answered by its cancellation, and aborts from there up, wherever it stood (R1, R10)."""
     log = []

@@ -222,8 +222,11 @@ class Edge(Generic[T]):
                     requests.answered()
                     return answer
         except BaseException as exc:  # noqa: BLE001 - every way to leave passes through the one policy (R8, R10)
-            return await self._conclude(exc)
-        return await self._conclude(None)
+            await self._conclude(exc)
+        else:
+            await self._conclude(None)
+        # Out of the handler, or what was raised above would take the place of the failure's own context.
+        return self._terminal()
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Serve an abort, or an error with its reason (R5, R6)."""
@@ -304,7 +307,7 @@ class Edge(Generic[T]):
             await self.acquire()
             self._requests.acquired = True
 
-    async def _conclude(self, exc: BaseException | None) -> Done:
+    async def _conclude(self, exc: BaseException | None) -> None:
         """An ask has no batch: its module came to the end (R7), something was raised (R8), or it was cancelled (R10).
 
         Or another request has ended the edge meanwhile: then that one says what the answer is.
@@ -337,7 +340,6 @@ class Edge(Generic[T]):
                 requests.answered()
         if cancelled and exc is not None:
             raise exc
-        return self._terminal()
 
     async def _turn(self) -> bool:
         """Wait for this ask's turn; False when the stream has ended before, and it may be answered."""
