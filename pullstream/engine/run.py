@@ -42,7 +42,7 @@ class Run:
         *,
         limit: int,
         release_timeout: float,
-        struck: Callable[[BaseException], None],
+        on_failure: Callable[[BaseException], None],
         watcher: Watcher | None = None,
     ) -> None:
         if limit < 1:
@@ -57,7 +57,7 @@ class Run:
         self.sources: set[SourceEdge] = set()
         """The sources that have not ended."""
         self.finishing = False
-        self.detector = DeadlockDetector(struck)
+        self.detector = DeadlockDetector(on_failure)
         self.journal: Path | None = None
         """The path of the journal, if there is one."""
         self.common: dict[str, Any] = {}
@@ -126,9 +126,9 @@ class Run:
 
         What it raises ends the run in order, and is its failure.
         """
-        self.nursery.start_soon(self._heed, task, args)
+        self.nursery.start_soon(self._supervise, task, args)
 
-    async def _heed(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
+    async def _supervise(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
         try:
             await task(*args)
         except BaseException as exc:
@@ -136,7 +136,7 @@ class Run:
             if trouble is None:
                 raise
             # The nursery would cancel what is beside it, in no order, and the sinks would be waited for for ever.
-            self.detector.strike(trouble, "raised in a task of the run's own, beside the stream")
+            self.detector.end_run(trouble, "raised in a task of the run's own, beside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task that moves nothing by itself: it may end the run, and hinders no one from noticing a stall.
@@ -149,7 +149,7 @@ class Run:
         watching = trio.lowlevel.current_task()
         self.detector.watched_by(watching)
         try:
-            await self._heed(task, args)
+            await self._supervise(task, args)
         finally:
             self.detector.unwatched_by(watching)
 

@@ -3,11 +3,11 @@
 from typing import cast
 
 
-def instead_of(outcome: BaseException | None, struck: BaseException) -> BaseException:
+def instead_of(outcome: BaseException | None, interrupt: BaseException) -> BaseException:
     """The exception that is raised, after all; what it takes the place of is its cause."""
     if outcome is not None and not isinstance(outcome, KeyboardInterrupt):
-        struck.__cause__ = outcome
-    return struck
+        interrupt.__cause__ = outcome
+    return interrupt
 
 
 def sole(exc: BaseException) -> BaseException:

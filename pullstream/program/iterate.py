@@ -96,9 +96,9 @@ class _LoopInterrupts(Interrupts):
         return super().__enter__()
 
     @override
-    def struck(self, signum: int, frame: FrameType | None) -> None:
+    def on_signal(self, signum: int, frame: FrameType | None) -> None:
         if not self.elsewhere:
-            super().struck(signum, frame)
+            super().on_signal(signum, frame)
         elif signum == signal.SIGINT and self._task is not None and current_task() is self._task:
             raise KeyboardInterrupt
         else:
@@ -110,12 +110,12 @@ class _LoopInterrupts(Interrupts):
             # The loop was left, and is let go of by Python itself, which would print what is raised here, and go on, as
             # it does with what strikes after the handler was given back, in the last instructions of the loop.
             left = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the loop's; documented
-            threading.Thread(target=_strike_after, args=(left,), name="pullstream interrupt").start()
+            threading.Thread(target=_interrupt_after, args=(left,), name="pullstream interrupt").start()
         else:
             super().check(exc)
 
 
-def _strike_after(left: FrameType) -> None:
+def _interrupt_after(left: FrameType) -> None:
     """Let Ctrl-C strike again when the main thread has left a frame."""
     main = threading.main_thread().ident
     assert main is not None, "it has begun"

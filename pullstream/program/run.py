@@ -79,7 +79,7 @@ def run(
 
 async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:
     interrupts.check()
-    running.heed(interrupts)
+    running.abort_at(interrupts)
     async with running:
         if borrowed is not None:
             running.pass_on_signals(borrowed)

@@ -68,7 +68,7 @@ class Running(Generic[R]):
         self._pipeline = pipeline
         self._beside = beside
         self._checker = checker_for(check)
-        self._run = Run(limit=limit, release_timeout=release_timeout, struck=self._struck, watcher=self._checker)
+        self._run = Run(limit=limit, release_timeout=release_timeout, on_failure=self._end_with, watcher=self._checker)
         self._progress = Progress(self._run.scope.sidecar)
         self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
         self._manager = self._open()
@@ -83,7 +83,7 @@ class Running(Generic[R]):
         self._told = False
         self._cause: BaseException | None = None
         """The reason why the run itself put an end to the stream."""
-        self._strike: BaseException | None = None
+        self._stray: BaseException | None = None
         """The exception that was raised where it is no module's failure."""
         self._trouble: BaseException | None = None
         """The exception that something beside the stream raised, what looks on or a task of the run's own."""
@@ -217,9 +217,9 @@ class Running(Generic[R]):
         """
         interrupts = self._standing.enter_context(Interrupts())
         self._standing.callback(lambda: setattr(interrupts, "told", self._abandoned))
-        self.heed(interrupts)
+        self.abort_at(interrupts)
 
-    def heed(self, interrupts: Interrupts) -> None:
+    def abort_at(self, interrupts: Interrupts) -> None:
         """Let what is kept there abort in order; every further one, without waiting for releases."""
         self._interrupts = interrupts
         token = trio.lowlevel.current_trio_token()
@@ -230,11 +230,11 @@ class Running(Generic[R]):
             if len(interrupts.kept) > 1:
                 self.hurry()
 
-        def struck() -> None:
+        def signalled() -> None:
             with suppress(trio.RunFinishedError):
                 token.run_sync_soon(heard)
 
-        interrupts.listen(struck)
+        interrupts.listen(signalled)
 
     @property
     def interrupted(self) -> bool:
@@ -293,7 +293,7 @@ class Running(Generic[R]):
                             await trio.lowlevel.checkpoint()
                     run.spawn(self._consume, consumers, block)
                     begun = True
-                    run.detector.arm(self._stands_still, block.cancel_scope)
+                    run.detector.arm(self._on_deadlock, block.cancel_scope)
                     if self._checker is not None:
                         run.spawn_watch(self._end_at_a_violation, self._checker)
                     if self._keeper is not None:
@@ -307,8 +307,8 @@ class Running(Generic[R]):
                 run.halt()
         except BaseException as exc:  # noqa: BLE001 - raised below
             # What the nursery raises besides its own cancellation is an interrupt that struck while it was left.
-            if (struck := without_cancelled(exc)) is not None:
-                outcome = instead_of(outcome, sole(struck))
+            if (interrupt := without_cancelled(exc)) is not None:
+                outcome = instead_of(outcome, sole(interrupt))
         finally:
             if self._keeper is not None:
                 self._keeper.close()
@@ -370,7 +370,7 @@ class Running(Generic[R]):
             self._run.scope.sidecar.end(self._failure, abandoned=abandoned)
         except BaseException as exc:  # noqa: BLE001 - raised where the run's end is told
             self._failure = self._failure or exc
-        self._failure = self._failure or self._strike
+        self._failure = self._failure or self._stray
         if self._keeper is not None:
             try:
                 await self._keeper.end()
@@ -379,17 +379,17 @@ class Running(Generic[R]):
         if abandoned and self._failure is None:
             self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
 
-    def _stands_still(self) -> None:
+    def _on_deadlock(self) -> None:
         self._run.spawn_watch(self._stall)
 
     async def _stall(self) -> None:
         """End a run in which nothing will ever move again, and say what it was waiting for."""
         detector, sidecar = self._run.detector, self._run.scope.sidecar
         if not detector.deadlocked():
-            detector.doubt()
+            detector.check_soon()
             return
         if moved_from_outside(sidecar):
-            detector.later()
+            detector.check_when_woken()
             return
         stalled = StalledError(explain_stall(sidecar))
         waiters = list(sidecar.waits)
@@ -401,15 +401,15 @@ class Running(Generic[R]):
             waiter.failure = stalled
             waiter.event.set()
         if not detector.deadlocked():
-            detector.doubt()
+            detector.check_soon()
 
-    def _struck(self, trouble: BaseException) -> None:
+    def _end_with(self, trouble: BaseException) -> None:
         """End the run in order, and with what was raised, which is no module's failure."""
         if self._finished:
             self._trouble = self._trouble or trouble
         else:
             self._cause = self._cause or trouble
-            self._strike = trouble
+            self._stray = trouble
             self._scope.cancel()
 
     async def _end_at_a_violation(self, checker: Checker) -> None:

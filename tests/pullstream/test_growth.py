@@ -65,7 +65,7 @@ def containers(thing):
         case Requests():
             return {"requests": thing._heap or ()}
         case DeadlockDetector():
-            return {"tasks": thing._awake}
+            return {"tasks": thing._unblocked}
 
 
 def looked_at(count, look):

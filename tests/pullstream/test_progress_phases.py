@@ -8,7 +8,7 @@ import trio
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Stamp
-from pullstream.engine.sidecar.phases import Confused, Phase, Tracked, Untracked
+from pullstream.engine.sidecar.phases import Phase, Tracked, Untrackable, Untracked
 from pullstream.engine.sidecar.sidecar import Sidecar
 
 
@@ -100,7 +100,7 @@ class InFlight(Stamp):
     """A lane without an edge."""
 
 
-@pytest.mark.parametrize("kind", [Untracked, Tracked, Confused])
+@pytest.mark.parametrize("kind", [Untracked, Tracked, Untrackable])
 def test_every_phase_answers_everything(kind):
     """Whatever one asks of one phase, one may ask of all: none lacks what another has."""
     asked = {name for name in vars(Phase) if not name.startswith("_")}

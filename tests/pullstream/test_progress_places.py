@@ -464,7 +464,7 @@ async def test_everything_can_be_asked_after_two_domains_have_met(first):
             yield ps.Batch(7, [7])
             if first == "somebody":
                 running.progress.explain(7)
-            running._run.scope.sidecar.confuse()
+            running._run.scope.sidecar.stop_tracking()
             yield ps.Batch(8, [8])
             told.update(
                 frontier=running.progress.frontier(),

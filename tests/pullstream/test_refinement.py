@@ -19,7 +19,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.engine.sidecar.location import Location, Stamp
-from pullstream.engine.sidecar.phases import Confused, Untracked
+from pullstream.engine.sidecar.phases import Untrackable, Untracked
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Waiter
 from timely import BEGINNING, IDENTITY, Source, TimeDomainError, TimelyError, Tracker
@@ -135,7 +135,7 @@ class Recorder(trio.abc.Instrument):
         phase = self.sidecar.track()
         try:
             self.sidecar.propagate()
-            if not isinstance(self.sidecar.phase, Confused):
+            if not isinstance(self.sidecar.phase, Untrackable):
                 fronts = {place: tuple(phase.frontier(place)) for place in self.places}
                 self.record += [Frontier(self.places[place], times) for place, times in fronts.items()]
         except TimelyError:
@@ -165,7 +165,7 @@ def recorded(seed):
         (Stamp, "stamp"): Stamp.stamp,
         (Waiter, "settled"): Waiter.settled,
         **{(Sidecar, name): Sidecar.__dict__[name] for name in ("start", "propagate", "attend", "leave")},
-        **{(kind, "update"): kind.update for kind in (Untracked, Tracker, Confused)},
+        **{(kind, "update"): kind.update for kind in (Untracked, Tracker, Untrackable)},
     }
 
     def set_live(stamp, value):
@@ -211,7 +211,7 @@ def recorded(seed):
     Stamp.stamp = stamp_at
     Waiter.settled = settled
     Sidecar.start, Sidecar.propagate, Sidecar.attend, Sidecar.leave = start, propagate, attend, leave
-    for kind in (Untracked, Tracker, Confused):
+    for kind in (Untracked, Tracker, Untrackable):
         kind.update = noting(kind)
     try:
         yield recorder

@@ -119,7 +119,7 @@ class Edge(Generic[T]):
         self._dismiss = method_of(module, "dismiss")
         self._relayed, self._culprit = method_of(module, "relayed"), method_of(module, "culprit")
         location.meter.status = method_of(module, "status")
-        location.strike = self.fail_soon
+        location.fail_soon = self.fail_soon
 
     def placed(self) -> None:
         """Tell the module that it has its place: it may look at what is above."""
@@ -234,7 +234,7 @@ class Edge(Generic[T]):
             return await self.confirm()
         if not self._requests.settled:
             ticket = trio.Event()
-            self._requests.stand(ticket)
+            self._requests.enqueue(ticket)
             await self._confirmed(ticket)
         return DONE
 
@@ -243,7 +243,7 @@ class Edge(Generic[T]):
         first = self._end_by(Event.ABORT if reason is None else Event.ERROR, reason, below=True)
         if first and self._requests.busy:
             self._confirmation = trio.Event()
-            self._requests.stand(self._confirmation)
+            self._requests.enqueue(self._confirmation)
         return first
 
     async def confirm(self) -> Done:
@@ -257,11 +257,11 @@ class Edge(Generic[T]):
             raise self._trouble
         return DONE
 
-    def foretell(self, reason: BaseException) -> "Sequence[Edge[Any]]":
+    def announce(self, reason: BaseException) -> "Sequence[Edge[Any]]":
         """Hear of an error that is on its way from below; gives the edges above, which are to hear of it as well."""
-        if self._requests.foretold is not None:
+        if self._requests.announced is not None:
             return ()
-        self._requests.foretold = reason
+        self._requests.announced = reason
         return self._above()
 
     # ---- endings that nobody below asked for
@@ -315,14 +315,14 @@ class Edge(Generic[T]):
         requests = self._requests
         failure = None if exc is None else without_cancelled(exc)
         cancelled = exc is not None and failure is None
-        if requests.find_again():
+        if requests.reclaim():
             await self._turn()
         else:
             try:
                 if requests.state is OPEN:
                     if failure is not None and not self.relayed(failure):
                         blame(failure, self._name())
-                    requests.come_back()
+                    requests.code_returned()
                     if cancelled:
                         self._end_cancelled()
                     else:
@@ -347,7 +347,7 @@ class Edge(Generic[T]):
         if requests.settled:
             return False
         ticket = self.run.signal()
-        requests.stand(ticket)
+        requests.enqueue(ticket)
         try:
             await self._answerable(ticket)
             if requests.state is OPEN:
@@ -365,7 +365,7 @@ class Edge(Generic[T]):
         if self._requests.state is State.CLOSING:
             # No inside wait: what is being released has its time, and is no deadlock.
             ticket = trio.Event()
-            self._requests.step_back(ticket)
+            self._requests.requeue(ticket)
             await self._answerable(ticket)
 
     async def _answerable(self, ticket: Signal | trio.Event) -> None:
@@ -412,7 +412,7 @@ class Edge(Generic[T]):
 
     def _end_cancelled(self) -> bool:
         """Take the cancellation of an ask: an abort, or the work of an error that is on its way here (R6, R10)."""
-        reason = self._requests.foretold
+        reason = self._requests.announced
         return self._end_by(Event.ABORT if reason is None else Event.ERROR, reason)
 
     async def _let_all_go(self) -> None:

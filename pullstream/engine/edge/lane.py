@@ -146,7 +146,7 @@ class Lane(End, Reader[T_co]):
         """A user's code has it, and asks in this task or in one that is not known yet."""
         self.handed, self.asker = True, asker
         self.edge.run.detector.lanes.add(self)
-        self.edge.run.detector.doubt()
+        self.edge.run.detector.check_soon()
 
 
 def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
@@ -167,7 +167,7 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
         # An ask that goes through several is cancelled in the next step, and must not be taken for an abort there.
         hearing = [lane.edge for lane in lanes]
         for edge in hearing:
-            hearing += edge.foretell(reason)
+            hearing += edge.announce(reason)
     failures: list[BaseException] = []
 
     async def confirm(lane: "Lane[Any]", closed: bool) -> None:  # noqa: FBT001

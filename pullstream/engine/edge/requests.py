@@ -45,15 +45,15 @@ class EdgeRequests:
 
     __slots__ = (
         "acquired",
+        "announced",
         "below",
         "busy",
         "failure",
         "finishing",
-        "foretold",
         "how",
         "left",
-        "line",
         "lost",
+        "queue",
         "state",
         "traceback",
         "working",
@@ -72,11 +72,11 @@ class EdgeRequests:
         """Whether the module has what it needs, which is released at the end."""
         self.finishing = False
         """Whether the module is to come to its end instead of producing more."""
-        self.foretold: BaseException | None = None
+        self.announced: BaseException | None = None
         """The reason of an error that is on its way here from below."""
         self.busy = False
         self.working = False
-        self.line: deque[Ticket] = deque()
+        self.queue: deque[Ticket] = deque()
         self.left: Ticket | None = None
         """Set when the code that was under way at the end has come back."""
         self.lost = False
@@ -98,39 +98,39 @@ class EdgeRequests:
         """An ask came to an open edge where nobody had the turn, or was given the turn: its module goes to work."""
         self.busy = self.working = True
 
-    def stand(self, ticket: Ticket) -> None:
+    def enqueue(self, ticket: Ticket) -> None:
         """A request stands in line."""
-        self.line.append(ticket)
+        self.queue.append(ticket)
 
     def answered(self) -> None:
         """The request that had the turn is answered: the next has it at once, so that none can overtake it (R1).
 
-        While the edge is closing nobody is answered: see `step_back`.
+        While the edge is closing nobody is answered: see `requeue`.
         """
         self.busy = self.working = False
-        if self.line:
+        if self.queue:
             self._grant()
 
-    def step_back(self, ticket: Ticket) -> None:
+    def requeue(self, ticket: Ticket) -> None:
         """The ask that has the turn is not answered before the edge has ended: it stands first in line again."""
-        self.come_back()
+        self.code_returned()
         self.busy = False
-        self.line.appendleft(ticket)
+        self.queue.appendleft(ticket)
 
     def withdraw(self, ticket: Ticket) -> None:
         """A request will not be answered, because whoever sent it waits no more."""
         if ticket.is_set():
             self.answered()
         else:
-            self.line.remove(ticket)
+            self.queue.remove(ticket)
 
     def _grant(self) -> None:
         self.busy = True
-        self.line.popleft().set()
+        self.queue.popleft().set()
 
     # ---- the module's code
 
-    def come_back(self) -> None:
+    def code_returned(self) -> None:
         """The module's code, which was under way for the request that has the turn, has come back."""
         self.working = False
         if self.left is not None:
@@ -144,7 +144,7 @@ class EdgeRequests:
             self.busy = self.working = False
             self.left = None
 
-    def find_again(self) -> bool:
+    def reclaim(self) -> bool:
         """Whether the code that comes back now was given up: its ask has no turn, and stands in line like a new one."""
         lost, self.lost = self.lost, False
         return lost
@@ -168,5 +168,5 @@ class EdgeRequests:
     def released(self) -> None:
         """Answer requests, one after another, now that everything from here up is released."""
         self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
-        if self.line and not self.busy:
+        if self.queue and not self.busy:
             self._grant()

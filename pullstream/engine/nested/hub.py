@@ -47,7 +47,7 @@ class Branch(Kernel[Any]):
             await self._wait(limit)
         answer = self._backlog.answer(limit)
         if isinstance(answer, Batch):
-            self._hub.stir()
+            self._hub.wake()
             return answer
         # The end may be the work of another branch, which learned first of what cancels this one too.
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -149,9 +149,9 @@ class Hub(ABC):
             self._pumping = True
             self.location.meter.begin()
             self._scope.run.spawn(self._pump)
-        self.stir()
+        self.wake()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Wake the sender, as there may be room now."""
         self._changed.set()
 
@@ -164,7 +164,7 @@ class Hub(ABC):
         if self._closed is not None:
             await self._closed.wait()
         elif reason is None and self.needed():
-            self.stir()
+            self.wake()
         else:
             await self._close(reason)
 
@@ -247,7 +247,7 @@ class Hub(ABC):
             self.location.complete()
         else:
             self.location.abandon()
-        self.stir()
+        self.wake()
 
 
 class Copies(Hub):

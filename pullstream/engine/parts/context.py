@@ -1,4 +1,4 @@
-"""The context of a module written as a function: events, holds and notifications (000's g1)."""
+"""The context of a module written as a function: events, holds and notifications."""
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager

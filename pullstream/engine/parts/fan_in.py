@@ -57,7 +57,7 @@ class Meeting:
                 less_equal(self._time, time)
             except TimeDomainError:
                 # Before anybody looks: what is at a time like this cannot be tracked together with the rest.
-                self._kernel.scope.sidecar.confuse()
+                self._kernel.scope.sidecar.stop_tracking()
                 raise TimeDomainError(
                     f"{self._kernel.location}: its sources have times of two domains, which have no common order: "
                     f"{self._time!r} ({type(self._time).__name__}) and {time!r} ({type(time).__name__}). Give them "

@@ -10,13 +10,13 @@ from typing_extensions import override
 Moment: TypeAlias = tuple[float, float]
 
 NOTHING: Final = 0.001
-"""So few seconds are not worth asking the system where they went."""
+"""The seconds that are not worth asking the system where they went."""
 
 if sys.platform == "linux":
     from resource import RUSAGE_THREAD, getrusage
 
     def _waits() -> int | None:
-        """How often this thread has waited, of its own accord."""
+        """The number of times that this thread has waited, of its own accord."""
         return getrusage(RUSAGE_THREAD).ru_nvcsw
 
 else:

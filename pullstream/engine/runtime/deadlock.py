@@ -32,27 +32,27 @@ SOMEBODY: Final = "somebody"
 class DeadlockDetector:
     """Deadlock detection in one run: its tasks that wait inside, and whether any is left that may move."""
 
-    def __init__(self, struck: Callable[[BaseException], None] | None = None) -> None:
+    def __init__(self, on_failure: Callable[[BaseException], None] | None = None) -> None:
         self.nursery: trio.Nursery | None = None
-        self._struck = struck
+        self._on_failure = on_failure
         """Called with what was raised where it is nobody's: the run ends with it."""
-        self._strike: BaseException | None = None
+        self._failure: BaseException | None = None
         self.reason: BaseException | None = None
         """The exception of a run in a deadlock."""
         self.within: trio.CancelScope | None = None
         """The scope around the block that the run is open in."""
         self.lanes: WeakSet[Any] = WeakSet()
         """The lanes that tasks of users' ask."""
-        self._on_stall: Callable[[], None] | None = None
+        self._on_deadlock: Callable[[], None] | None = None
         self._rounds: Rounds | None = None
         self._over = False
-        self._restless = False
+        self._check_when_woken = False
         self._watching: set[trio.lowlevel.Task] = set()
         self._reading: trio.lowlevel.Task | None = None
-        self._awake: dict[trio.lowlevel.Task, None] = {}
+        self._unblocked: dict[trio.lowlevel.Task, None] = {}
         """Tasks that have begun, or been woken, and have not waited inside since: who may move the run is among these,
         mostly, and looking at all tasks each time would cost their number for each of them."""
-        self._most_awake = FEW
+        self._most_unblocked = FEW
 
     # ---- the life of a run
 
@@ -63,42 +63,42 @@ class DeadlockDetector:
         if self._rounds is not None:
             self._rounds.runs[nursery] = self
 
-    def arm(self, on_stall: Callable[[], None], within: trio.CancelScope) -> None:
-        """From now on `on_stall` is called when nothing can move any more, between the steps of tasks."""
-        self._on_stall = on_stall
+    def arm(self, on_deadlock: Callable[[], None], within: trio.CancelScope) -> None:
+        """From now on `on_deadlock` is called when nothing can move any more, between the steps of tasks."""
+        self._on_deadlock = on_deadlock
         self.within = within
-        self.doubt()
+        self.check_soon()
 
     def over(self) -> None:
         """The run has come to its end."""
         self._over = True
-        self._on_stall = None
-        self._awake.clear()
+        self._on_deadlock = None
+        self._unblocked.clear()
         if self._rounds is not None:
-            self._rounds.doubtful.pop(self, None)
+            self._rounds.to_check.pop(self, None)
             if self.nursery is not None:
                 self._rounds.runs.pop(self.nursery, None)
 
     # ---- tasks
 
-    def awake(self, task: trio.lowlevel.Task) -> None:
+    def unblocked(self, task: trio.lowlevel.Task) -> None:
         """A task has begun, or what it waited for has come: it comes to mind among those that may move."""
-        self._awake[task] = None
-        if len(self._awake) > self._most_awake:
+        self._unblocked[task] = None
+        if len(self._unblocked) > self._most_unblocked:
             # While one may move for long, nobody looks at the others; and those that have ended would be kept for ever.
-            for other in [other for other in self._awake if getcoroutinestate(other.coro) == CORO_CLOSED]:
-                del self._awake[other]
-            self._most_awake = max(FEW, 2 * len(self._awake))
+            for other in [other for other in self._unblocked if getcoroutinestate(other.coro) == CORO_CLOSED]:
+                del self._unblocked[other]
+            self._most_unblocked = max(FEW, 2 * len(self._unblocked))
 
-    def strike(self, exc: BaseException, note: str) -> None:
+    def end_run(self, exc: BaseException, note: str) -> None:
         """Take an exception that was raised where it is nobody's in particular; a later one is noted on the first."""
-        if self._strike is None:
-            self._strike = exc
+        if self._failure is None:
+            self._failure = exc
             exc.add_note(note)
-            if self._struck is not None:
-                self._struck(exc)
-        elif exc is not self._strike and (also := f"and then {exc!r} was {note}") not in self._strike.__notes__:
-            self._strike.add_note(also)
+            if self._on_failure is not None:
+                self._on_failure(exc)
+        elif exc is not self._failure and (also := f"and then {exc!r} was {note}") not in self._failure.__notes__:
+            self._failure.add_note(also)
 
     def watched_by(self, task: trio.lowlevel.Task) -> None:
         """A task that only looks on: whatever it and its own tasks do or wait for, they move nothing."""
@@ -108,20 +108,20 @@ class DeadlockDetector:
             self._rounds.changed(task)
 
     def unwatched_by(self, task: trio.lowlevel.Task) -> None:
-        """Forget a run that looks on no more."""
+        """Forget a task that looks on no more."""
         self._watching.discard(task)
 
     def read_by(self, task: trio.lowlevel.Task) -> None:
         """A task outside reads a stream of the run."""
         self._reading = task
-        self.doubt()
+        self.check_soon()
 
     def enter(self, task: trio.lowlevel.Task) -> None:
         """A task begins to wait for those of this run."""
         if self._rounds is None:
             # One run may wait for another that has not begun.
             self._rounds = begun()
-        self._awake.pop(task, None)
+        self._unblocked.pop(task, None)
         if self._rounds is not None:
             self._rounds.waits[task] = self
             self._rounds.changed(task)
@@ -130,10 +130,10 @@ class DeadlockDetector:
         """Forget the wait of a task: what it waited for has come, or it is cancelled."""
         if self._rounds is not None:
             self._rounds.waits.pop(task, None)
-            self.awake(task)
-            if self._restless:
-                self._restless = False
-                self.doubt()
+            self.unblocked(task)
+            if self._check_when_woken:
+                self._check_when_woken = False
+                self.check_soon()
 
     def has(self, task: trio.lowlevel.Task) -> bool:
         """Whether a task is one of the run's own, and does not only look on."""
@@ -145,23 +145,23 @@ class DeadlockDetector:
 
     # ---- deadlocks
 
-    def doubt(self) -> None:
+    def check_soon(self) -> None:
         """Look, before anything else is waited for, whether anything can move."""
-        if self._rounds is not None and self._on_stall is not None:
-            self._rounds.doubtful[self] = None
+        if self._rounds is not None and self._on_deadlock is not None:
+            self._rounds.to_check[self] = None
 
-    def later(self) -> None:
+    def check_when_woken(self) -> None:
         """Look when any task that waits has been woken, by whoever it may be."""
-        self._restless = True
+        self._check_when_woken = True
 
     def deadlocked(self) -> bool:
         """Whether nothing can move any more."""
-        return self._on_stall is not None and self.mover(set()) is None
+        return self._on_deadlock is not None and self.mover(set()) is None
 
     def tell(self) -> None:
         """Take note that nothing can move any more, or could not a moment ago."""
-        if self._on_stall is not None:
-            self._on_stall()
+        if self._on_deadlock is not None:
+            self._on_deadlock()
 
     def mover(self, seen: set[Any]) -> object:
         """A task or run that may move this run, or one of those that it waits for; None if there is none.
@@ -172,16 +172,16 @@ class DeadlockDetector:
         rounds = self._rounds
         if self._over:
             return None
-        if rounds is None or self._on_stall is None or self.nursery is None:
+        if rounds is None or self._on_deadlock is None or self.nursery is None:
             return SOMEBODY
-        while self._awake:
-            task = next(reversed(self._awake))
+        while self._unblocked:
+            task = next(reversed(self._unblocked))
             if getcoroutinestate(task.coro) != CORO_CLOSED and self.has(task):
                 found = self._moves(task, rounds, seen)
                 if found is not None:
                     return found
             # What it waits for now, its tasks, say, is looked at below.
-            del self._awake[task]
+            del self._unblocked[task]
         empty = True
         for task in self._tasks(self.nursery):
             empty = False

@@ -74,9 +74,9 @@ class Standing:
                 self.over = True
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        (self.ask_theirs if self.over else self.struck)(signum, frame)
+        (self.ask_theirs if self.over else self.on_signal)(signum, frame)
 
-    def struck(self, signum: int, frame: FrameType | None) -> None:
+    def on_signal(self, signum: int, frame: FrameType | None) -> None:
         """Deal with a signal."""
         raise NotImplementedError
 
@@ -121,7 +121,7 @@ class Interrupts(Standing):
             heard()
 
     @override
-    def struck(self, signum: int, frame: FrameType | None) -> None:
+    def on_signal(self, signum: int, frame: FrameType | None) -> None:
         try:
             asks = self._asks or signum != signal.SIGINT
             (self.ask_theirs if asks else signal.default_int_handler)(signum, frame)
@@ -164,7 +164,7 @@ class Spared(Standing):
         self._times = 0
 
     @override
-    def struck(self, signum: int, frame: FrameType | None) -> None:
+    def on_signal(self, signum: int, frame: FrameType | None) -> None:
         self._times += 1
         at_once = self._times > 1 and frame is not None and is_users(frame)
         # A handler may be called without a frame. Trio's then takes the place for one of its own.

@@ -19,13 +19,13 @@ from pullstream.logger import LOG
 _PROGRAM: trio.lowlevel.RunVar[BusyClock | None] = trio.lowlevel.RunVar("pullstream's instrument", None)
 
 
-class Moved(Protocol):
+class Checked(Protocol):
     """A run, as it is looked at."""
 
     def mover(self, seen: set[Any]) -> object:
         """A task or run that may move it, or None; the runs that were looked at for that are added to `seen`."""
 
-    def awake(self, task: trio.lowlevel.Task) -> None:
+    def unblocked(self, task: trio.lowlevel.Task) -> None:
         """Hear that a task of it has begun."""
 
     def tell(self) -> None:
@@ -37,20 +37,20 @@ class Rounds(BusyClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits: dict[trio.lowlevel.Task, Moved] = {}
+        self.waits: dict[trio.lowlevel.Task, Checked] = {}
         """The tasks that wait for the tasks of a run, and that run."""
-        self.runs: dict[trio.Nursery, Moved] = {}
+        self.runs: dict[trio.Nursery, Checked] = {}
         """The runs, by the nurseries that their tasks are in."""
-        self.doubtful: dict[Moved, None] = {}
+        self.to_check: dict[Checked, None] = {}
         """The runs to be looked at before the next round."""
-        self._movers: dict[object, list[Moved]] = {}
-        """The runs that are not doubtful, by what may move them."""
+        self._movers: dict[object, list[Checked]] = {}
+        """The runs that need no look, by what may move them."""
 
     def changed(self, mover: object) -> None:
-        """Take for doubtful the runs that a task could move, as something has happened to it."""
+        """Look again at the runs that a task could move, as something has happened to it."""
         runs = self._movers.pop(mover, None)
         if runs is not None:
-            self.doubtful.update(dict.fromkeys(runs))
+            self.to_check.update(dict.fromkeys(runs))
 
     # ---- for trio
 
@@ -68,22 +68,22 @@ class Rounds(BusyClock):
         while nursery is not None:
             run = self.runs.get(nursery)
             if run is not None:
-                run.awake(task)
+                run.unblocked(task)
                 break
             nursery = nursery.parent_task.parent_nursery
 
     @override
     def before_io_wait(self, timeout: float) -> None:
-        if self.doubtful:
+        if self.to_check:
             self._look()
         if timeout:
             super().before_io_wait(timeout)
 
     def _look(self) -> None:
-        doubtful, self.doubtful = self.doubtful, {}
-        still: list[tuple[int, Moved]] = []
-        for run in doubtful:
-            seen: set[Moved] = set()
+        runs, self.to_check = self.to_check, {}
+        still: list[tuple[int, Checked]] = []
+        for run in runs:
+            seen: set[Checked] = set()
             mover = run.mover(seen)
             if mover is None:
                 still.append((len(seen), run))
@@ -91,11 +91,11 @@ class Rounds(BusyClock):
                 self._movers.setdefault(mover, []).append(run)
             else:
                 # Nothing is called when it begins to wait for its tasks, or when a run on the way to it is left.
-                self.doubtful[run] = None
+                self.to_check[run] = None
         if still:
             # One that waits for no other comes first: with its end the others may go on.
             _, first = min(still, key=lambda found: found[0])
-            self.doubtful.update((run, None) for _, run in still if run is not first)
+            self.to_check.update((run, None) for _, run in still if run is not first)
             # In the next round, which so begins at once: how long is waited for it was settled before.
             # A program that is at its end takes no more, and what stands still then has ended with it.
             with suppress(trio.RunFinishedError):

@@ -67,7 +67,7 @@ class Counts(ABC):
         """Let something be called soon that forgets what is over, though nobody looks."""
 
     @abstractmethod
-    def confuse(self, exc: BaseException | None = None) -> None:
+    def stop_tracking(self, exc: BaseException | None = None) -> None:
         """Let nothing be complete any more: times cannot be compared."""
 
     @abstractmethod
@@ -200,7 +200,7 @@ class Location:
         self.failure: BaseException | None = None
         self.holders: Callable[[Hashable], Sequence[str]] | None = None
         """The parts of a source that hold a time, where it has several; `explain` names them."""
-        self.strike: Callable[[BaseException], None] = _no_module
+        self.fail_soon: Callable[[BaseException], None] = _no_module
         """Let the module fail at the next step."""
         self.trouble: BaseException | None = None
         """The exception of its function of times, raised when somebody looked."""
@@ -366,7 +366,7 @@ class Location:
                 for time in frontier:
                     self.hold(time)
             except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not leave an ending half done
-                self._counts.confuse(exc)
+                self._counts.stop_tracking(exc)
             self._last = frontier
 
     def complete(self) -> None:

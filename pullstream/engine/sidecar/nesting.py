@@ -104,9 +104,9 @@ class Nesting(Generic[S]):
         for outer, at in self._entries.items():
             # One that is outside on both ways hears of what happens here, and has no use for hearing of itself.
             others = len(self._reports) - (outer in self._reports)
-            outer.heed(self, at, wants=self._awaited or bool(self._listening) or others > 0)
+            outer.listened_to(self, at, wants=self._awaited or bool(self._listening) or others > 0)
 
-    def heed(self, inner: "Nesting[S]", at: Location | None, *, wants: bool) -> None:
+    def listened_to(self, inner: "Nesting[S]", at: Location | None, *, wants: bool) -> None:
         """Let a sidecar inside hear of every change of what comes in to it, or of none."""
         here = self._listening.get(at, {})
         if wants is (inner in here):
@@ -125,7 +125,7 @@ class Nesting(Generic[S]):
     def end(self) -> None:
         """Let it be known outside that nobody waits here ever again."""
         for outer, at in self._entries.items():
-            outer.heed(self, at, wants=False)
+            outer.listened_to(self, at, wants=False)
 
     # ---- looking
 

@@ -1,8 +1,8 @@
-"""The phases of a sidecar: nothing worked out yet, tracked, or confused; whoever looks asks each of them alike.
+"""The phases of a sidecar: nothing worked out yet, tracked, or untrackable; whoever looks asks each of them alike.
 
 Working out what may still come runs users' code: functions of times in summaries, and the order, the equality and the
 hash of times. Somebody may look in the middle of something that must not be left half done, such as the end of an edge.
-So no phase raises: what that code raises is told to the sidecar (`struck`), and what cannot be known any more counts as
+So no phase raises: what that code raises is told to the sidecar (`report`), and what cannot be known any more counts as
 not complete.
 """
 
@@ -60,12 +60,12 @@ class Untracked(Phase):
         above: Callable[[int], set[Any] | None],
         tally: Callable[[], Stamps],
         track: Callable[[], Phase],
-        struck: Callable[[BaseException], None],
+        report: Callable[[BaseException], None],
     ) -> None:
         self._above = above
         self._tally = tally
         self._track = track
-        self._struck = struck
+        self._report = report
 
     @override
     def update(self, place: int, time: Any, delta: int) -> None:
@@ -86,7 +86,7 @@ class Untracked(Phase):
             if times is not None:
                 return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
         except BaseException as exc:  # noqa: BLE001 - told to whom it concerns
-            self._struck(exc)
+            self._report(exc)
         return self._track().frontier(place)
 
     @override
@@ -102,16 +102,16 @@ class Untracked(Phase):
 class Tracked(Tracker, Phase):
     """A tracker that tells what is raised in it, instead of raising it."""
 
-    def __init__(self, graph: Graph, struck: Callable[[BaseException], None]) -> None:
+    def __init__(self, graph: Graph, report: Callable[[BaseException], None]) -> None:
         super().__init__(graph)
-        self._struck = struck
+        self._report = report
 
     @override
     def propagate(self) -> list[int]:
         try:
             return super().propagate()
         except BaseException as exc:  # noqa: BLE001 - told to whom it concerns
-            self._struck(exc)
+            self._report(exc)
             return []
 
     @override
@@ -119,7 +119,7 @@ class Tracked(Tracker, Phase):
         try:
             return super().frontier(place)
         except BaseException as exc:  # noqa: BLE001 - as above
-            self._struck(exc)
+            self._report(exc)
             return Antichain([BEGINNING])
 
     @override
@@ -127,7 +127,7 @@ class Tracked(Tracker, Phase):
         try:
             return super().explain(place, time, roots=roots)
         except BaseException as exc:  # noqa: BLE001 - as above
-            self._struck(exc)
+            self._report(exc)
             return []
 
     @override
@@ -136,11 +136,11 @@ class Tracked(Tracker, Phase):
         try:
             super()._compact()
         except BaseException as exc:  # noqa: BLE001 - as above
-            self._struck(exc)
+            self._report(exc)
             self._buffer.clear()
 
 
-class Confused(Phase):
+class Untrackable(Phase):
     """The phase after times without a common order have met, or one of them has raised: anything may still come.
 
     The module where they met fails. Until that is everywhere, and ever after, whatever is held or in flight may be

@@ -27,7 +27,7 @@ from pullstream.engine.sidecar.consequences import Consequences, Fulfilled
 from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.sidecar.location import FEW, Counts, Ending, Location, Port, Stamp, reachable
 from pullstream.engine.sidecar.nesting import Nesting, Tied
-from pullstream.engine.sidecar.phases import Confused, Phase, Stamps, Tracked, Untracked
+from pullstream.engine.sidecar.phases import Phase, Stamps, Tracked, Untrackable, Untracked
 from pullstream.engine.sidecar.waiting import Movement, Waiter
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.errors import Abandoned, PullstreamError, blame
@@ -65,7 +65,7 @@ class Sidecar(Counts, Tied):
         self._places: list[Location | Port] = []
         """By number: outputs as their locations, inputs as ports."""
         self._consequences: Consequences | None = None
-        self.phase: Phase = Untracked(self._pointstamps_above, self._tally, self.track, self.confuse)
+        self.phase: Phase = Untracked(self._pointstamps_above, self._tally, self.track, self.stop_tracking)
         self.trouble: BaseException | None = None
         """The exception of a function of times, raised when somebody looked; its module fails with it."""
         self.nesting = Nesting(self)
@@ -114,16 +114,16 @@ class Sidecar(Counts, Tied):
             except TimelyError:
                 raise
             except BaseException as exc:
-                raise self._struck(location, exc) from exc
+                raise self._summary_failed(location, exc) from exc
 
         return attrs.evolve(summary, function=guarded)
 
-    def _struck(self, location: Location, exc: BaseException) -> TimelyError:
+    def _summary_failed(self, location: Location, exc: BaseException) -> TimelyError:
         """Fail the module whose function of times has raised, once whoever looks has done so."""
         if self.trouble is None and location.ending is Ending.RUNNING:
             blame(exc, str(location))
             self.trouble = location.trouble = exc
-            location.strike(exc)
+            location.fail_soon(exc)
         return SummaryError(f"{location} cannot tell what becomes of a time")
 
     def _graph(self) -> Graph:
@@ -148,7 +148,7 @@ class Sidecar(Counts, Tied):
     def track(self) -> Phase:
         """Keep frontiers from now on, rather than work each out when it is asked for."""
         if isinstance(self.phase, Untracked):
-            tracked = Tracked(self._graph(), self.confuse)
+            tracked = Tracked(self._graph(), self.stop_tracking)
             for sink in self.sinks:
                 tracked.observe(sink.output)
             self._count(tracked.update)
@@ -156,14 +156,14 @@ class Sidecar(Counts, Tied):
         return self.phase
 
     @override
-    def confuse(self, exc: BaseException | None = None) -> None:
+    def stop_tracking(self, exc: BaseException | None = None) -> None:
         """Frontiers cannot be worked out: nothing is complete any more.
 
         Where times of two domains have met, or a function of times has raised, a module fails. Anything else, such as
         what a comparison of times has raised, is nobody's in particular: the run ends with it.
         """
-        if not isinstance(self.phase, Confused):
-            self.phase = Confused(self._graph(), self._tally)
+        if not isinstance(self.phase, Untrackable):
+            self.phase = Untrackable(self._graph(), self._tally)
         if self.trouble is not None:
             for waiter in list(self.waiters):
                 waiter.failure = self.trouble
@@ -171,7 +171,7 @@ class Sidecar(Counts, Tied):
                 waiter.event.set()
         elif exc is not None and not isinstance(exc, TimelyError):
             sources = "; ".join(str(location) for location in self.locations if not location.upstreams)
-            self.detector.strike(exc, f"raised by a time, where times are compared; times here come from {sources}")
+            self.detector.end_run(exc, f"raised by a time, where times are compared; times here come from {sources}")
 
     def _count(self, update: Callable[[int, Hashable, int], None]) -> None:
         """Count all there is anew."""
@@ -251,7 +251,7 @@ class Sidecar(Counts, Tied):
             if not self.nesting.refresh(but):
                 return
         except BaseException as exc:  # noqa: BLE001 - whoever looks is not the one to raise it
-            self.confuse(exc)
+            self.stop_tracking(exc)
         self.phase.propagate()
         for waiter in list(self.waiters):
             try:

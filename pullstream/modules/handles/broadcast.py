@@ -140,7 +140,7 @@ class Broadcast(Generic[T]):
 
     def _stir(self) -> None:
         for listener in self._listeners:
-            listener.stir()
+            listener.wake()
 
 
 class _Listener(Kernel[Any]):
@@ -162,9 +162,9 @@ class _Listener(Kernel[Any]):
             self._queue.take(1)
             self.location.meter.skipped += 1
         self._queue.put(time, [value])
-        self.stir()
+        self.wake()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Wake the listener: the first time that may still be answered is known, and there may be an end."""
         self.lower()
         self.changed.set()

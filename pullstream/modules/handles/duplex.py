@@ -87,7 +87,7 @@ class Joint:
         """The run that the reading end is open in."""
         return None if self.kernel is None else getattr(self.kernel, "run", None)
 
-    def stir(self, *signals: Signal | None) -> None:
+    def wake(self, *signals: Signal | None) -> None:
         """Let an end look again."""
         for signal in signals:
             if signal is not None:
@@ -95,7 +95,7 @@ class Joint:
 
     def opened(self) -> None:
         """Tell those who wait for an end to be opened whose run they wait for from now on."""
-        self.stir(self._asked, self._answered)
+        self.wake(self._asked, self._answered)
 
     def link(self) -> None:
         """Once both ends are open: what may come to the writing end may come out of the reading one."""
@@ -111,7 +111,7 @@ class Joint:
         try:
             while self._batch is None and not self.end.known:
                 self._answered = signal_of(self.writes)
-                self.stir(self._asked)
+                self.wake(self._asked)
                 await self._answered.wait(outside=self.writes is None)
         finally:
             self.wanted = 0
@@ -126,7 +126,7 @@ class Joint:
     async def leave(self, reason: BaseException | None) -> None:
         """Leave the reading end: the writing end is ended as well, and lets go first (R6)."""
         self.left, self.reason = True, reason
-        self.stir(self._asked)
+        self.wake(self._asked)
         if self.reader is not None and not self.end.known:
             await self.reader.terminate(reason)
 
@@ -145,7 +145,7 @@ class Joint:
                 if batch is DONE:
                     break
                 self._batch, self.wanted = batch, 0
-                self.stir(self._answered)
+                self.wake(self._answered)
             if self.reason is not None:
                 raise self.reason  # noqa: TRY301 - one way to tell the other end
         except BaseException as exc:
@@ -156,7 +156,7 @@ class Joint:
 
     def _end(self, ending: Done | BaseException) -> None:
         self.end.end(ending)
-        self.stir(self._answered)
+        self.wake(self._answered)
 
 
 def signal_of(run: Run | None) -> Signal:

@@ -1,4 +1,4 @@
-"""`loop`: values that go round again, and leave when they are done (000's loops).
+"""`loop`: values that go round again, and leave when they are done.
 
 Three places stand for a loop in the sidecar's graph, besides its body: the *ingress*, where what comes from outside
 enters at round 0 and what goes round comes in again; the *egress*, which sorts what the body answers; and the

@@ -116,4 +116,4 @@ class Windowed(Notified):
 
     def distrust(self) -> None:
         """Give up completion: what becomes of a time that is about to be refused cannot be tracked."""
-        self.scope.sidecar.confuse()
+        self.scope.sidecar.stop_tracking()

@@ -64,7 +64,7 @@ class Model:
         sent = sorted(lane.number for lane in lanes if lane.at != "free")
         return (
             *(edge.state, edge.how, edge.failure, edge.busy, edge.working, edge.left is None, edge.lost, edge.below),
-            tuple(owners.get(id(ticket)) for ticket in edge.line),
+            tuple(owners.get(id(ticket)) for ticket in edge.queue),
             tuple(lane.key() for lane in lanes),
             tuple(sent.index(lane.number) if lane.at != "free" else None for lane in lanes),
             *(self.ended, self.terminated, self.told, self.released),
@@ -87,7 +87,7 @@ class Model:
         for lane in other.lanes:
             lane.ticket, lane.code = ticket(lane.ticket), ticket(lane.code)
         other.edge = copy(self.edge)
-        other.edge.line = deque(ticket(each) for each in self.edge.line)
+        other.edge.queue = deque(ticket(each) for each in self.edge.queue)
         other.edge.left = ticket(self.edge.left)
         return other
 
@@ -152,7 +152,7 @@ class Model:
             self.terminal(lane)
             return
         lane.ticket, lane.at = Ticket(), "waits"
-        self.edge.stand(lane.ticket)
+        self.edge.enqueue(lane.ticket)
 
     def begin(self, lane):
         assert not any(other.at == "works" and not other.lost for other in self.lanes), (
@@ -174,7 +174,7 @@ class Model:
             assert not lane.cancelled
             self.begin(lane)
         elif edge.state is State.CLOSING:
-            self.step_back(lane)
+            self.requeue(lane)
         else:
             self.answer(lane)
 
@@ -196,7 +196,7 @@ class Model:
 
     def _end(self, lane, event=Event.END, failure=None):
         if self.edge.state is State.OPEN:
-            self.edge.come_back()
+            self.edge.code_returned()
             assert self.close(lane, event, failure)
         else:
             self.code_is_back(lane)
@@ -212,16 +212,16 @@ class Model:
         self.code_is_back(lane)
 
     def code_is_back(self, lane):
-        if self.edge.find_again():
+        if self.edge.reclaim():
             self.stand_in_line(lane)
         elif self.edge.state is State.CLOSING:
-            self.step_back(lane)
+            self.requeue(lane)
         else:
             self.answer(lane)
 
-    def step_back(self, lane):
+    def requeue(self, lane):
         lane.ticket, lane.at = Ticket(), "stepped back"
-        self.edge.step_back(lane.ticket)
+        self.edge.requeue(lane.ticket)
 
     def answer(self, lane):
         self.edge.answered()
@@ -261,12 +261,12 @@ class Model:
             lane.below, lane.stands = True, edge.busy
             if edge.busy:
                 lane.ticket = Ticket()
-                edge.stand(lane.ticket)
+                edge.enqueue(lane.ticket)
         elif edge.settled:
             self.confirmed(lane)
         else:
             lane.ticket, lane.at = Ticket(), "confirms"
-            edge.stand(lane.ticket)
+            edge.enqueue(lane.ticket)
 
     def close(self, lane, event, failure=None, *, below=False):
         if not self.edge.terminate(event, failure, below=below):
@@ -360,19 +360,19 @@ def passes_to_nobody(self):
 
 def keeps_the_turn(self):
     self.working = False
-    if self.line:
+    if self.queue:
         self._grant()
 
 
 def steps_back_to_the_end(self, ticket):
-    self.come_back()
+    self.code_returned()
     self.busy = False
-    self.line.append(ticket)
+    self.queue.append(ticket)
 
 
 def steps_back_and_keeps_the_turn(self, ticket):
-    self.come_back()
-    self.line.appendleft(ticket)
+    self.code_returned()
+    self.queue.appendleft(ticket)
 
 
 def does_not_say_that_it_is_back(self):
@@ -386,12 +386,12 @@ def comes_back_working(self):
 
 
 def stands_first(self, ticket):
-    self.line.appendleft(ticket)
+    self.queue.appendleft(ticket)
 
 
 def withdraws_with_the_turn(self, ticket):
     if not ticket.is_set():
-        self.line.remove(ticket)
+        self.queue.remove(ticket)
 
 
 def withdraws_and_stays(self, ticket):
@@ -401,11 +401,11 @@ def withdraws_and_stays(self, ticket):
 
 def grants_the_last(self):
     self.busy = True
-    self.line.pop().set()
+    self.queue.pop().set()
 
 
 def grants_and_is_free(self):
-    self.line.popleft().set()
+    self.queue.popleft().set()
 
 
 def works_without_a_turn(self):
@@ -461,26 +461,26 @@ def releases_for_nobody(self):
 
 def releases_for_two(self):
     self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
-    if self.line:
+    if self.queue:
         self._grant()
 
 
 def is_released_open(self):
     self.state = State.OPEN
-    if self.line and not self.busy:
+    if self.queue and not self.busy:
         self._grant()
 
 
 BREAKAGES = [
     *(("answered", broken) for broken in (passes_to_nobody, keeps_the_turn)),
-    *(("step_back", broken) for broken in (steps_back_to_the_end, steps_back_and_keeps_the_turn)),
-    *(("come_back", broken) for broken in (does_not_say_that_it_is_back, comes_back_working)),
-    ("stand", stands_first),
+    *(("requeue", broken) for broken in (steps_back_to_the_end, steps_back_and_keeps_the_turn)),
+    *(("code_returned", broken) for broken in (does_not_say_that_it_is_back, comes_back_working)),
+    ("enqueue", stands_first),
     *(("withdraw", broken) for broken in (withdraws_with_the_turn, withdraws_and_stays)),
     *(("_grant", broken) for broken in (grants_the_last, grants_and_is_free)),
     *(("begin", broken) for broken in (works_without_a_turn, works_unnoticed)),
     *(("give_up", broken) for broken in (gives_nobody_up, gives_up_for_all)),
-    ("find_again", is_never_found_again),
+    ("reclaim", is_never_found_again),
     *(("terminate", broken) for broken in (lets_the_last_termination_decide, is_always_the_first, does_not_close)),
     *(("released", broken) for broken in (releases_for_nobody, releases_for_two, is_released_open)),
     ("settled", property(lambda self: self.over)),
