@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Annotated, Any, Generic
 
-from typing_extensions import TypeVar, override
+from typing_extensions import TypedDict, TypeVar, override
 
 from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
@@ -18,6 +18,13 @@ A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 S = TypeVar("S")
+
+
+class FoldOptions(TypedDict, Generic[A], total=False):
+    """The options of everything that folds values: see `reduce_by_key`."""
+
+    eager: bool
+    on_error: OnError[A]
 
 
 class PerTime(Notified, Generic[S]):

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Annotated, Any, cast, overload
+from typing import Annotated, Any, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -163,30 +163,14 @@ def _for_keys(call: Call, value: Any) -> Any:
     return Sync("it makes a transformer, which may wait for what it likes")(call, value)
 
 
-@overload
-def group_by(
-    key: Callable[[A], K],
-    transformer: Transformer[A, B],
-    *,
-    capacity: int | None = None,
-    on_error: OnError[A] = "fail",
-) -> Transformer[A, tuple[K, B]]: ...
-@overload
-def group_by(
-    key: Callable[[A], K],
-    transformer: Callable[[K], Transformer[A, B]],
-    *,
-    capacity: int | None = None,
-    on_error: OnError[A] = "fail",
-) -> Transformer[A, tuple[K, B]]: ...
 @transformer
 def group_by(
-    key: Annotated[Callable[[Any], Any], Sync("await the key first, and group the pairs")],
-    transformer: Annotated[Any, _for_keys],
+    key: Annotated[Callable[[A], K], Sync("await the key first, and group the pairs")],
+    transformer: Annotated[Transformer[A, B] | Callable[[K], Transformer[A, B]], _for_keys],
     *,
     capacity: Positive | None = None,
-    on_error: OnError[Any] = "fail",
-) -> Transformer[Any, tuple[Any, Any]]:
+    on_error: OnError[A] = "fail",
+) -> Transformer[A, tuple[K, B]]:
     """Send every key's values through a transformer of their own; results come as they are ready, as (key, result).
 
     >>> import pullstream as ps

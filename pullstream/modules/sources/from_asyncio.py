@@ -5,7 +5,7 @@ import inspect
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import suppress
-from typing import Annotated, Any, cast, overload
+from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
@@ -153,27 +153,13 @@ def _given(call: Call, given: Any) -> Any:
     raise call.refuse(f"needs an async function, an awaitable or an async iterable, and got {given!r}")
 
 
-@overload
-def from_asyncio(
-    source: Callable[[], AsyncIterable[T]] | AsyncIterable[T],
-    *,
-    time: Callable[[T], Hashable] | None = None,
-    loop: asyncio.AbstractEventLoop | None = None,
-) -> Source[T]: ...
-@overload
-def from_asyncio(
-    source: Callable[[], Awaitable[T]] | Awaitable[T],
-    *,
-    time: Callable[[T], Hashable] | None = None,
-    loop: asyncio.AbstractEventLoop | None = None,
-) -> Source[T]: ...
 @source
 def from_asyncio(
-    source: Annotated[Any, _given],
+    source: Annotated[Callable[[], AsyncIterable[T] | Awaitable[T]] | AsyncIterable[T] | Awaitable[T], _given],
     *,
-    time: TimeOf[Any] = None,
+    time: TimeOf[T] = None,
     loop: Loop = None,
-) -> Source[Any]:
+) -> Source[T]:
     """Give the values of an async iterable of asyncio's, or the one value of an awaitable of asyncio's.
 
     >>> import asyncio, pullstream as ps

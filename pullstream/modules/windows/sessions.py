@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Annotated, Any, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import TypeVar, Unpack, override
 
 from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
@@ -19,6 +19,7 @@ from pullstream.engine.parts.accumulator import Accumulator, Told
 from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
+from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from timely import Delay, TimeDomainError
@@ -188,18 +189,16 @@ class _Sessions(Windowed, Resumable):
 
 
 @overload
-def sessions(gap: Any, *, eager: bool = False, on_error: OnError[A] = "fail") -> Transformer[A, Window[list[A]]]: ...
+def sessions(gap: Any, **options: Unpack[FoldOptions[A]]) -> Transformer[A, Window[list[A]]]: ...
 @overload
 def sessions(
-    gap: Any, *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
+    gap: Any, *, key: Callable[[A], K], **options: Unpack[FoldOptions[A]]
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
-def sessions(
-    gap: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail"
-) -> Transformer[A, Window[R]]: ...
+def sessions(gap: Any, fold: Fold[A, R], **options: Unpack[FoldOptions[A]]) -> Transformer[A, Window[R]]: ...
 @overload
 def sessions(
-    gap: Any, fold: Fold[A, R], *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail"
+    gap: Any, fold: Fold[A, R], *, key: Callable[[A], K], **options: Unpack[FoldOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 def sessions(

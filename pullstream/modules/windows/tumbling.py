@@ -6,16 +6,17 @@ frontier above and a summary, the least end of a window after a time.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, Generic, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import TypeVar, Unpack, override
 
 from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator
 from pullstream.engine.parts.fold import Fold, a_fold
+from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import Grid, duration
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
@@ -87,27 +88,23 @@ class _OnGrid(Windowed):
         self.location.drop(moment)
 
 
+class GridOptions(FoldOptions[A], Generic[A], total=False):
+    """The options of windows on a grid."""
+
+    origin: Any
+
+
+@overload
+def tumbling(size: Any, **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[list[A]]]: ...
 @overload
 def tumbling(
-    size: Any, *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
-) -> Transformer[A, Window[list[A]]]: ...
-@overload
-def tumbling(
-    size: Any, *, key: Callable[[A], K], eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+    size: Any, *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
-def tumbling(
-    size: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
-) -> Transformer[A, Window[R]]: ...
+def tumbling(size: Any, fold: Fold[A, R], **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[R]]: ...
 @overload
 def tumbling(
-    size: Any,
-    fold: Fold[A, R],
-    *,
-    key: Callable[[A], K],
-    eager: bool = False,
-    on_error: OnError[A] = "fail",
-    origin: Any = None,
+    size: Any, fold: Fold[A, R], *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 def tumbling(
@@ -151,33 +148,18 @@ def tumbling(
 
 
 @overload
-def sliding(
-    size: Any, every: Any, *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
-) -> Transformer[A, Window[list[A]]]: ...
+def sliding(size: Any, every: Any, **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[list[A]]]: ...
 @overload
 def sliding(
-    size: Any,
-    every: Any,
-    *,
-    key: Callable[[A], K],
-    eager: bool = False,
-    on_error: OnError[A] = "fail",
-    origin: Any = None,
+    size: Any, every: Any, *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, list[A]]]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+    size: Any, every: Any, fold: Fold[A, R], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[R]]: ...
 @overload
 def sliding(
-    size: Any,
-    every: Any,
-    fold: Fold[A, R],
-    *,
-    key: Callable[[A], K],
-    eager: bool = False,
-    on_error: OnError[A] = "fail",
-    origin: Any = None,
+    size: Any, every: Any, fold: Fold[A, R], *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 def sliding(
