@@ -26,7 +26,7 @@ from adapters.spark.reading.jobs import Jobs, failed
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, CapabilityError, Done, ProtocolError
-from pullstream.authoring import Outbox, TaskKernel
+from pullstream.authoring import Outbox, StreamEnd, TaskKernel
 from timely import BEGINNING, less_equal
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class PushedSource(TaskKernel[Any]):
         self._queue: deque[tuple[Partition, RecordBatch]] = deque()
         self._outbox = Outbox()
         self._current: Partition | None = None
-        self._ending: Done | BaseException | None = None
+        self._ending = StreamEnd()
         self._all_begun = False
         self._number: int | None = None
 
@@ -140,12 +140,10 @@ class PushedSource(TaskKernel[Any]):
                 self._current.queued -= 1
                 for stretch in self._cutting.cut(batch):
                     self._outbox.put(*stretch)
-            elif isinstance(self._ending, BaseException):
-                raise self._ending
+            elif self._ending.reached() and not self._ready:
+                return DONE
             elif self._ready:
                 await self._read(self._ready.popleft())
-            elif self._ending is DONE:
-                return DONE
             else:
                 await self.change(outside=True)
 
@@ -191,8 +189,7 @@ class PushedSource(TaskKernel[Any]):
             self._end(DONE)
 
     def _end(self, ending: Done | BaseException) -> None:
-        if self._ending is None:
-            self._ending = ending
+        self._ending.end(ending)
         self.changed()
 
     # ---- what is handed on

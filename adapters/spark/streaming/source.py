@@ -14,7 +14,7 @@ from adapters.spark.streaming.query import Query, stopped_elsewhere
 from adapters.spark.streaming.status import StreamStatus
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, CompositionError, Done, JournalError, Source
-from pullstream.authoring import Finishing, Module, Outside, TaskKernel
+from pullstream.authoring import Finishing, Module, Outside, Remainder, TaskKernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,8 +87,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self._spec = spec
         self._first = True
         self._status = spec.status or StreamStatus()
-        self._values: Sequence[Any] = ()
-        self._given = 0
+        self._rest = Remainder()
         self._ahead: Sequence[Any] | None = None
         self._waits_to_begin = False
         self._over = False
@@ -111,10 +110,11 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
-            if self._given < len(self._values):
+            if self._rest.left:
                 return self._part(limit)
             if self._ahead is not None:
-                self._values, self._given, self._ahead = self._ahead, 0, None
+                self._rest.put(Batch(self._batch, self._ahead))
+                self._ahead = None
                 self._reply(Reply.GO_ON)
             elif (self._batch is None or self._waits_to_begin) and (self._finishing or self._ending is DONE):
                 if self._finishing and self._committing is not None:
@@ -181,17 +181,12 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     # ---- what goes down
 
     def _part(self, limit: int) -> Batch[Any]:
-        values = self._values
-        part = values[self._given : self._given + limit] if len(values) - self._given > limit or self._given else values
-        self._given += len(part)
-        if self._given == len(values):
-            self._values, self._given = (), 0
-            if self._over:
-                # When this has been answered: until then the right to its time is needed.
-                self._moving()
-                self._token.run_sync_soon(self._answered)
-        assert self._batch is not None, "there are rows of a micro-batch only while there is one"
-        return Batch(self._batch, part)
+        values = self._rest.take(limit)
+        if self._over and not self._rest.left:
+            # When this has been answered: until then the right to its time is needed.
+            self._moving()
+            self._token.run_sync_soon(self._answered)
+        return Batch(self._rest.time, values)
 
     def _have_spark_go_on(self) -> None:
         if not self._running:
@@ -284,7 +279,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
 
     def _handed_on(self) -> None:
         """Say that all rows of the micro-batch have been answered, if they have: no more will come at its time."""
-        if self._over and not self._values and self._ahead is None and not self.ended:
+        if self._over and not self._rest.left and self._ahead is None and not self.ended:
             assert self._batch is not None, "what is over has begun"
             self._over = False
             self.location.advance(self._batch + 1)

@@ -24,6 +24,13 @@ class Input(Remainder, StreamEnd):
         self.prompt = lane.edge.answers_promptly()
         """Whether it can be asked without waiting."""
 
+    def came(self, answer: Batch[Any] | Done | BaseException) -> None:
+        """Take what it answered, when nothing is left of the batch before."""
+        if isinstance(answer, Batch):
+            self.put(answer)
+        else:
+            self.end(answer)
+
     def part(self, limit: int) -> Batch[Any]:
         """Answer the next values, in this very step; with the last of them the batch has been dealt with."""
         values = self.take(limit)

@@ -20,7 +20,8 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel, connect
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.outbox import Outbox, Remainder
+from pullstream.engine.parts.fan_in import Input
+from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
@@ -88,7 +89,6 @@ class _Ingress(TaskKernel[Any]):
 
     def __init__(self) -> None:
         self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
-        self._outside: Remainder | Done | BaseException | None = None
         self._inside: dict[Hashable, Waiter] = {}
         self.feedback: _Feedback
         self.leaving: Location
@@ -96,23 +96,22 @@ class _Ingress(TaskKernel[Any]):
     @override
     async def acquire(self) -> None:
         await super().acquire()
+        self._outside = Input(self.upstream)
         for place in (self.leaving.output, *(port.place for port in self.location.ports)):
             self.scope.sidecar.phase.observe(place)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
+        outside = self._outside
         while True:
-            if self._outside is None and not self.asking(self.upstream):
+            if not outside.left and not outside.known and not self.asking(self.upstream):
                 await self._ask_outside(limit)
             if self.feedback.row:
                 return self.feedback.row.take(limit)
-            outside = self._outside
-            if isinstance(outside, Remainder):
+            if outside.left:
                 if self._may_enter(outside.time):
                     return self._enter(outside, limit)
-            elif isinstance(outside, BaseException):
-                raise outside
-            elif outside is DONE and self._drained().settled(self.scope.sidecar.phase):
+            elif outside.reached() and self._drained().settled(self.scope.sidecar.phase):
                 return DONE
             await self._wait()
 
@@ -123,14 +122,13 @@ class _Ingress(TaskKernel[Any]):
         self.ask_beside(self.upstream, limit)
         for _ in range(2):
             # Time for the task to run once: an answer that is there tells whether the round at hand is the last.
-            if self._outside is None and self.feedback.row:
+            if self.asking(self.upstream) and self.feedback.row:
                 await trio.lowlevel.checkpoint()
 
-    def _enter(self, outside: Remainder, limit: int) -> Batch[Any]:
+    def _enter(self, outside: Input, limit: int) -> Batch[Any]:
         values = outside.take(limit)
         # What is left outside is in flight there; what enters is so below, in this very step.
         if not outside.left:
-            self._outside = None
             self.upstream.ack()
         if outside.time not in self._inside:
             self._inside[outside.time] = Waiter([self.leaving.output], outside.time, None, self.location, self._changed)
@@ -157,13 +155,13 @@ class _Ingress(TaskKernel[Any]):
         await self.scope.sidecar.until(self._waiters(), self._changed)
 
     def _waiters(self) -> list[Waiter]:
-        if self._outside is DONE:
+        if self._outside.done:
             return [self._drained()]
-        return list(self._inside.values()) if isinstance(self._outside, Remainder) else []
+        return list(self._inside.values()) if self._outside.left else []
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        self._outside = Remainder(answer) if isinstance(answer, Batch) else answer
+        self._outside.came(answer)
 
 
 class _Egress(PassOn):

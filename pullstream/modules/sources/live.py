@@ -11,6 +11,7 @@ from pullstream.blueprint import Call, Instance, Positive, Source
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
+from pullstream.engine.parts.outbox import Remainder
 from pullstream.modules.flow.prefetch import Prefetch
 from pullstream.modules.sources.values import values
 from pullstream.protocol import Batch, Done
@@ -25,15 +26,14 @@ class _Live(Prefetch):
     def __init__(self, new: Source[Any], old: Source[Any], capacity: int, sync: Batch[Any] | None = None) -> None:
         super().__init__(capacity)
         self.traits = attrs.evolve(self.traits, sources=(new, old))
-        self._sync = sync
-        self._given_of_sync = 0
+        self._sync = Remainder(sync)
         self._listening = False
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
         self._old = Input(self.inputs[1])
-        if self._sync is not None:
+        if self._sync.left:
             self.location.hold(self._sync.time)
 
     @override
@@ -51,27 +51,20 @@ class _Live(Prefetch):
             old.reached()
             self.ask_beside(old.lane, limit)
             await self.change()
-        if self._sync is not None:
-            return self._part(self._sync, limit)
-        return await super().produce(limit)
-
-    def _part(self, sync: Batch[Any], limit: int) -> Batch[Any]:
-        part = sync.values[self._given_of_sync : self._given_of_sync + limit]
-        self._given_of_sync += len(part)
-        if self._given_of_sync == len(sync.values):
-            self._sync = None
+        sync = self._sync
+        if not sync.left:
+            return await super().produce(limit)
+        part = sync.take(limit)
+        if not sync.left:
             self.location.drop(sync.time)
         return Batch(sync.time, part)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        old = self._old
-        if lane is not old.lane:
-            super().arrived(lane, answer)
-        elif isinstance(answer, Batch):
-            old.put(answer)
+        if lane is self._old.lane:
+            self._old.came(answer)
         else:
-            old.end(answer)
+            super().arrived(lane, answer)
 
 
 def _read(call: Call, old: Any) -> Source[Any]:  # noqa: ARG001 - what every check is given
