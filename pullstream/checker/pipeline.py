@@ -290,7 +290,7 @@ class Checker:
 
 
 def _partner(location: Location) -> Partner:
-    return Partner(" -> ".join(location.names), location.site)
+    return Partner(location.name, location.site)
 
 
 Check: TypeAlias = bool | Literal["strict"] | Checker

@@ -87,7 +87,7 @@ class Progress:
 
     def counters(self) -> list[Counters]:
         """The counters of every module, as of now."""
-        return [location.meter.counters(" -> ".join(location.names)) for location in self._sidecar.locations]
+        return [location.meter.counters(location.name) for location in self._sidecar.locations]
 
     def _resolve(self, at: str | None) -> list[Location]:
         locations = self._sidecar.locations

@@ -16,15 +16,17 @@ that was set wakes its waiter at a later step: so an ask that is answered, and g
 returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Callable, Hashable, Sequence, Sized
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from time import monotonic
-from typing import Any, Final, Generic, Literal, cast, overload
+from typing import Any, Final, Generic, Literal, overload
 from weakref import WeakSet
 
 import trio
 from typing_extensions import TypeVar
 
+from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import Finishing, Stepwise
@@ -49,20 +51,6 @@ OPEN: Final = State.OPEN
 
 BREATH = 0.005
 """Seconds that synchronous work may go on before other tasks get a turn."""
-
-
-def no_sequence(batch: Batch[Any]) -> str:
-    """The mistake in a batch whose values are no sequence, or a text, which would be taken letter by letter."""
-    time, values = batch.time, cast("object", batch.values)
-    problem = "whose values are no sequence"
-    if isinstance(values, Sized):
-        # One letter is one value, whatever was meant.
-        if not isinstance(values, (str, bytes)) or len(values) < 2:
-            return ""
-        problem = "whose values are a text, which would be taken letter by letter"
-    if isinstance(time, Sized) and not isinstance(time, (str, bytes)):
-        return f"{problem}: the time comes first, Batch({values!r}, {time!r})"
-    return f"{problem}: a single value is a list of one, Batch({time!r}, [{values!r}])"
 
 
 class End(Stamp):
@@ -111,7 +99,6 @@ class Edge(Generic[T]):
         # What went wrong on the way up or in the release, after the ending was decided: told to who is told of the end.
         self._trouble: BaseException | None = None
         self._breath = 0.0
-        self._memory: Memory | None = None
         self.acquire, self.release = method_of(module, "acquire"), method_of(module, "release")
         """The module's; who watches a run counts them."""
         self._produce, self._halt = method_of(module, "produce"), method_of(module, "halt")
@@ -143,12 +130,10 @@ class Edge(Generic[T]):
         """The exception that the stream failed with, if it did."""
         return self._requests.failure
 
-    @property
+    @cached_property
     def memory(self) -> Memory:
         """The dict that the module keeps from time to time, saved in a run with a journal."""
-        if self._memory is None:
-            self._memory = self.scope.memory(self.location)
-        return self._memory
+        return self.scope.memory(self.location)
 
     def answers_promptly(self) -> bool:
         """Whether nothing has to be waited for beside an ask, neither a completion nor the clock."""
@@ -208,8 +193,8 @@ class Edge(Generic[T]):
             if requests.state is OPEN:
                 if answer is None:
                     if not stepping:
-                        what = "answered None: a module answers Batch(time, values) or DONE"
-                        raise ProtocolError(f"R2: {self.location}, {what}")  # noqa: TRY301 - as every failure here
+                        problem = mistake(answer, limit)
+                        raise ProtocolError(f"R2: {self.location}, answered {problem}")  # noqa: TRY301 - as all here
                     requests.answered()
                     return None
                 if answer is not DONE:
@@ -498,16 +483,8 @@ class Edge(Generic[T]):
     # ---- details
 
     def _check(self, answer: Batch[T], limit: int) -> None:
-        if not isinstance(answer, Batch):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
-            what = f"answered {answer!r}: a module answers Batch(time, values) or DONE"
-            raise ProtocolError(f"R2: {self.location}, {what}")
-        if answer.time is None:
-            raise ProtocolError(f"R2: {self.location}, answered a batch whose time is None, which is no time")
-        if problem := no_sequence(answer):
-            raise ProtocolError(f"R2: {self.location}, answered {answer!r}, {problem}")
-        if not 1 <= len(answer.values) <= limit:
-            wanted = "one" if limit == 1 else f"1 to {limit}"
-            raise ProtocolError(f"R2: {self.location}, answered {len(answer.values)} values to an ask for {wanted}")
+        if problem := mistake(answer, limit):
+            raise ProtocolError(f"R2: {self.location}, answered {problem}")
         if not self.origin and not self._may_speak(answer.time):
             raise CapabilityError(
                 f"{self.location}, answered at {answer.time!r}, but may not: it holds {self.location.held or 'nothing'}"

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import Any, Generic, Self
 
 import trio
 from typing_extensions import TypeVar, override
@@ -15,14 +15,12 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.memory import Memory
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.errors import CapabilityError
 from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Reader
 from timely import less_equal
-
-if TYPE_CHECKING:
-    from pullstream.engine.sidecar.memory import Memory
 
 T = TypeVar("T")
 
@@ -52,14 +50,11 @@ class Account:
         self.answered = False
         """Whether anything was ever answered."""
         self._breath = 0.0
-        self._memory: Memory | None = None
 
-    @property
-    def memory(self) -> "Memory":
+    @cached_property
+    def memory(self) -> Memory:
         """The dict that the module keeps from time to time."""
-        if self._memory is None:
-            self._memory = self.scope.memory(self.location)
-        return self._memory
+        return self.scope.memory(self.location)
 
     def take(self, time: Hashable) -> None:
         """Hold `time`, if anything gives the right to."""
@@ -232,7 +227,7 @@ class Context:
         location.advance(time)
 
     @property
-    def memory(self) -> "Memory":
+    def memory(self) -> Memory:
         """A dict that the module keeps from time to time, saved with the run's journal.
 
         `ctx.memory.at(time)` gives it, to be changed because of what came at that time. A value that is changed in

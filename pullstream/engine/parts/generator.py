@@ -6,7 +6,7 @@ from typing import Any, cast
 import trio
 from typing_extensions import override
 
-from pullstream.engine.edge.edge import no_sequence
+from pullstream.engine.edge.answers import no_sequence
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.outbox import Remainder

@@ -63,13 +63,13 @@ def _blocking(sidecar: Sidecar, blocker: Blocker) -> Blocking:
     at_input = not isinstance(port, Source)
     place = location.ports[port.port].place if at_input else location.output
     nodes = dict.fromkeys(step.node for step in blocker.path)
-    path = tuple(_name(sidecar.locations[node]) for node in nodes if node != port.node)
+    path = tuple(sidecar.locations[node].name for node in nodes if node != port.node)
     count = sidecar.phase.stamps[place].get(blocker.time, 1)
     return _described(location, blocker.time, count, path, at_input=at_input)
 
 
 def _described(location: Location, time: Hashable, count: int, path: tuple[str, ...], *, at_input: bool) -> Blocking:
-    name = _name(location)
+    name = location.name
     if at_input:
         return Blocking(name, "has not acknowledged a batch at", time, count, path)
     if location.holders is not None and (holders := location.holders(time)):
@@ -81,10 +81,6 @@ def _described(location: Location, time: Hashable, count: int, path: tuple[str, 
     else:
         what = "holds"
     return Blocking(name, what, time, count, path)
-
-
-def _name(location: Location) -> str:
-    return " -> ".join(location.names)
 
 
 def _several(names: Sequence[str]) -> str:
@@ -107,7 +103,7 @@ def explain_stall(sidecar: Sidecar) -> str:
         for place, time in wanted:
             for blocker in waited.phase.explain(place, time):
                 blocking = _blocking(waited, blocker)
-                own = blocking.holder == _name(waiter.owner)
+                own = blocking.holder == waiter.owner.name
                 lines.append(f"    {blocking}{', which is the one that waits' if own else ''}")
                 if own:
                     advice = _ADVICE

@@ -213,7 +213,12 @@ class Location:
 
     def __str__(self) -> str:
         where = "" if self.site is None else f", composed at {self.site}"
-        return f"{' -> '.join(self.names)}{where}"
+        return f"{self.name}{where}"
+
+    @property
+    def name(self) -> str:
+        """The name in errors and figures; of a row of fused modules all names, in their order."""
+        return " -> ".join(self.names)
 
     # ---- holds
 

@@ -12,7 +12,7 @@ progress costs per time, not per batch; and a run at which nobody looks costs no
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 from weakref import WeakSet
@@ -64,7 +64,6 @@ class Sidecar(Counts, Tied):
         self._ended = False
         self._places: list[Location | Port] = []
         """By number: outputs as their locations, inputs as ports."""
-        self._consequences: Consequences | None = None
         self.phase: Phase = Untracked(self._pointstamps_above, self._tally, self.track, self.stop_tracking)
         self.trouble: BaseException | None = None
         """The exception of a function of times, raised when somebody looked; its module fails with it."""
@@ -130,18 +129,16 @@ class Sidecar(Counts, Tied):
         builder = GraphBuilder()
         for location in self.locations:
             summaries = {(number, 0): summary for number, summary in enumerate(location.summaries)} or None
-            builder.add_node(" -> ".join(location.names), len(location.upstreams), 1, summaries)
+            builder.add_node(location.name, len(location.upstreams), 1, summaries)
         for location in self.locations:
             for number, upstream in enumerate(location.upstreams):
                 builder.add_edge(Source(upstream.node, 0), Target(location.node, number))
         return builder.build()
 
-    @property
+    @cached_property
     def consequences(self) -> Consequences:
         """The ways from every place to the sinks."""
-        if self._consequences is None:
-            self._consequences = Consequences(self.locations, self.sinks)
-        return self._consequences
+        return Consequences(self.locations, self.sinks)
 
     # ---- phases
 
@@ -295,10 +292,6 @@ class Sidecar(Counts, Tied):
 
     # ---- waiting
 
-    def signal(self) -> Signal:
-        """An event for one task of the run to wait for."""
-        return Signal(self.detector)
-
     async def until(
         self, waiters: Sequence[Waiter], signal: Signal, *, outside: bool = False, deadline: float = inf
     ) -> None:
@@ -362,12 +355,12 @@ class Sidecar(Counts, Tied):
 
     async def settled(self, location: Location, time: Hashable) -> None:
         """Wait until a time is complete at a module's output, or never will be because the module has ended."""
-        signal = self.signal()
+        signal = Signal(self.detector)
         await self.until([Waiter([location.output], time, location, location, signal)], signal)
 
     async def moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
         """Wait until the frontier of one of these locations is another, or one of them has ended."""
-        signal = self.signal()
+        signal = Signal(self.detector)
         await self.until([Movement(locations, frontiers, signal)], signal)
 
     # ---- everything that a time leads to
@@ -400,4 +393,4 @@ class Sidecar(Counts, Tied):
         raise Abandoned(f"what {time!r} at {location} leads to will not be complete: the stream was aborted before")
 
     def _fulfilling(self, location: Location, time: Hashable) -> Fulfilled:
-        return Fulfilled(location, time, self.consequences.from_output(location, time), self.signal())
+        return Fulfilled(location, time, self.consequences.from_output(location, time), Signal(self.detector))

@@ -1,0 +1,35 @@
+"""The mistakes that an answer may be: no batch, at no time, without a sequence of values, or of too many (R2)."""
+
+from collections.abc import Sized
+from typing import Any, cast
+
+from pullstream.protocol import Batch
+
+
+def mistake(answer: object, limit: int) -> str:
+    """The mistake in an answer to an ask for at most `limit` values; empty if there is none."""
+    if not isinstance(answer, Batch):
+        return f"{answer!r}: a module answers Batch(time, values) or DONE"
+    batch = cast("Batch[Any]", answer)
+    if batch.time is None:
+        return "a batch whose time is None, which is no time"
+    if problem := no_sequence(batch):
+        return f"{batch!r}, {problem}"
+    if not 1 <= len(batch.values) <= limit:
+        wanted = "one" if limit == 1 else f"1 to {limit}"
+        return f"{len(batch.values)} values to an ask for {wanted}"
+    return ""
+
+
+def no_sequence(batch: Batch[Any]) -> str:
+    """The mistake in a batch whose values are no sequence, or a text, which would be taken letter by letter."""
+    time, values = batch.time, cast("object", batch.values)
+    problem = "whose values are no sequence"
+    if isinstance(values, Sized):
+        # One letter is one value, whatever was meant.
+        if not isinstance(values, (str, bytes)) or len(values) < 2:
+            return ""
+        problem = "whose values are a text, which would be taken letter by letter"
+    if isinstance(time, Sized) and not isinstance(time, (str, bytes)):
+        return f"{problem}: the time comes first, Batch({values!r}, {time!r})"
+    return f"{problem}: a single value is a list of one, Batch({time!r}, [{values!r}])"
