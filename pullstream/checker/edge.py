@@ -4,7 +4,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, NoReturn, Protocol
 
-from pullstream.checker.partner import Partner
+import attrs
+
+from pullstream.blueprint import Site
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
@@ -24,6 +26,14 @@ ASK: Final = Act.ASK
 VALUE: Final = Act.VALUE
 # What a run does most, asks and values on an open edge, takes no look into the table: it stays open.
 assert TRANSITIONS[OPEN, Event.ASK] is TRANSITIONS[OPEN, Event.VALUE] is OPEN
+
+
+@attrs.frozen
+class Partner:
+    """A module at an end of an edge."""
+
+    name: str
+    site: Site | None = None
 
 
 class Watching(Protocol):

@@ -8,8 +8,7 @@ from weakref import WeakKeyDictionary
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.checker.edge import WatchedEdge
-from pullstream.checker.partner import Partner
+from pullstream.checker.edge import Partner, WatchedEdge
 from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end

@@ -5,8 +5,7 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Site
-from pullstream.checker.edge import WatchedEdge
-from pullstream.checker.partner import Partner
+from pullstream.checker.edge import Partner, WatchedEdge
 from pullstream.checker.ties import Tie
 from pullstream.history.diagram import module_diagram
 from pullstream.history.events import Seen

@@ -1,17 +1,15 @@
 """The end of a stream inside a module: it is over when the sinks beside it are, too."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import override
 
+from pullstream.engine.assembly import Consuming
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Done
-
-if TYPE_CHECKING:
-    from pullstream.engine.assembly import Consuming
 
 
 class Sides(Kernel[Any]):
@@ -24,7 +22,7 @@ class Sides(Kernel[Any]):
         self._ended: Signal | None = None
         self._trouble: BaseException | None = None
 
-    async def consume(self, consumer: "Consuming") -> None:
+    async def consume(self, consumer: Consuming) -> None:
         """Run one of the side sinks."""
         try:
             await consumer.consume()

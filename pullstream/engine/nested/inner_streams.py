@@ -5,25 +5,25 @@ inside can await completions too, and its owner holds, outside, what the inner s
 """
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Source
+from pullstream.engine.assembly import Assembly, consume_all
+from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane, first_lane
 from pullstream.engine.nested.inner_inputs import Feed, Through
+from pullstream.engine.nested.inner_sinks import Sides
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.nesting import Mirrored
 from timely import Antichain
 
-if TYPE_CHECKING:
-    from pullstream.engine.edge.kernel import Kernel
-
 T = TypeVar("T")
 
 
-def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
+def open_inner(owner: Kernel[Any], source: Source[T]) -> Lane[T]:
     """Open a source inside a running module; the lane counts among its `inputs` until `close_inner`.
 
     As an input it is told when the owner ends, and its failure is passed on as it is. Its times are its own: the
@@ -33,11 +33,8 @@ def open_inner(owner: "Kernel[Any]", source: Source[T]) -> "Lane[T]":
     return open_below(owner, source, None)
 
 
-def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | None") -> "Lane[Any]":
+def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | None) -> Lane[Any]:
     """Open a transformer alike, which reads what its owner gives it through `feed` (an unconnected source kernel)."""
-    from pullstream.engine.assembly import Assembly  # noqa: PLC0415 - it assembles the modules that call this
-    from pullstream.engine.nested.inner_sinks import Sides  # noqa: PLC0415 - a kernel, and kernels import this
-
     scope = Scope(owner.run, owner.scope, depth=owner.edge.depth, fed=feed is not None)
     assembly = Assembly(scope)
     upstream = (
@@ -58,7 +55,7 @@ def open_below(owner: "Kernel[Any]", blueprint: Blueprint, feed: "Kernel[Any] | 
     return lane
 
 
-def follow_inner(owner: "Kernel[Any]", lane: "Lane[Any]", mirrored: Mirrored) -> None:
+def follow_inner(owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored) -> None:
     """From now on the owner holds, outside, what `mirrored` says, whenever anybody looks.
 
     For an inner stream whose times are outer ones: `inner_frontier` is what it may still bring.
@@ -68,12 +65,12 @@ def follow_inner(owner: "Kernel[Any]", lane: "Lane[Any]", mirrored: Mirrored) ->
     lane.edge.scope.sidecar.nesting.report(outer, owner.location)
 
 
-def inner_frontier(lane: "Lane[Any]") -> Antichain[Any]:
+def inner_frontier(lane: Lane[Any]) -> Antichain[Any]:
     """The times that an inner stream may still bring, with what its owner has not acknowledged."""
     return lane.port.location.frontier
 
 
-async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseException | None = None) -> None:
+async def close_inner(owner: Kernel[Any], lane: Lane[Any], reason: BaseException | None = None) -> None:
     """End an inner stream, if it has not ended, and forget it.
 
     Raises:
@@ -85,7 +82,7 @@ async def close_inner(owner: "Kernel[Any]", lane: "Lane[Any]", reason: BaseExcep
         forget_inner(owner, [lane])
 
 
-def forget_inner(owner: "Kernel[Any]", lanes: "Collection[Lane[Any]]") -> None:
+def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:
     """Forget inner streams that have ended."""
     if len(lanes) > 1:
         gone = set(lanes)
@@ -96,10 +93,8 @@ def forget_inner(owner: "Kernel[Any]", lanes: "Collection[Lane[Any]]") -> None:
         lane.edge.scope.sidecar.end(None, abandoned=False)
 
 
-async def consume_below(outer: Scope, location: Location, reader: "Lane[Any]", sink: Blueprint) -> Any:
+async def consume_below(outer: Scope, location: Location, reader: Lane[Any], sink: Blueprint) -> Any:
     """Run a sink inside a sink, on what that one reads; its effects are the outer one's."""
-    from pullstream.engine.assembly import Assembly, consume_all  # noqa: PLC0415 - it assembles what calls this
-
     inner = Scope(outer.run, outer, depth=reader.edge.depth, fed=True)
     assembly = Assembly(inner)
     feed = Through(reader)
