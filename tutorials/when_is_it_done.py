@@ -309,9 +309,9 @@ def no_right() -> None:
         ps.run(ps.pipe(ps.values(week(), time=day), yesterday(), ps.collect()))
     except ps.CapabilityError as error:
         say(error)
-    # | yesterday, composed at when_is_it_done.py:309, answered at 0, but may not: it holds nothing and has
-    # |   acknowledged what it received by asking again. While the batch at that time is the current one, take
-    # |   ctx.hold(time), or ctx.notify_at(time)
+    # | yesterday, composed at when_is_it_done.py:309, answered at 0, but may not: it holds nothing, and the batch
+    # |   that it works on is at 1. While the batch at that time is the current one, take ctx.hold(time), or
+    # |   ctx.notify_at(time), in a kernel self.location.hold(time)
 
 
 def endings() -> None:

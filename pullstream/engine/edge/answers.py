@@ -1,6 +1,7 @@
 """The mistakes that an answer may be: no batch, at no time, without a sequence of values, or of too many (R2)."""
 
-from collections.abc import Sized
+from collections.abc import Hashable, Iterable, Mapping, Sized
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from pullstream.protocol import Batch
@@ -24,12 +25,16 @@ def mistake(answer: object, limit: int) -> str:
 def no_sequence(batch: Batch[Any]) -> str:
     """The mistake in a batch whose values are no sequence, or a text, which would be taken letter by letter."""
     time, values = batch.time, cast("object", batch.values)
+    if values.__class__ is list:
+        return ""
     problem = "whose values are no sequence"
-    if isinstance(values, Sized):
+    if isinstance(values, Sized) and not isinstance(values, (AbstractSet, Mapping)):
         # One letter is one value, whatever was meant.
         if not isinstance(values, (str, bytes)) or len(values) < 2:
             return ""
         problem = "whose values are a text, which would be taken letter by letter"
-    if isinstance(time, Sized) and not isinstance(time, (str, bytes)):
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
+        return f"{problem}: make it one, Batch({time!r}, list(...))"
+    if isinstance(values, Hashable) and isinstance(time, Sized) and not isinstance(time, (str, bytes)):
         return f"{problem}: the time comes first, Batch({values!r}, {time!r})"
     return f"{problem}: a single value is a list of one, Batch({time!r}, [{values!r}])"

@@ -487,9 +487,9 @@ class Edge(Generic[T]):
             raise ProtocolError(f"R2: {self.location}, answered {problem}")
         if not self.origin and not self._may_speak(answer.time):
             raise CapabilityError(
-                f"{self.location}, answered at {answer.time!r}, but may not: it holds {self.location.held or 'nothing'}"
-                f" and has acknowledged what it received by asking again. While the batch at that time is the current "
-                f"one, take ctx.hold(time), or ctx.notify_at(time)",
+                f"{self.location}, answered at {answer.time!r}, but may not: {self.location.rights(self.inputs)}. "
+                f"While the batch at that time is the current one, take ctx.hold(time), or ctx.notify_at(time), in a "
+                f"kernel self.location.hold(time)",
             )
 
     def _may_speak(self, time: Hashable) -> bool:

@@ -60,9 +60,9 @@ class Account:
         """Hold `time`, if anything gives the right to."""
         if not (any(lane.covers(time) for lane in self.inputs) or self.location.holds(time)):
             raise CapabilityError(
-                f"{self.location}, asked to hold {time!r}, which it has no right to: it holds "
-                f"{self.location.held or 'nothing'}. Take hold(time) or notify_at(time) while a batch at that time, or "
-                f"an earlier one, is the current one",
+                f"{self.location}, asked to hold {time!r}, which it has no right to: "
+                f"{self.location.rights(self.inputs)}. Take hold(time) or notify_at(time) while a batch at that time, "
+                f"or an earlier one, is the current one",
             )
         self.location.hold(time)
 
@@ -81,7 +81,13 @@ class Account:
             events.end()
 
     def look_back(self, name: str) -> None:
-        """At the end of a transformer: say so where it has waited for completions that it never asked for."""
+        """At the end of a transformer: say so where it never asked for completions it waited for, or the reverse."""
+        if self.notified and not self._events:
+            LOG.warning(
+                "%s, asked to be told of times by ctx.notify_at, and never read ctx.events(upstream), which gives the "
+                "Completed(time) beside the batches; where a time is only to be kept open, take ctx.hold(time)",
+                self.location,
+            )
         if self.listened and not (self.notified or self.answered):
             LOG.warning(
                 "%s, took batches from ctx.events(upstream), answered nothing, and never asked to be told of a time: a "

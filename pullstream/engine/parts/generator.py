@@ -9,6 +9,7 @@ from typing_extensions import override
 from pullstream.engine.edge.answers import no_sequence
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Account, Context
+from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.parts.outbox import Remainder
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
@@ -146,7 +147,10 @@ class GeneratorKernel(Kernel[Any]):
             return self._refusal(batch)
         if self.edge.origin:
             return Batch(0, [answer])
-        return ProtocolError(f"R2: {self.location}, yielded {answer!r}: a transformer yields Batch(time, values)")
+        hint = "and no completion" if isinstance(answer, Completed) else f"here Batch(batch.time, [{answer!r}])"
+        return ProtocolError(
+            f"R2: {self.location}, yielded {answer!r}: a transformer yields Batch(time, values), {hint}"
+        )
 
     def _refusal(self, batch: Batch[Any]) -> ProtocolError:
         if problem := no_sequence(batch):

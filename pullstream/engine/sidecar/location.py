@@ -226,7 +226,12 @@ class Location:
         """Keep the right to speak at `time` and later."""
         if self._over:
             return
-        count = self._held.get(time, 0)
+        try:
+            count = self._held.get(time, 0)
+        except TypeError:
+            raise TypeError(
+                f"{time!r} is no time: a time has a hash, as numbers, dates and tuples of them have"
+            ) from None
         if count == 0:
             self._counts.phase.update(self.output, time, 1)
         self._held[time] = count + 1
@@ -263,6 +268,13 @@ class Location:
     def holds(self, time: Hashable) -> bool:
         """Whether a hold gives the right to speak at `time`."""
         return time in self._held or any(held <= time for held in self._held)  # type: ignore[operator]
+
+    def rights(self, ends: Iterable[Stamp]) -> str:
+        """The words for what it may speak by: what it holds, and what is in flight at its inputs' `ends`."""
+        current = ", ".join(repr(end.stamped) for end in ends if end.live)
+        asked = "works on no batch (asking again acknowledges the one before)"
+        batch = f"the batch that it works on is at {current}" if current else asked
+        return f"it holds {self.held or 'nothing'}, and {batch}"
 
     def advance(self, time: Hashable) -> None:
         """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come."""
