@@ -190,6 +190,10 @@ def _instead(kind: str, made: object) -> str:
         return f"; write async def {name}" + (f", or read what it yields with values({name}())" * (kind == "source"))
     if inspect.isfunction(made) and not inspect.iscoroutinefunction(made) and not inspect.isasyncgenfunction(made):
         return f"; a function that opens a kernel says what it composes: -> ps.{kind.title()}[...]"
+    if kind == "sink" and inspect.isasyncgenfunction(made):
+        return "; it yields, and what a sink gives is what it returns"
+    if inspect.iscoroutinefunction(made):
+        return f"; it has no yield{', and what reads to the end and returns is a sink' * (kind == 'transformer')}"
     return ""
 
 
@@ -200,10 +204,11 @@ def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
         return
     positional = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
     if len(positional) < given:
-        wanted = "ctx" if given == 1 else "upstream, ctx"
+        wanted = ("upstream", "ctx")[-given:]
+        written = ", ".join([*wanted, *(parameter.name for parameter in positional if parameter.name not in wanted)])
         raise CompositionError(
-            f"@{kind} at {Site.here()} decorates a function that is called with ({wanted}), and maybe more, and "
-            f"{made.__name__}{inspect.signature(made)} does not take these",
+            f"@{kind} at {Site.here()} decorates a function that is called with ({', '.join(wanted)}), and maybe more, "
+            f"and {made.__name__}{inspect.signature(made)} does not take these: async def {made.__name__}({written})",
         )
     if given > 1 and (positional[0].name in {"ctx", "context"} or positional[1].name == "upstream"):
         raise CompositionError(

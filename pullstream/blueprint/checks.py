@@ -78,7 +78,7 @@ class OneOf:
 
 @attrs.frozen
 class Instance:
-    """An object of a class, which the module `needs`, as the message says."""
+    """An object of a class; the message says what the module `needs`, such as `Instance(Path, "needs a path")`."""
 
     kind: type[Any]
     needs: str

@@ -68,8 +68,12 @@ class Assembly:
                 kernel = self.place(Segment(stages, names), names, kernel)
             else:
                 for module, it in row:
-                    wired = isinstance(it, Wiring)
-                    kernel = it.wire(self, module, kernel) if wired else self.place(it, [module], kernel)
+                    if isinstance(it, Wiring):
+                        kernel = it.wire(self, module, kernel)
+                    elif isinstance(it, Kernel):
+                        kernel = self.place(cast("Kernel[Any]", it), [module], kernel)
+                    else:
+                        raise _no_work(module, it, "a kernel")
         assert kernel is not None, "a stream has at least one module"
         return kernel
 
@@ -81,6 +85,8 @@ class Assembly:
         if isinstance(made, Wiring):
             return made.wire(self, last, kernel)
         assert kernel is not None, "a sink has something above it"
+        if not callable(made) or isinstance(made, type):
+            raise _no_work(last, made, "an async function")
         return Consumer(self.scope, last, cast("Body", made), kernel)
 
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
@@ -109,6 +115,16 @@ class Assembly:
                 f"and filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
             )
         return kernel
+
+
+def _no_work(module: Module, made: object, wanted: str) -> CompositionError:
+    """The mistake of a module's function that gives a run nothing to work with."""
+    hint = ""
+    if isinstance(made, type):
+        hint = f": that is a class, which is called: opens({made.__name__}(...))"
+    elif isinstance(made, Blueprint):
+        hint = ": what composes ready modules is a plain function, which gives the blueprint and has no decorator"
+    return CompositionError(f"{named(module)}, composed at {module.site}, opens {made!r}, and not {wanted}{hint}")
 
 
 def named(module: Module) -> str:

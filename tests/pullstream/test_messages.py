@@ -10,6 +10,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from pullstream.authoring import Notified
 from timely import TimelyError
 
 
@@ -63,7 +64,9 @@ def refused(compose):
         (lambda: ps.source(some), ["@source at", "write async def some", "values(some())"]),
         (lambda: ps.source(nothing_taken), ["@source at", "called with (ctx)", "nothing_taken()"]),
         (lambda: ps.transformer(without_ctx), ["@transformer at", "(upstream, ctx)", "without_ctx(upstream)"]),
-        (lambda: ps.sink(half), ["@sink at", "(upstream, ctx)", "half(n)"]),
+        (lambda: ps.sink(half), ["@sink at", "(upstream, ctx)", "half(n)", "async def half(upstream, ctx, n)"]),
+        (lambda: ps.transformer(half), ["@transformer at", "no yield"]),
+        (lambda: ps.sink(nothing_taken), ["@sink at", "it yields"]),
         (lambda: ps.merge([ps.values([1])]), ["merge() at", "one by one, merge(*sources)"]),
         (lambda: ps.Fold(3, half), ["Fold() at", "initial", "3"]),
     ],
@@ -459,6 +462,115 @@ def test_events_without_a_notification_are_no_slip_where_something_is_answered(c
     assert not caplog.messages
 
 
+def test_a_notification_that_nobody_reads_is_remarked(caplog):
+    """Its time stays open, and nobody hears of its completion."""
+
+    @ps.transformer
+    async def passing(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            ctx.notify_at(batch.time)
+            yield batch
+
+    assert ps.run(ps.pipe(ps.values([1, 2]), passing(), ps.collect())) == [1, 2]
+    (message,) = caplog.messages
+    assert message.startswith("passing, composed at")
+    assert "ctx.events(upstream)" in message
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (
+            lambda batch: ps.Batch(batch.time - 1, [1]),
+            r"at 2, but may not: .* that it works on is at 3\. While the batch",
+        ),
+        (lambda batch: batch.values[0], r"here Batch\(batch\.time, \[3\]\)"),
+        (lambda batch: ps.Completed(batch.time), "and no completion"),
+        (lambda batch: ps.Batch(batch.time, set(batch.values)), r"Batch\(3, list\(...\)\)"),
+    ],
+)
+def test_an_answer_that_may_not_be_says_what_may(answer, hint):
+    """The module is at a batch, whose time it has."""
+
+    @ps.transformer
+    async def answers(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            yield answer(batch)
+
+    with pytest.raises(ps.PullstreamError, match=rf"^(R2: )?answers, composed at .*{hint}"):
+        ps.run(ps.pipe(ps.values([3], time=int), answers(), ps.collect()))
+
+
+def test_a_time_without_a_hash_is_named():
+    """It is the time, and not a value, that is wrong."""
+    with pytest.raises(TypeError, match=r"\[1\] is no time") as caught:
+        ps.run(ps.pipe(ps.values([1], time=lambda value: [value]), ps.collect()))
+    assert "raised in values" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("work", "hint"),
+    [
+        (None, "opens None, and not a kernel"),
+        (FailsToRelease, r"a class, which is called: opens\(FailsToRelease\(...\)\)"),
+        (ps.map(str), "has no decorator"),
+    ],
+    ids=str,
+)
+def test_a_function_that_opens_no_kernel_is_named(work, hint):
+    """What it gave would fail somewhere in the machine."""
+
+    @ps.transformer
+    def opened() -> ps.Transformer:
+        return work
+
+    with pytest.raises(ps.CompositionError, match=f"opened, composed at .*{hint}"):
+        ps.run(ps.pipe(ps.values([1]), opened(), ps.collect()))
+
+    @ps.sink
+    def consumed() -> ps.Sink:
+        return work
+
+    with pytest.raises(ps.CompositionError, match="consumed, composed at .*not an async function"):
+        ps.run(ps.pipe(ps.values([1]), consumed()))
+
+
+def test_a_method_that_nobody_would_run_is_refused():
+    """It would give a generator, or a coroutine that nobody awaits, and so nothing."""
+    with pytest.raises(ps.CompositionError, match=rf"Yields.produce, at {__file__}:\d+, yields"):
+
+        class Yields(ps.Kernel[int]):
+            async def produce(self, limit):
+                yield ps.Batch(0, [limit])
+
+    with pytest.raises(ps.CompositionError, match=r"Counts.complete, at .*: def complete$"):
+
+        class Counts(Notified):
+            def receive(self, time, values):
+                pass
+
+            async def complete(self, time):
+                pass
+
+
+def test_a_class_that_forgets_what_it_is_made_of_is_told():
+    """The attribute that is missing is none of the author's."""
+
+    @ps.transformer
+    class Forgets(Notified):
+        def __init__(self):
+            self.totals = {}
+
+        def receive(self, time, values):
+            pass
+
+        def complete(self, time):
+            pass
+
+    with pytest.raises(ps.CompositionError, match=r"Forgets, composed at .*super\(\).__init__\(\)"):
+        ps.run(ps.pipe(ps.values([1]), Forgets(), ps.collect()))
+
+
 @pytest.mark.parametrize("window", [ps.tumbling(60), ps.sliding(60, 30), ps.sessions(60)], ids=str)
 def test_windows_over_values_without_times_are_remarked(window, caplog):
     """All in one window is what comes of a forgotten `time=`."""
@@ -503,7 +615,12 @@ async def months(ctx, first):
 
 @pytest.mark.parametrize(
     ("batch", "hint"),
-    [(ps.Batch([1], 0), r"Batch\(0, \[1\]\)"), (ps.Batch(0, 7), r"Batch\(0, \[7\]\)")],
+    [
+        (ps.Batch([1], 0), r"Batch\(0, \[1\]\)"),
+        (ps.Batch(0, 7), r"Batch\(0, \[7\]\)"),
+        (ps.Batch(0, iter([7])), r"Batch\(0, list\(...\)\)"),
+        (ps.Batch((0, 1), {"tea": 7}), r"Batch\(\(0, 1\), \[{'tea': 7}\]\)"),
+    ],
 )
 def test_a_batch_with_its_arguments_turned_says_how_it_is_written(batch, hint):
     """Its time is no list, and its values are."""

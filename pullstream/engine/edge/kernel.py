@@ -169,8 +169,27 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
                 f"{cls.__name__} has a {name!r} that is no method; in a module that is one which the toolkit calls: "
                 f"give it another name"
             )
+    for name, method in vars(cls).items():
+        _check_method(cls, name, method)
     if not isinstance(inspect.getattr_static(cls, "traits"), (Traits, property)):
         raise CompositionError(_taken(cls.__name__, "traits"))
+
+
+def _check_method(cls: type[Kernel[Any]], name: str, method: object) -> None:
+    """Refuse a method that yields, or is async, where that of the toolkit's own class is not: nobody would run it."""
+    base = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
+    if not (inspect.isfunction(base) and inspect.isfunction(method) and base.__module__.startswith("pullstream.")):
+        return
+    if inspect.iscoroutinefunction(base) and (
+        inspect.isasyncgenfunction(method) or inspect.isgeneratorfunction(method)
+    ):
+        what = "yields, and is to return one answer at a time: a generator is a module by itself, without a class"
+    elif inspect.iscoroutinefunction(method) and not inspect.iscoroutinefunction(base):
+        what = f"is async, and is called without await: def {name}"
+    else:
+        return
+    code = method.__code__
+    raise CompositionError(f"{cls.__name__}.{name}, at {code.co_filename}:{code.co_firstlineno}, {what}")
 
 
 def _taken(who: str, name: str) -> str:

@@ -12,6 +12,7 @@ from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
+from pullstream.errors import CompositionError
 from pullstream.protocol import Batch, Done
 
 
@@ -19,7 +20,26 @@ class Notified(Kernel[Any], Stepwise):
     """Gives batches to `receive` and completions to `complete`, which `give` results and ask for notifications.
 
     Completions come before the batch that caused them, least time first; at the end all of them. When upstream fails,
-    or one of the two raises, what was given before is answered, and nothing else.
+    or one of the two raises, what was given before is answered, and nothing else. A subclass with an `__init__` of its
+    own calls `super().__init__()`. It is trusted to give at times that it holds or has at hand, and nowhere before:
+    only a run with `check=True`, or the conformance kit, says where it does not.
+
+    >>> from collections import Counter
+    >>> import pullstream as ps
+    >>> class Counts(Notified):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.counts = {}
+    ...     def receive(self, time, values):
+    ...         if time not in self.counts:
+    ...             self.notify(time, time)
+    ...             self.counts[time] = Counter()
+    ...         self.counts[time].update(values)
+    ...     def complete(self, time):
+    ...         self.give(time, list(self.counts.pop(time).items()))
+    >>> counts = ps.transformer(Counts)
+    >>> ps.run(ps.pipe(ps.values("aba"), counts(), ps.collect()))
+    [('a', 2), ('b', 1)]
     """
 
     traits = Traits(trusted=True)
@@ -81,6 +101,11 @@ class Notified(Kernel[Any], Stepwise):
 
     @override
     def placed(self) -> None:
+        if not hasattr(self, "requests"):
+            who = type(self).__name__
+            raise CompositionError(
+                f"{self.location}, was made without super().__init__(): {who}.__init__ is to call it"
+            )
         self.events = Eventful(self.scope, self.location, self.upstream, self.requests)
 
     @override
