@@ -45,7 +45,9 @@ class Traits:
     >>> Shift(2).traits.summaries
     [Delay(step=2, limit=None)]
 
-    They are read when the module is given its place in a run, and never changed by anybody.
+    They are read when the module is given its place in a run, and never changed by anybody. What each of them says, and
+    each of the `Carries`, stands at its line in `pullstream/engine/traits.py`. Where one that is `trusted` answers at a
+    time that it may not, only a run with `check=True` and the conformance kit say so.
     """
 
     waits: bool = True
