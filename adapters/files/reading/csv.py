@@ -16,7 +16,7 @@ from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.formats import Agreed, Piece, ReadFormat, Start, arrow_types, missing_columns, unique
 from adapters.files.reading.listing import File, Paths, checked_paths
 from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
-from adapters.files.reading.parsing import MOST, WIDTH, Sieve, uncounted
+from adapters.files.reading.parsing import MOST, WIDTH, Sieve, settled, uncounted
 from adapters.files.reading.streams import CODECS, RawFile, transcoded
 from pullstream import CompositionError, Failed, Source
 from pullstream.authoring import OnError, Site
@@ -58,19 +58,11 @@ class CsvFormat(ReadFormat):
             if start.at:
                 raw.seek(start.at)
                 body = blocks(file.path, stream, self.block_size, start, quote)
-            yield from sieve.pieces(self._settled(file, agreed, body, names, parts), stream)
 
-    def _settled(
-        self, file: File, agreed: Agreed, body: Iterator[Block | Overlong], names: list[str], parts: "_ParserOptions"
-    ) -> Iterator[Block | Overlong]:
-        """The blocks that are not empty; the first of the first file says of which types columns are."""
-        for block in body:
-            if isinstance(block, Overlong):
-                yield block
-            elif not block.data.isspace():
-                if agreed.schema is None:
-                    agreed.settle(file, self._inferred(file, block.data, names, parts))
-                yield block
+            def settle(block: Block) -> None:
+                agreed.settle(file, self._inferred(file, block.data, names, parts))
+
+            yield from sieve.pieces(settled(body, agreed, settle), stream)
 
     def _quote(self) -> bytes | None:
         """The quote within which lines may end, if they may."""

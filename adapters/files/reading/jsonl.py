@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import Unpack, override
 
 from adapters.arrow import As, pyarrow
-from adapters.files.reading.blocks import Block, LineByLine, Overlong, blocks, one_by_one, opened
+from adapters.files.reading.blocks import Block, LineByLine, blocks, one_by_one, opened
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.formats import (
     AT_A_TIME,
@@ -25,7 +25,7 @@ from adapters.files.reading.formats import (
 )
 from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, Tabular, encoding_argument, tabular_source
-from adapters.files.reading.parsing import MOST, Sieve, uncounted
+from adapters.files.reading.parsing import MOST, Sieve, settled, uncounted
 from adapters.files.reading.streams import RawFile, transcoded
 from pullstream import CompositionError, Failed, Source
 from pullstream.authoring import OnError, Site
@@ -129,20 +129,10 @@ class JsonTableFormat(ReadFormat):
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             # Within the file, as types come from what is in front of it.
             sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"")
-            yield from sieve.pieces(
-                self._settled(file, agreed, blocks(file.path, stream, self.block_size, start)), stream
-            )
+            cut = blocks(file.path, stream, self.block_size, start)
+            yield from sieve.pieces(settled(cut, agreed, partial(self._settle, file, agreed)), stream)
 
-    def _settled(self, file: File, agreed: Agreed, pieces: Iterator[Block | Overlong]) -> Iterator[Block | Overlong]:
-        for block in pieces:
-            if isinstance(block, Overlong):
-                yield block
-            elif not block.data.isspace():
-                if agreed.schema is None:
-                    self._settle(file, block, agreed)
-                yield block
-
-    def _settle(self, file: File, block: Block, agreed: Agreed) -> None:
+    def _settle(self, file: File, agreed: Agreed, block: Block) -> None:
         """Take the columns from the first block, as far as nobody has said them."""
         pa = pyarrow()
         given = arrow_types(self.schema)

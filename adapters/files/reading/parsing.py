@@ -12,7 +12,7 @@ import attrs
 from adapters.arrow import RecordBatch, pyarrow
 from adapters.files.reading.blocks import Block, Overlong, count_lines, records
 from adapters.files.reading.errors import FileReadError
-from adapters.files.reading.formats import Bad, Piece, Start, Table, problem_of
+from adapters.files.reading.formats import Agreed, Bad, Piece, Start, Table, problem_of
 from adapters.files.reading.listing import File
 from adapters.files.reading.streams import Stream
 from adapters.files.threads import start_in_thread
@@ -33,6 +33,19 @@ _ROW = re.compile(r"Row #(\d+): ")
 
 Parse = Callable[[bytes], Any]
 """Makes a table of whole lines; raises if one of them cannot be parsed, or does not fit."""
+
+
+def settled(
+    blocks: Iterable[Block | Overlong], agreed: Agreed, settle: Callable[[Block], None]
+) -> Iterator[Block | Overlong]:
+    """The blocks that are not empty; until columns and types are agreed on, `settle` takes them from one."""
+    for block in blocks:
+        if isinstance(block, Overlong):
+            yield block
+        elif not block.data.isspace():
+            if agreed.schema is None:
+                settle(block)
+            yield block
 
 
 class Sieve:

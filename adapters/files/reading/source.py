@@ -23,7 +23,7 @@ from adapters.files.reading.reader import (
 )
 from adapters.files.reading.resuming import EarlierRun
 from pullstream import DONE, Batch, Done, JournalError, Kernel
-from pullstream.authoring import Carries, Outside, Traits, catches
+from pullstream.authoring import Carries, Outside, Remainder, Traits, catches
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class FilesSource(Kernel[Any], Outside):
         self._catches = catches(on_error)
         self._reading: FilesReader | None = None
         self._row: deque[Found] = deque()
-        self._given = 0
+        self._rest = Remainder()
         self._floor: tuple[Hashable, ...] = ()
         self._passed: tuple[Hashable, ...] = ()
         """The last time at which nothing more will come, if there is one."""
@@ -84,7 +84,7 @@ class FilesSource(Kernel[Any], Outside):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         reading = self._reading
         assert reading is not None
-        while True:
+        while not self._rest.left:
             while not self._row:
                 # A cancelled wait leaves the thread behind; `release` has it stop, and waits for it.
                 facts = reading.step() if reading.ready else await self._thread(reading.step)
@@ -92,11 +92,9 @@ class FilesSource(Kernel[Any], Outside):
                     await self._recorded()
                     return DONE
                 self._row.extend(facts)
-            first = self._row[0]
-            if isinstance(first, tuple):
-                return self._part(*first, limit)
-            self._row.popleft()
-            match first:
+            match self._row.popleft():
+                case (time, values):
+                    self._rest.put(Batch(time, values))
                 case Floor(time):
                     if self._floor and self._floor[0] != time:
                         self._passed = self._floor
@@ -108,6 +106,7 @@ class FilesSource(Kernel[Any], Outside):
                     self.memory.at(time)[PLACE] = place
                 case Wait():
                     await trio.sleep(self._plan.every)
+        return Batch(self._rest.time, self._rest.take(limit))
 
     async def _recorded(self) -> None:
         """Record a completed time in the journal while this run goes on, so that the next does not do it again."""
@@ -115,18 +114,10 @@ class FilesSource(Kernel[Any], Outside):
         if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
             await self.location.until_fulfilled(self._passed[0])
 
-    def _part(self, time: Any, values: list[Any], limit: int) -> Batch[Any]:
-        begin, end = self._given, self._given + limit
-        part = values if begin == 0 and len(values) <= limit else values[begin:end]
-        self._given = end
-        if end >= len(values):
-            self._row.popleft()
-            self._given = 0
-        return Batch(time, part)
-
     @override
     async def release(self) -> None:
         self._row.clear()
+        self._rest = Remainder()
         if self._reading is not None:
             self._reading.stop()
             await self._thread(self._reading.close)
