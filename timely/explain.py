@@ -34,7 +34,7 @@ def blockers(
 ) -> list[Blocker]:
     """The pointstamps of `counts` which may lead to `time` or before at `place`, nearest first (`Tracker.explain`)."""
     starts: list[tuple[int, Any, tuple[int, ...]]] = []
-    allowed = ancestors(graph, place)
+    allowed = graph.above([place])
     for start in allowed:
         for held in minimal(counts[start]):
             path = lead(graph, start, held, place, time, allowed)
@@ -59,18 +59,6 @@ def _roots(
         for one in starts
         if not any(other[0] != one[0] and leads(other, one) and not leads(one, other) for other in starts)
     ]
-
-
-def ancestors(graph: Graph, place: int) -> dict[int, None]:
-    """The places from which `place` can be reached, itself included, nearest first."""
-    places: dict[int, None] = {place: None}
-    agenda = [place]
-    for here in agenda:
-        for previous, _ in graph.predecessors[here]:
-            if previous not in places:
-                places[previous] = None
-                agenda.append(previous)
-    return places
 
 
 def lead(  # noqa: PLR0917 - a start, an end, and where to look

@@ -88,6 +88,17 @@ class Graph:
         """
         return port_name(self.nodes, self.locations[location] if isinstance(location, int) else location)
 
+    def above(self, places: Iterable[int]) -> dict[int, None]:
+        """The places from which some of `places` can be reached, these included, nearest first."""
+        above = dict.fromkeys(places)
+        agenda = list(above)
+        for place in agenda:
+            for previous, _ in self.predecessors[place]:
+                if previous not in above:
+                    above[previous] = None
+                    agenda.append(previous)
+        return above
+
     def __len__(self) -> int:
         """The number of places."""
         return len(self.locations)

@@ -92,7 +92,7 @@ class ContractedGraph:
 
 def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
     """Contract the graph to the observed places and the junctions before them."""
-    relevant = _upstream(graph, observed)
+    relevant = graph.above(observed)
     onward: dict[int, list[tuple[int, Summary]]] = {
         place: [step for step in graph.successors[place] if step[0] in relevant] for place in relevant
     }
@@ -107,18 +107,6 @@ def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
         _connect(spot, onward[spot.place], jumps, by_place)
     jump = {place: (by_place[end], _or_none(summary)) for place, (end, summary) in jumps.items()}
     return ContractedGraph(spots, jump, _groups(spots, graph))
-
-
-def _upstream(graph: Graph, places: Collection[int]) -> dict[int, None]:
-    """The places from which some of `places` can be reached, these included."""
-    above = dict.fromkeys(places)
-    agenda = list(places)
-    for place in agenda:
-        for previous, _ in graph.predecessors[place]:
-            if previous not in above:
-                above[previous] = None
-                agenda.append(previous)
-    return above
 
 
 def _jump(

@@ -13,7 +13,6 @@ from typing import Any
 from typing_extensions import override
 
 from timely import BEGINNING, Antichain, Blocker, Graph, Tracker
-from timely.explain import ancestors
 
 Stamps = Sequence[Mapping[Any, int]]
 """For each place, which pointstamps are there, and how often."""
@@ -171,7 +170,7 @@ class Untrackable(Phase):
     def explain(self, place: int, time: Any) -> list[Blocker]:
         """The pointstamps held or in flight above, with no path: where they may lead cannot be told."""
         stamps, graph = self.stamps, self._graph
-        return [Blocker(graph.location(above), held, ()) for above in ancestors(graph, place) for held in stamps[above]]
+        return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]
 
     @property
     @override
