@@ -14,11 +14,15 @@ from pullstream.errors import ReuseError
 
 
 class Grip:
-    """The thing that a handle and its kernel share; it belongs to one run at a time, and stays in this process."""
+    """The thing that a handle and its kernel share; it belongs to one run at a time, and stays in this process.
 
-    def __init__(self, name: str, site: Site) -> None:
+    With `once` it belongs to one run alone.
+    """
+
+    def __init__(self, name: str, site: Site, *, once: bool = False) -> None:
         self.name = name
         self.site = site
+        self._once = once
         self._kernel: ReferenceType[Kernel[Any]] | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
@@ -32,8 +36,12 @@ class Grip:
         """Attach the kernel of the run that is steered from now on.
 
         Raises:
-            ReuseError: another one is, and has not ended.
+            ReuseError: another one is, and has not ended; or was ever, if it is for one.
         """
+        if self._once and self.used:
+            raise ReuseError(
+                f"{self.name}, made at {self.site}, was opened a second time: it belongs to one run, make another one"
+            )
         if self.alive() is not None:
             raise ReuseError(
                 f"{self.name}, made at {self.site}, was opened a second time while it is in use: it belongs to one run "

@@ -8,12 +8,11 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Module, Site, Source, checks
-from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.traits import Traits
-from pullstream.errors import Ended, ReuseError
+from pullstream.errors import Ended
 from pullstream.modules.combining.merge import Merge
 from timely import BEGINNING
 
@@ -46,7 +45,7 @@ class Added(Grip):
     """The sources that were added and are not open yet."""
 
     def __init__(self, site: Site) -> None:
-        super().__init__("many", site)
+        super().__init__("many", site, once=True)
         self.waiting: deque[Source[Any]] = deque()
         self.capped = False
         self.over = False
@@ -63,14 +62,6 @@ class Added(Grip):
         """Say that nothing else will be added."""
         self.capped = True
         self._stir()
-
-    @override
-    def attach(self, kernel: Kernel[Any]) -> None:
-        if self.used:
-            raise ReuseError(
-                f"many, made at {self.site}, was opened a second time: it belongs to one run, make another one",
-            )
-        super().attach(kernel)
 
     def _stir(self) -> None:
         self.steer(self._grow)

@@ -13,7 +13,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.traits import Traits
-from pullstream.errors import CapabilityError, Ended, PullstreamError, ReuseError
+from pullstream.errors import CapabilityError, Ended, PullstreamError
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING, less_equal
 
@@ -120,7 +120,7 @@ class Entries(Grip):
     """The values that were pushed and not yet asked for."""
 
     def __init__(self, capacity: int, site: Site) -> None:
-        super().__init__("pushable", site)
+        super().__init__("pushable", site, once=True)
         self._capacity = capacity
         self._stored = Outbox()
         self._waiting: deque[_Pushed] = deque()
@@ -214,12 +214,6 @@ class Entries(Grip):
             )
 
     # ---- for the run
-
-    @override
-    def attach(self, kernel: Kernel[Any]) -> None:
-        if self.used:
-            raise ReuseError(f"pushable, made at {self.site}, was opened a second time: its stream is read by one run")
-        super().attach(kernel)
 
     async def take(self, limit: int) -> Batch[Any] | Done:
         """At most `limit` values at one time, when there are any, or the end."""
