@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import AsyncIterable, Callable, Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from os import PathLike
 from types import BuiltinFunctionType
 from typing import Final, cast
@@ -21,7 +22,12 @@ _TABLES: Final = {
 
 def table_advice(value: object) -> str:
     """The advice how a table becomes a source of rows, if `value` is a table."""
-    return _TABLES.get((type(value).__module__.partition(".")[0], type(value).__name__), "")
+    return _table_advice(type(value))
+
+
+@lru_cache(maxsize=64)
+def _table_advice(kind: type[object]) -> str:
+    return _TABLES.get((kind.__module__.partition(".")[0], kind.__name__), "")
 
 
 def advice(module: str, value: object, *, source: bool = False) -> str:

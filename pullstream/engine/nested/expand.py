@@ -1,7 +1,6 @@
 """The kernel that answers the values of one stream after another: of inner sources, and of iterables."""
 
-from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import Any, Final, cast
@@ -40,15 +39,13 @@ class Expand(FailsLater):
 
     traits = Traits(waits=False, trusted=True)
 
-    def __init__(self, levels: float = 1) -> None:
+    def __init__(self, stream_of: Callable[[Any], object], levels: float = 1) -> None:
+        self._stream_of = stream_of
+        """Gives the stream that is read in a value's place; `ITSELF` to answer the value as it is."""
         self.levels = levels
         self._open: list[Open] = []
         self._time: Hashable = None
         self._pace = Pace()
-
-    @abstractmethod
-    def stream_of(self, value: Any) -> object:
-        """The stream that is read in a value's place; `ITSELF` to answer the value as it is."""
 
     def batch(self, values: Sequence[Any]) -> Iterator[Any]:
         """The values of the outer stream, for `stream_of`."""
@@ -101,17 +98,24 @@ class Expand(FailsLater):
         A stream of the last level that is read whole needs no place in the stack.
         """
         innermost = len(self._open) == self.levels
+        stream_of = self._stream_of
         for value in values:
-            stream: Any = self.stream_of(value)
+            stream: Any = stream_of(value)
+            kind: type[object] = type(stream)
+            if innermost and (kind is list or kind is tuple) and len(out) + len(stream) < limit:
+                # Most streams are short, and all that is said below of others costs more than they do.
+                out += stream
+                continue
             if stream is ITSELF:
                 out.append(value)
             elif isinstance(stream, Source):
                 self._open.append(Open(iter(()), open_inner(self, cast("Source[Any]", stream))))
                 return True
             else:
-                if type(stream) is not list and (table := table_advice(stream)):
-                    kind = type(stream).__name__
-                    raise TypeError(f"{self.location}, would take a {kind} apart by columns, if at all: {table}")
+                if table := table_advice(stream):
+                    raise TypeError(
+                        f"{self.location}, would take a {kind.__name__} apart by columns, if at all: {table}"
+                    )
                 inner = iter(cast("Iterable[Any]", stream))
                 if innermost:
                     try:

@@ -39,16 +39,15 @@ def _refusal(value: object) -> TypeError:
     )
 
 
-class Flatten(Expand):
-    """Opens what comes as a value, down to a depth or, without one, whatever is a stream."""
+def _itself(value: Any) -> object:
+    """The stream that a value is."""
+    if _flattens(value):
+        return value
+    raise _refusal(value)
 
-    @override
-    def stream_of(self, value: Any) -> object:
-        if _flattens(value):
-            return value
-        if self.levels == inf:
-            return ITSELF
-        raise _refusal(value)
+
+def _itself_or_no_stream(value: Any) -> object:
+    return value if _flattens(value) else ITSELF
 
 
 class _Merged(Inner):
@@ -145,4 +144,4 @@ def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transfo
     """
     if concurrency > 1:
         return opens(FlattenBeside(concurrency, depth))
-    return opens(Flatten(inf if depth is None else depth))
+    return opens(Expand(_itself_or_no_stream, inf) if depth is None else Expand(_itself, depth))

@@ -15,17 +15,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class _FlatMap(Expand):
-    def __init__(self, function: Callable[[Any], Iterable[Any] | Source[Any]]) -> None:
-        super().__init__()
-        self._function = function
-
-    @override
-    def stream_of(self, value: Any) -> object:
-        return self._function(value)
-
-
-class _MapBatches(_FlatMap):
+class _MapBatches(Expand):
     """Takes the values of a batch, as a list, for one value."""
 
     @override
@@ -94,4 +84,4 @@ def flat_map(
     Its values are at the time of the value it was given for, and its failure is the stream's. Several side by side,
     or nested ones, are for `flatten` after `map`.
     """
-    return opens(_FlatMap(guarded_iterable(function) if catches(on_error) else function))
+    return opens(Expand(guarded_iterable(function) if catches(on_error) else function))
