@@ -233,7 +233,14 @@ class Eventful:
                 await trio.lowlevel.checkpoint()
                 if self._slot is not None:
                     return
-        await self.wait(deadline=deadline)
+        try:
+            await self.wait(deadline=deadline)
+        except BaseException as exc:
+            if exc is not self._scope.sidecar.trouble:
+                raise
+            # The stream's failure, which is told here before it comes from upstream: what is a result comes first.
+            if self._slot is None:
+                self._slot = exc
 
     def _completed(self, slot: Answer | None) -> Completed | None:
         """The least time that is complete, if any is; at the end of the stream all are."""

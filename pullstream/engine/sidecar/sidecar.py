@@ -256,6 +256,9 @@ class Sidecar(Counts, Tied):
             except BaseException as exc:  # noqa: BLE001 - as above
                 # A time that cannot be compared here is the trouble of the one who waits.
                 settled, waiter.failure = True, exc
+            if not settled and self.trouble is not None:
+                # Told to those who waited when it came, and to those who would wait from then on, in vain.
+                settled, waiter.failure = True, self.trouble
             if settled:
                 self.leave(waiter)
                 waiter.event.set()

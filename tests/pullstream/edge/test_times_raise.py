@@ -256,6 +256,71 @@ def test_no_lane_waits_shielded_for_an_end_that_does_not_come(failure, check):
     assert not held
 
 
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_what_is_kept_comes_before_the_failure_however_late_that_is(seconds):
+    """A list is answered when the stream fails, whether its module waits for a completion by then or not yet."""
+    told = []
+
+    def fails(time):
+        if time >= 1:
+            raise raised
+        return time
+
+    @ps.source
+    async def slowly(ctx):
+        for time in range(2):
+            yield ps.Batch(time, [time])
+            await trio.sleep(seconds)
+
+    @ps.sink
+    async def until_it_fails(upstream, ctx):
+        with pytest.raises(Boom):
+            while True:
+                told.append((await upstream.ask()).values)
+
+    async def main():
+        async with ps.pipe(slowly(), ps.restamp(fails), ps.batch(2), until_it_fails()).open() as running:
+            await running.result()
+
+    raised = Boom("at a time")
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert told == [[[0]]]
+
+
+@pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
+def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
+    """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""
+    held, told = [], []
+
+    def fails(time):
+        if time >= 1:
+            raise raised
+        return time
+
+    @ps.sink
+    async def by_two_lanes(upstream, ctx):
+        async def first(lane):
+            with pytest.raises(Boom) as caught:
+                while await lane.ask() is not ps.DONE:
+                    pass
+            told.append(caught.value)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(first, upstream.lane())
+            await trio.sleep(0.05)
+            with trio.move_on_after(0):
+                await upstream.ask()
+
+    async def main():
+        async with ps.pipe(numbers(held), ps.restamp(fails), module, by_two_lanes()).open() as running:
+            await running.result()
+
+    raised = Boom("at a time")
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert told == [raised]
+    assert not held
+
+
 def test_a_time_that_raises_is_told_with_where_times_come_from():
     """What a comparison raises while somebody looks is nobody's: the run ends with it, and it names the sources."""
     for calls in range(1, 40):
