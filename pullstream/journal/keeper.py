@@ -51,6 +51,8 @@ class Keeper(Keeping):
         self._written: dict[Location, Frontiers] = {}
         """The same, as it is in the journal."""
         self._results: dict[Location, bytes] = {}
+        self._results_written: dict[Location, bytes] = {}
+        """The same, as they are in the journal: a result may come after everything at its sink is complete."""
         self._for_now: dict[Location, list[Location]] = {}
         """Sinks, and the sources above them whose end is that of what there is now: a later run may have more."""
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
@@ -143,7 +145,7 @@ class Keeper(Keeping):
             if entry is not None and entry.result is not None:
                 self._results[location] = entry.result
                 self._finished[location] = unpickled(entry.result, self.path)
-        self._written = dict(self._frontiers)
+        self._written, self._results_written = dict(self._frontiers), dict(self._results)
         if entries:
             self.resumed_at = [time for known in self._frontiers.values() for each in known for time in each]
         for source in self._run.sources:
@@ -279,7 +281,7 @@ class Keeper(Keeping):
         async with self._lock:
             if self._over or self.trouble is not None:
                 return
-            frontiers = self._look()
+            frontiers, results = self._look(), dict(self._results)
             try:
                 record = self._record(frontiers)
                 if record:
@@ -291,7 +293,7 @@ class Keeper(Keeping):
                 # What memories gave away for it is in no journal: nothing after it may be recorded.
                 self.trouble = exc
                 raise
-            self._written = frontiers
+            self._written, self._results_written = frontiers, results
             self._recorded.set()
             self._recorded = trio.Event()
 
@@ -311,6 +313,7 @@ class Keeper(Keeping):
             )
             for location in frontiers
             if frontiers[location] != self._written[location]
+            or self._results.get(location) != self._results_written.get(location)
         }
         if not sinks:
             return Record({}, {}, {})

@@ -375,7 +375,10 @@ class Running(Generic[R]):
             try:
                 await self._keeper.end()
             except Exception as exc:  # noqa: BLE001 - as above
-                self._failure = self._failure or exc
+                if self._failure is None:
+                    self._failure = exc
+                elif self._failure is not exc:
+                    self._failure.add_note(f"and then the journal was not written: {exc}")
         if abandoned and self._failure is None:
             self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
 

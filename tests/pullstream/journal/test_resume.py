@@ -101,6 +101,27 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
     ]
 
 
+def test_a_result_that_comes_after_everything_is_complete_is_kept(path):
+    """A sink that goes on for a while after its stream has ended is at its end when it returns."""
+    begun = []
+
+    @ps.sink
+    async def tidying_up(upstream, ctx):
+        begun.append(len(begun))
+        async for _ in ctx.batches(upstream):
+            pass
+        await trio.sleep(1)
+        return begun[-1]
+
+    async def main():
+        async with ps.pipe(numbers(), tidying_up()).open(journal=path) as running:
+            return await running.result()
+
+    clock = partial(trio.testing.MockClock, autojump_threshold=0.01)
+    assert [trio.run(main, clock=clock()) for _ in range(3)] == [0, 0, 0]
+    assert begun == [0]
+
+
 @pytest.mark.parametrize("check", [True, "strict"])
 def test_the_rules_are_kept_where_times_are_dropped(path, check):
     """The checker finds nothing wrong with edges on which times are dropped."""
@@ -461,14 +482,38 @@ def test_a_journal_makes_its_folders(path):
     assert caught.value.__cause__ is None
 
 
-def test_times_that_cannot_be_pickled_are_said(path):
-    """A time that cannot be written ends the run, and says which one and where."""
+def unpicklable():
+    """A class of times that cannot be pickled, because nobody finds it by its name."""
 
     class Local(int):
         pass
 
+    return Local
+
+
+def test_times_that_cannot_be_pickled_are_said(path):
+    """A time that cannot be written ends the run, and says which one and where."""
+
+    local = unpicklable()
+
+    @ps.source
+    async def two_times(ctx):
+        for time in (1, 2):
+            yield ps.Batch(local(time), [time])
+        await trio.sleep_forever()
+
     with pytest.raises(ps.JournalError, match="cannot be pickled.*it is a time at drain"):
-        ps.run(ps.pipe(ps.values([1, 2], time=Local), ps.map(stopping_at(2)), ps.drain()), journal=path)
+        ps.run(ps.pipe(two_times(), ps.drain()), journal=path)
+
+
+def test_times_that_cannot_be_pickled_are_said_of_a_run_that_fails(path):
+    """Whether the run has failed by then is chance: if so, the failure has a note of what was not written."""
+    pipeline = ps.pipe(ps.values([1, 2], time=unpicklable()), ps.map(stopping_at(2)), ps.drain())
+    with pytest.raises((ps.JournalError, Stop)) as caught:
+        ps.run(pipeline, journal=path)
+    told = " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert "cannot be pickled" in told
+    assert "it is a time at drain" in told
 
 
 def test_what_cannot_be_written_ends_the_run(path, monkeypatch):
