@@ -1,6 +1,6 @@
 """The mistakes that an answer may be: no batch, at no time, without a sequence of values, or of too many (R2)."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
@@ -35,6 +35,6 @@ def no_sequence(batch: Batch[Any]) -> str:
         problem = "whose values are a text, which would be taken letter by letter"
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
         return f"{problem}: make it one, Batch({time!r}, list(...))"
-    if isinstance(values, Hashable) and isinstance(time, Sized) and not isinstance(time, (str, bytes)):
+    if not isinstance(values, Mapping) and isinstance(time, Sized) and not isinstance(time, (str, bytes)):
         return f"{problem}: the time comes first, Batch({values!r}, {time!r})"
     return f"{problem}: a single value is a list of one, Batch({time!r}, [{values!r}])"
