@@ -462,6 +462,22 @@ def test_events_without_a_notification_are_no_slip_where_something_is_answered(c
     assert not caplog.messages
 
 
+def test_a_hold_that_is_no_block_is_remarked(caplog):
+    """It would hold nothing, and what is owed would look complete."""
+
+    @ps.sink
+    async def owes(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            ctx.hold(batch.time)
+            with ctx.hold(batch.time):
+                pass
+
+    ps.run(ps.pipe(ps.values([1]), owes()))
+    (message,) = caplog.messages
+    assert message.startswith("owes, composed at")
+    assert "`with ctx.hold(time):`" in message
+
+
 def test_a_notification_that_nobody_reads_is_remarked(caplog):
     """Its time stays open, and nobody hears of its completion."""
 

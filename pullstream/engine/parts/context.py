@@ -1,10 +1,11 @@
 """The context of a module written as a function: events, holds and notifications."""
 
-from collections.abc import Callable, Generator, Hashable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
 from time import monotonic
+from types import TracebackType
 from typing import Any, Generic, Self
 
 import trio
@@ -171,6 +172,37 @@ class Hold:
         self.time = time
 
 
+class _Holding(AbstractContextManager[Hold]):
+    """The block behind `Context.hold`, which says so if it is none: nothing is held before it is entered."""
+
+    def __init__(self, account: Account, time: Hashable) -> None:
+        self._account = account
+        self._held = Hold(account.location, time)
+        self._entered = False
+
+    @override
+    def __enter__(self) -> Hold:
+        self._entered = True
+        self._account.take(self._held.time)
+        return self._held
+
+    @override
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            self._account.location.drop(self._held.time)
+        else:
+            # What is owed was not done: that must look like completion to nobody.
+            self._account.owed.append(self._held.time)
+
+    def __del__(self) -> None:
+        if not self._entered:
+            LOG.warning(
+                "%s, called ctx.hold(%r), which holds nothing by itself: `with ctx.hold(time):` does",
+                self._account.location,
+                self._held.time,
+            )
+
+
 class Context:
     """A function module's hold on its run; given to it as `ctx`.
 
@@ -188,8 +220,7 @@ class Context:
 
     # ---- times
 
-    @contextmanager
-    def hold(self, time: Hashable) -> Generator["Hold"]:
+    def hold(self, time: Hashable) -> AbstractContextManager[Hold]:
         """Keep the right to answer at `time` and later, until the block is left; in a sink, an effect still owed.
 
         `with ctx.hold(time) as held:` may lower what is kept, `held.downgrade(later)`. A block that is left by an
@@ -198,16 +229,7 @@ class Context:
         Raises:
             CapabilityError: nothing held, and no batch just received, gives the right to `time`.
         """
-        account = self._account
-        account.take(time)
-        held = Hold(account.location, time)
-        try:
-            yield held
-        except BaseException:
-            # What is owed was not done: that must look like completion to nobody.
-            account.owed.append(held.time)
-            raise
-        account.location.drop(held.time)
+        return _Holding(self._account, time)
 
     def notify_at(self, time: Hashable) -> None:
         """Ask for a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
