@@ -16,7 +16,7 @@ from pullstream.blueprint.checks import (
 )
 from pullstream.blueprint.factory import Call, checked, together
 from pullstream.blueprint.modules import Blueprint, Module, OneShot, Sink, Source, Transformer, refuse_sharing
-from pullstream.blueprint.shown import shown_callable
+from pullstream.blueprint.shown import shortened, shown_callable
 from pullstream.blueprint.site import Site
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "checked",
     "nearest",
     "refuse_sharing",
+    "shortened",
     "shown_callable",
     "table_advice",
     "together",

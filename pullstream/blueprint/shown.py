@@ -9,5 +9,9 @@ def shown_callable(value: object) -> str:
 
 def shown_argument(value: object) -> str:
     """An argument, shortened."""
-    text = shown_callable(value) if callable(value) else repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return shortened(shown_callable(value) if callable(value) else repr(value), 40)
+
+
+def shortened(text: str, longest: int = 200) -> str:
+    """A text, of which no more is shown than fits."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from pullstream.blueprint import Blueprint, Module, OneShot, Site, shown_callable
+from pullstream.blueprint import Blueprint, Module, OneShot, Site, shortened, shown_callable
 from pullstream.journal.digest import ADDRESS, Look
 
 LONGEST: Final = 200
@@ -107,16 +107,14 @@ def _shown(value: object, inside: list[Blueprint]) -> str:
         inside.append(value)
         return "..."
     if isinstance(value, (list, tuple)):
-        return _cut(f"({', '.join(_shown(part, inside) for part in cast('Sequence[object]', value)[:LONGEST])})")
+        return shortened(f"({', '.join(_shown(part, inside) for part in cast('Sequence[object]', value)[:LONGEST])})")
     if isinstance(value, Mapping):
         pairs = islice(cast("Mapping[Any, object]", value).items(), LONGEST)
-        return _cut(f"{{{', '.join(f'{_shown(key, inside)}: {_shown(part, inside)}' for key, part in pairs)}}}")
+        return shortened(f"{{{', '.join(f'{_shown(key, inside)}: {_shown(part, inside)}' for key, part in pairs)}}}")
     if isinstance(value, AbstractSet):
-        return _cut(f"{{{', '.join(sorted(_shown(part, inside) for part in cast('AbstractSet[object]', value)))}}}")
+        return shortened(
+            f"{{{', '.join(sorted(_shown(part, inside) for part in cast('AbstractSet[object]', value)))}}}"
+        )
     one_shot = isinstance(value, OneShot)
     text = shown_callable(value) if callable(value) and not one_shot else repr(cast("object", value))
-    return _cut(ADDRESS.sub("", text))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return shortened(ADDRESS.sub("", text))

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint
+from pullstream.blueprint import Blueprint, shortened
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Outside
 from pullstream.engine.run import Run
@@ -24,7 +24,7 @@ from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.program import Program
 from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
 from pullstream.logger import LOG
-from timely import BEGINNING, Antichain
+from timely import BEGINNING, Antichain, Summary
 
 SHARE: Final = 0.2
 """At most this part of the time is spent on recording, unless somebody waits for it."""
@@ -64,14 +64,13 @@ class Keeper(Keeping):
         self._lock = trio.Lock()
         self._urgent = trio.Event()
         self._recorded = trio.Event()
-        self._resumed = False
         self._over = False
         self._last: Record | None = None
         self.trouble: BaseException | None = None
         self.resumed_at: Sequence[Hashable] | None = None
         """The least times that earlier runs had not completed at some sink; None if they left nothing to go on from."""
-        self.records = 0
-        """The number of times that something was recorded."""
+        self.resumed = False
+        """Whether an earlier run left something to go on from."""
 
     # ---- the beginning
 
@@ -90,7 +89,7 @@ class Keeper(Keeping):
                 self._check_modules()
                 self._check_sources()
                 self._go_on(self._saved.sinks)
-            if self._resumed:
+            if self.resumed:
                 await self._end_sources()
         except BaseException:
             self._store.close()
@@ -113,8 +112,8 @@ class Keeper(Keeping):
                 if before != identity:
                     raise JournalError(
                         f"the journal {self.path} was written over another state of {source.location}: it was "
-                        f"{_short(before)}, and is {_short(identity)}. What was completed then may not be what would "
-                        f"come of it now: begin anew with another journal, or put back what it read"
+                        f"{shortened(repr(before))}, and is {shortened(repr(identity))}. What was completed then may "
+                        f"not be what would come of it now: begin anew with another journal, or put back what it read"
                     )
             elif identity is not None:
                 self._about[name] = pickled(identity, f"it tells what {source.location} reads")
@@ -155,7 +154,7 @@ class Keeper(Keeping):
         self._cut = Cut(sidecar.consequences, dict(self._frontiers))
         sidecar.keeper = self
         self._run.journal = self.path
-        self._resumed = bool(entries)
+        self.resumed = bool(entries)
         if entries:
             for stamp in sidecar.stamps:
                 if isinstance(stamp, Lane):
@@ -186,7 +185,7 @@ class Keeper(Keeping):
     def _drops(self, lane: "Lane[Any]") -> Callable[[Hashable], bool] | None:
         """A test for times that an edge does not let pass, because they are done."""
         cut, above, below = self._cut, lane.edge.location, lane.port.location
-        begins = not above.upstreams or any(not row for row in _rows(above))
+        begins = not above.upstreams or any(not isinstance(row, Summary) and not row for row in above.summaries)
         ends = below in self._frontiers or below.remembers
         if begins and ends:
             return remembered(lambda time: cut.output_done(above, time) or cut.input_done(below, time))
@@ -195,11 +194,6 @@ class Keeper(Keeping):
         return remembered(lambda time: cut.input_done(below, time)) if ends else None
 
     # ---- for the modules
-
-    @property
-    def resumed(self) -> bool:
-        """Whether an earlier run left something to go on from."""
-        return self._resumed
 
     @property
     def was_finished(self) -> bool:
@@ -288,7 +282,6 @@ class Keeper(Keeping):
                     with trio.CancelScope(shield=True):
                         await in_thread(self._store.write, record)
                     self._about = {}
-                    self.records += 1
             except Exception as exc:
                 # What memories gave away for it is in no journal: nothing after it may be recorded.
                 self.trouble = exc
@@ -386,15 +379,6 @@ async def in_thread(function: Callable[..., R], *given: Any) -> R:
     return await trio.to_thread.run_sync(function, *given, limiter=trio.CapacityLimiter(1))
 
 
-def _rows(location: Location) -> Sequence[Any]:
-    return [row for row in location.summaries if isinstance(row, (list, tuple))]
-
-
 def _reordered_above(location: Location) -> Location | None:
     """A place above at which the order of what comes is a matter of luck."""
     return next((here for here in above(location) if here.traits.reorders), None)
-
-
-def _short(identity: object) -> str:
-    text = repr(identity)
-    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -204,11 +204,6 @@ class Store:
         if waiting:
             yield Record({}, {}, {}, notes=waiting).packed()
 
-    @property
-    def size(self) -> int:
-        """The number of the file's bytes."""
-        return self._log.size
-
     def close(self) -> None:
         """Let go of the file."""
         self._log.close()

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from pullstream.blueprint import shortened
 from pullstream.engine.sidecar.location import Location
 from pullstream.errors import JournalError
 from timely import less_equal
@@ -225,8 +226,7 @@ def pickled(what: object, reason: str) -> bytes:
     try:
         return pickle.dumps(what, protocol=5)
     except Exception as exc:
-        shown = repr(what)
         raise JournalError(
-            f"{shown if len(shown) <= 200 else f'{shown[:197]}...'} ({type(what).__name__}) cannot be written to a "
+            f"{shortened(repr(what))} ({type(what).__name__}) cannot be written to a "
             f"journal, because it cannot be pickled ({exc}); {reason}"
         ) from exc
