@@ -7,7 +7,7 @@ The modules of this toolkit are made no other way.
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Any, Concatenate, Final, ParamSpec, get_args, get_origin, overload
+from typing import Any, Concatenate, Final, ParamSpec, cast, get_args, get_origin, overload
 
 from typing_extensions import TypeVar
 
@@ -23,6 +23,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 R = TypeVar("R")
 P = ParamSpec("P")
+Factory = TypeVar("Factory", bound=Callable[..., Any])
 SourceFactory = TypeVar("SourceFactory", bound=Callable[..., Source[Any]])
 TransformerFactory = TypeVar("TransformerFactory", bound=Callable[..., Transformer[Any, Any]])
 SinkFactory = TypeVar("SinkFactory", bound=Callable[..., Sink[Any, Any]])
@@ -48,6 +49,11 @@ def opens(work: Any) -> Any:
     [2, 4]
     """
     return work
+
+
+def alike(model: Factory, /) -> Callable[[Callable[..., Any]], Factory]:  # noqa: ARG001 - its type is what matters
+    """Decorate a module that is called as another one is: it has the other's type. For type checkers alone."""
+    return lambda made: cast("Factory", made)
 
 
 @overload

@@ -2,21 +2,19 @@
 
 import random
 from collections.abc import Callable, Hashable, Mapping
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Instance, Key, Positive, Source, Sync, Transformer, checked
-from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches
+from pullstream.decorators import alike, opens, transformer
+from pullstream.engine.nested.on_error import Handled, catches
 from pullstream.engine.parts.fused import Kind, Stage
-from pullstream.failures import Failed
 from pullstream.modules.sources.generate import unfold
 from pullstream.modules.sources.values import values
-from pullstream.modules.values.map import Test
-from pullstream.modules.values.unique import seen_before
+from pullstream.modules.values.map import Test, filter
+from pullstream.modules.values.unique import seen_before, unique
 
-A = TypeVar("A")
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -79,10 +77,7 @@ def infinite(
     return unfold(None, lambda _: (function(), None), time=time)
 
 
-@overload
-def filter_not(test: Callable[[A], object], *, on_error: OnError[A] = "fail") -> Transformer[A, A]: ...
-@overload
-def filter_not(test: Callable[[A], object], *, on_error: Literal["result"]) -> Transformer[A, A | Failed[A]]: ...
+@alike(filter)
 @transformer
 def filter_not(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is false: `filter(lambda value: not test(value))`.
@@ -94,14 +89,7 @@ def filter_not(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, An
     return opens(Stage(Kind.FILTER_NOT, test, catches(on_error)))
 
 
-@overload
-def non_unique(
-    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
-) -> Transformer[A, A]: ...
-@overload
-def non_unique(
-    key: Callable[[A], Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
-) -> Transformer[A, A | Failed[A]]: ...
+@alike(unique)
 @transformer
 def non_unique(
     key: Key[Any, Hashable] | None = None,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Positive, Sink, Sync
-from pullstream.decorators import sink
+from pullstream.decorators import alike, sink
 from pullstream.engine.nested.on_error import Skips
 from pullstream.engine.parts.context import Context
 from pullstream.protocol import DONE, Reader
@@ -75,10 +75,7 @@ async def first(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any
     return default if batch is DONE else batch.values[0]
 
 
-@overload
-def last() -> Sink[A, A | None]: ...
-@overload
-def last(default: D) -> Sink[A, A | D]: ...
+@alike(first)
 @sink
 async def last(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any:
     """Give the last value; `default` if there is none.

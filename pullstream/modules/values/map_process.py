@@ -6,21 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, overload
+from typing import Annotated, Any, Final
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Positive, Sync, Transformer, shown_callable
-from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
+from pullstream.decorators import alike, opens, transformer
+from pullstream.engine.nested.on_error import Handled, catches, guarded_async
 from pullstream.errors import CompositionError, Unpicklable, WorkerDied
-from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync
+from pullstream.modules.values.map_thread import map_thread
 from pullstream.modules.values.process_worker import HEADER, IMPORTING, RAISED, RESULT, dumps, frame
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 SCRIPT: Final = Path(__file__).with_name("process_worker.py")
 
@@ -179,14 +176,7 @@ def _sendable(call: Call, function: Any) -> Any:
     return function
 
 
-@overload
-def map_process(
-    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: OnError[A] = "fail"
-) -> Transformer[A, B]: ...
-@overload
-def map_process(
-    function: Callable[[A], B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
-) -> Transformer[A, B | Failed[A]]: ...
+@alike(map_thread)
 @transformer
 def map_process(
     function: Annotated[
