@@ -50,7 +50,7 @@ Kernels
     up what an earlier run kept, `Outside` tells whether what is read is still the same, `Finishing` has something to
     bring to its end, `Stepwise` goes one step at a time. A `Lane` is one task's end of an edge; `State` is what an
     edge can be in. `Location` is the module's place in the sidecar, where it holds times. In front of a bare kernel
-    stand those with one idea each, whose `__init__` a subclass with one of its own calls:
+    stand those with one idea each, whose constructor a subclass with one of its own calls:
 
     - `Stage` and `Kind`: one value for one, fused with its neighbours; `StageMemory` saves what it keeps
     - `PerBatch` and `PassOn`: one batch for one, with a user's function or at once
