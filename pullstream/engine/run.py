@@ -51,7 +51,7 @@ class Run:
         self.release_timeout = release_timeout
         self.watcher = watcher
         self.clock: BusyClock
-        """By which sinks set their pace."""
+        """The clock by which sinks set their pace."""
         self.turn: Moment = (0.0, 0.0)
         """The moment, by that clock, at which a module last let other tasks have a turn."""
         self.sources: set[SourceEdge] = set()

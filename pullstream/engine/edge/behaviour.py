@@ -49,9 +49,8 @@ class Behaviour(ABC, Generic[T]):
     def halt(self) -> None:
         """Cancel what runs in tasks of the module's own; called when its stream ends, before anything upstream does.
 
-        It may be called twice.
-
-        So such a task never takes the end of what is upstream, which is about to follow, for the stream's own end.
+        So such a task never takes the end of what is upstream, which is about to follow, for the stream's own end. It
+        may be called twice.
         """
 
     @abstractmethod

@@ -5,13 +5,13 @@ return value, or a ticket that is set. So no change of state can be left half do
 can be tried one after another.
 
 A request that cannot be answered at once leaves a **ticket**, which is anything with a `set()`. All that have one stand
-in a line, asks and terminations alike. The first in line is given the **turn** by setting its ticket, and gives it back
+in a queue, asks and terminations alike. The first there is given the **turn** by setting its ticket, and gives it back
 by `answered`, whatever happened to it meanwhile: cancelled, too, it is still the one whom the others wait for.
 
 What always holds between two calls:
 
 - At most one request has the turn (`busy`). Only its ask may have the module's code under way (`working`).
-- Who stands in line, stands there for a reason: somebody has the turn, or the edge is closing. While it closes, nobody
+- Who queues has a reason to: somebody has the turn, or the edge is closing. While it closes, nobody
   is given the turn; once it has ended, one after the other is, and so requests are answered in the order in which they
   came, asks before the termination that came after them.
 - The first termination decides, from whichever side it comes: how the edge ends, and with what, is then the same for
@@ -99,7 +99,7 @@ class EdgeRequests:
         self.busy = self.working = True
 
     def enqueue(self, ticket: Ticket) -> None:
-        """A request stands in line."""
+        """A request waits for its turn, behind those that came before."""
         self.queue.append(ticket)
 
     def answered(self) -> None:
@@ -112,7 +112,7 @@ class EdgeRequests:
             self._grant()
 
     def requeue(self, ticket: Ticket) -> None:
-        """The ask that has the turn is not answered before the edge has ended: it stands first in line again."""
+        """The ask that has the turn is not answered before the edge has ended: it is the first in the queue again."""
         self.code_returned()
         self.busy = False
         self.queue.appendleft(ticket)
@@ -145,7 +145,7 @@ class EdgeRequests:
             self.left = None
 
     def reclaim(self) -> bool:
-        """Whether the code that comes back now was given up: its ask has no turn, and stands in line like a new one."""
+        """Whether the code that returns now was given up: its ask has no turn, and queues like a new one."""
         lost, self.lost = self.lost, False
         return lost
 

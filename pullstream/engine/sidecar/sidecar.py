@@ -100,7 +100,7 @@ class Sidecar(Counts, Tied):
         return location
 
     def _guarded(self, location: Location, summary: Summary | Sequence[Summary]) -> Any:
-        """A summary whose function, a user's perhaps, strikes its own module and not whoever looks."""
+        """A summary whose function, a user's perhaps, fails its own module and not whoever looks."""
         if not isinstance(summary, Summary):
             return [self._guarded(location, part) for part in summary]
         if not isinstance(summary, MapTime):
