@@ -59,6 +59,29 @@ def policies() -> None:
     assert_type(ps.pipe(words, ps.map(length, on_error=told), ps.collect()), ps.Pipeline[list[int]])
 
 
+def windows_and_joins() -> None:
+    words = ps.values(["a", "bb"])
+    sizes: ps.Fold[str, int] = ps.Fold(int, lambda total, word: total + len(word))
+    told: ps.Sink[ps.Failed[str], None] = ps.drain(lambda failed: print(failed.value.upper(), failed.error))
+    assert_type(ps.pipe(words, ps.tumbling(10)), ps.Source[ps.Window[list[str]]])
+    assert_type(ps.pipe(words, ps.tumbling(10, sizes, on_error=told, origin=3)), ps.Source[ps.Window[int]])
+    assert_type(
+        ps.pipe(words, ps.sliding(10, 5, key=lambda word: len(word), eager=True)),  # noqa: PLW0108
+        ps.Source[ps.Window[tuple[int, list[str]]]],
+    )
+    assert_type(ps.pipe(words, ps.sessions(10, sizes, key=length)), ps.Source[ps.Window[tuple[int, int]]])
+    pairs = ps.values([("a", 1)])
+    inner = ps.join(pairs, words, on=(lambda pair: pair[0], length), within=3)
+    assert_type(inner, ps.Source[tuple[tuple[str, int], str]])
+    left = ps.join(pairs, words, on=lambda value: value[0], how="left", on_error="skip")
+    assert_type(left, ps.Source[tuple[tuple[str, int], str | None]])
+    assert_type(
+        ps.pipe(words, ps.group_by(length, lambda size: ps.map(lambda word: (size, word)))),
+        ps.Source[tuple[int, tuple[int, str]]],
+    )
+    assert_type(ps.pipe(words, ps.group_by(lambda word: word[0], ps.take(2))), ps.Source[tuple[str, str]])
+
+
 async def later(text: str) -> float:
     return len(text) / 2
 
