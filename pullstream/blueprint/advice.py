@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from os import PathLike
 from types import BuiltinFunctionType
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from pullstream.blueprint.modules import Blueprint
 from pullstream.frames import is_ours
@@ -22,7 +22,8 @@ _TABLES: Final = {
 
 def table_advice(value: object) -> str:
     """The advice how a table becomes a source of rows, if `value` is a table."""
-    return _table_advice(type(value))
+    kind: Any = type(value)
+    return _table_advice(kind)
 
 
 @lru_cache(maxsize=64)
