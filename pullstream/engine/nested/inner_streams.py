@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def open_inner(owner: Kernel[Any], source: Source[T]) -> Lane[T]:
-    """Open a source inside a running module; the lane counts among its `inputs` until `close_inner`.
+    """Open a source inside a running module; the lane counts among its `inputs` until `forget_inner`.
 
     As an input it is told when the owner ends, and its failure is passed on as it is. Its times are its own: the
     owner answers at times it has a right to, and mirrors (`location.mirror`) those of the inner stream that are outer
@@ -68,18 +68,6 @@ def follow_inner(owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored) -> Non
 def inner_frontier(lane: Lane[Any]) -> Antichain[Any]:
     """The times that an inner stream may still bring, with what its owner has not acknowledged."""
     return lane.port.location.frontier
-
-
-async def close_inner(owner: Kernel[Any], lane: Lane[Any], reason: BaseException | None = None) -> None:
-    """End an inner stream, if it has not ended, and forget it.
-
-    Raises:
-        BaseException: what its release raised.
-    """
-    try:
-        await lane.terminate(reason)
-    finally:
-        forget_inner(owner, [lane])
 
 
 def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:
