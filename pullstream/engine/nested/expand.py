@@ -101,7 +101,7 @@ class Expand(FailsLater):
         stream_of = self._stream_of
         for value in values:
             stream: Any = stream_of(value)
-            kind = cast("type[object]", type(stream))
+            kind: Any = stream.__class__
             if innermost and (kind is list or kind is tuple) and len(out) + len(stream) < limit:
                 # Most streams are short, and all that is said below of others costs more than they do.
                 out += stream

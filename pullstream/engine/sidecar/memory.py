@@ -1,6 +1,7 @@
 """The memory of a module beyond a time: a dict with a version for every time, of which the journal saves one."""
 
 import pickle
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, Final
 
@@ -17,7 +18,47 @@ Changes = dict[bytes, bytes | None]
 _NONE: Final = object()
 
 
-class Memory(MutableMapping[Any, Any]):
+class _Noting(MutableMapping[Any, Any]):
+    """A dict that notes which keys were changed."""
+
+    _now: dict[Any, Any]
+
+    @abstractmethod
+    def _touch(self, key: Any) -> None:
+        """Note that the value of a key was set, or the key deleted."""
+
+    @override
+    def __getitem__(self, key: Any) -> Any:
+        return self._now[key]
+
+    @override
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._now[key] = value
+        self._touch(key)
+
+    @override
+    def __delitem__(self, key: Any) -> None:
+        del self._now[key]
+        self._touch(key)
+
+    @override
+    def __contains__(self, key: object) -> bool:
+        return key in self._now
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._now)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._now)
+
+    @override
+    def __repr__(self) -> str:
+        return repr(self._now)
+
+
+class Memory(_Noting):
     """A module's own dict, which a journal, if there is one, saves as of the times that are done.
 
     `memory.at(time)` is called before it is changed because of what came at `time`, and gives the dict itself: what was
@@ -100,6 +141,7 @@ class Memory(MutableMapping[Any, Any]):
 
     # ---- a dict
 
+    @override
     def _touch(self, key: Any) -> None:
         if self.saves:
             if self._time is _NONE:
@@ -108,38 +150,8 @@ class Memory(MutableMapping[Any, Any]):
                 )
             self._touched.setdefault(self._time, set()).add(key)
 
-    @override
-    def __getitem__(self, key: Any) -> Any:
-        return self._now[key]
 
-    @override
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._now[key] = value
-        self._touch(key)
-
-    @override
-    def __delitem__(self, key: Any) -> None:
-        del self._now[key]
-        self._touch(key)
-
-    @override
-    def __contains__(self, key: object) -> bool:
-        return key in self._now
-
-    @override
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._now)
-
-    @override
-    def __len__(self) -> int:
-        return len(self._now)
-
-    @override
-    def __repr__(self) -> str:
-        return repr(self._now)
-
-
-class Ledger(MutableMapping[Any, Any]):
+class Ledger(_Noting):
     """Decisions made once: saved as they are with whatever is recorded next."""
 
     def __init__(self, location: Location | None = None) -> None:
@@ -159,30 +171,8 @@ class Ledger(MutableMapping[Any, Any]):
         return {pickled(key, reason): pickled(now[key], reason) if key in now else None for key in changed}
 
     @override
-    def __getitem__(self, key: Any) -> Any:
-        return self._now[key]
-
-    @override
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._now[key] = value
+    def _touch(self, key: Any) -> None:
         self._changed.add(key)
-
-    @override
-    def __delitem__(self, key: Any) -> None:
-        del self._now[key]
-        self._changed.add(key)
-
-    @override
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._now)
-
-    @override
-    def __len__(self) -> int:
-        return len(self._now)
-
-    @override
-    def __repr__(self) -> str:
-        return repr(self._now)
 
 
 class Notes:
