@@ -108,7 +108,7 @@ from pullstream.program.pipeline import Pipeline
 from pullstream.program.progress import Progress
 from pullstream.program.run import run
 from pullstream.program.running import Beside, Running
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from timely import LoopTime
 
 __all__ = [
@@ -162,6 +162,7 @@ __all__ = [
     "Source",
     "StalledError",
     "Talk",
+    "TimedBatch",
     "Transformer",
     "Unpicklable",
     "Window",

@@ -11,13 +11,13 @@ list cannot happen; the documentation's diagram is drawn from it as well.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Generic, Literal
+from typing import Any, Final, Generic, Literal, NoReturn, cast
 
 import attrs
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -37,6 +37,83 @@ class Batch(Generic[T_co]):
 
     time: Hashable
     values: Sequence[T_co]
+
+    @property
+    def times(self) -> Sequence[Hashable]:
+        """The time of each of the values."""
+        return [self.time] * len(self.values)
+
+    def runs(self) -> "Iterator[Batch[T_co]]":
+        """The values in batches of one time each, in the order in which they came: here it is the batch itself."""
+        yield self
+
+
+class TimedBatch(Batch[T_co]):
+    """Values each at a logical time of its own, in order of arrival: several batches in a row, handed over at once.
+
+    `times` and `values` are two sequences of one length; there is no `time`. It counts as many values as it has, was
+    asked for with one ask, and whatever ends the stream comes after all of it. A module that asks as everybody does
+    never sees one: its lane gives it the values of one time after another. Who takes them whole asks with `ask_many`,
+    and treats each value as if it had come alone, at its time. While it is in flight it keeps its least times from
+    completing, and so all of its times.
+
+    >>> batch = TimedBatch([3, 3, 4], ["a", "b", "c"])
+    >>> list(batch.runs())
+    [Batch(time=3, values=['a', 'b']), Batch(time=4, values=['c'])]
+    >>> batch.part(1)
+    TimedBatch(times=[3, 4], values=['b', 'c'])
+    """
+
+    __slots__ = ("times",)  # pyright: ignore[reportIncompatibleMethodOverride]  # a slot for the base's property
+    __match_args__ = ("times", "values")  # type: ignore[assignment]  # a pattern has these two
+
+    times: Sequence[Hashable]
+    """The time of each of the values."""
+
+    def __init__(self, times: Sequence[Hashable], values: Sequence[T_co]) -> None:
+        # The base is frozen, and attrs makes no subclass that has a field less.
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "values", values)
+
+    @property
+    def time(self) -> NoReturn:
+        """There is none.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            f"a TimedBatch has a time for each of its {len(self.values)} values, and none for all: take its runs(), or "
+            f"zip its times and its values; ask(limit), in place of ask_many(limit), gives a batch of one time"
+        )
+
+    @override
+    def runs(self) -> "Iterator[Batch[T_co]]":
+        """The values in batches of one time each, in the order in which they came."""
+        times, values = self.times, self.values
+        begin, time = 0, times[0]
+        for position, other in enumerate(times):
+            if other is not time and other != time:
+                yield Batch(time, values[begin:position])
+                begin, time = position, other
+        yield Batch(time, values[begin:])
+
+    def part(self, start: int, stop: int | None = None) -> "TimedBatch[T_co]":
+        """The values from `start` on and, if it is given, before `stop`."""
+        return TimedBatch(self.times[start:stop], self.values[start:stop])
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TimedBatch):
+            return NotImplemented
+        batch = cast("TimedBatch[Any]", other)
+        return list(self.times) == list(batch.times) and self.values == batch.values
+
+    __hash__ = None  # type: ignore[assignment]  # its sequences have none
+
+    @override
+    def __repr__(self) -> str:
+        return f"TimedBatch(times={self.times!r}, values={self.values!r})"
 
 
 class Done(Enum):
@@ -69,6 +146,13 @@ class Reader(ABC, Generic[T_co]):
         Raises:
             BaseException: the stream's failure, the same object on every ask (R3).
         """
+
+    def ask_many(self, limit: int = 1) -> Coroutine[Any, Any, Batch[T_co] | Done]:
+        """Ask for at most `limit` values, at one time or many: the answer may be a `TimedBatch`.
+
+        Otherwise as `ask`, which gives the values of such an answer one time after another.
+        """
+        return self.ask(limit)
 
     @abstractmethod
     async def abort(self) -> Done:

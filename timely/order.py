@@ -12,11 +12,12 @@ Two optional class attributes let a type of yours help the tracker; without them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from datetime import date, timedelta
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
 from fractions import Fraction
+from math import isnan
 from typing import Any, Final, Protocol, TypeVar, cast, final, runtime_checkable
 
 from timely.errors import TimeDomainError
@@ -116,6 +117,10 @@ def minimal(times: Iterable[T]) -> list[T]:
     >>> minimal([frozenset("ab"), frozenset("a"), frozenset("b"), frozenset("a")])
     [frozenset({'a'}), frozenset({'b'})]
     """
+    times = times if isinstance(times, Sequence) else list(times)
+    if in_one_order(times):
+        # Nothing looks as quickly as `min` does, and of many times this is the commonest kind.
+        return [cast("Any", min)(times)]
     least: list[T] = []
     for time in times:
         for other in least:
@@ -129,6 +134,7 @@ def minimal(times: Iterable[T]) -> list[T]:
 
 _TOTAL: tuple[type, ...] = (int, float, str, bytes, date, timedelta, clock_time, Fraction, Decimal, Beginning)
 _TOTAL_EXACT = frozenset(_TOTAL)
+_QUICK: Final = frozenset({int, str, bytes, date, timedelta, Fraction})
 
 
 def is_total(time: object) -> bool:
@@ -144,6 +150,23 @@ def is_total(time: object) -> bool:
         return all(is_total(part) for part in cast("tuple[object, ...]", time))
     total: object = getattr(time, "totally_ordered", None)
     return total if isinstance(total, bool) else isinstance(time, _TOTAL)
+
+
+def in_one_order(times: Sequence[object]) -> bool:
+    """Whether times, of which there are some, are all comparable, as `min` and `sorted` compare them, at a quick look.
+
+    >>> in_one_order([3, 1]), in_one_order([3, "a"]), in_one_order([0.5, float("nan")]), in_one_order([])
+    (True, False, False, False)
+    """
+    kinds = set(map(type, times))
+    if len(kinds) != 1:
+        return False
+    kind = kinds.pop()
+    if kind is float:
+        return not isnan(sum(cast("Sequence[float]", times)))
+    if kind is datetime:
+        return len({cast("datetime", time).tzinfo is None for time in times}) == 1
+    return kind in _QUICK
 
 
 def sort_key(time: Any) -> Any:

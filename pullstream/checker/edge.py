@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol, cast
 
 import attrs
 
@@ -10,7 +10,7 @@ from pullstream.blueprint import Site
 from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
-from pullstream.history.events import SAMPLE, Act, EventLog, Seen
+from pullstream.history.events import SAMPLE, Act, EventLog, Seen, shown_time
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
 
@@ -160,11 +160,11 @@ class WatchedEdge:
 
     # ---- answers to asks
 
-    def answered(self, number: int, answer: Any) -> None:
-        """An ask is answered."""
+    def answered(self, number: int, answer: Any, *, kept: bool = False) -> None:
+        """An ask is answered; `kept`, if with values that an earlier answer has brought to the lane."""
         lane, limit = self._asks.pop(number)
-        if answer.__class__ is Batch:
-            self._value(number, lane, limit, answer)
+        if isinstance(answer, Batch):
+            self._value(number, lane, limit, cast("Batch[Any]", answer), kept=kept)
         elif answer is DONE:
             self.record.note((self.clock(), Act.DONE, number, lane, None))
             self._told.add(lane)
@@ -177,16 +177,19 @@ class WatchedEdge:
         """An ask that went a step of the way has no answer yet; whoever asked will ask again."""
         del self._asks[number]
 
-    def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
+    def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]", *, kept: bool) -> None:
         count = len(batch.values)
         # Of a large batch only what would be shown is kept.
-        summary = batch if count <= SAMPLE else (batch.time, count, tuple(batch.values[:SAMPLE]))
+        summary = batch if count <= SAMPLE else (shown_time(batch), count, tuple(batch.values[:SAMPLE]))
         self.record.note((self.clock(), VALUE, number, lane, summary))
         if not 1 <= count <= limit:
             wanted = "one value" if limit == 1 else f"1 to {limit} values"
             self._blame_above("R2", f"ask {number} was for {wanted}, and was answered with {count}")
-        if batch.time is None:
+        if batch.__class__ is Batch and batch.time is None:
             self._blame_above("R2", "its time is None, which is no time")
+        if kept:
+            # Of an answer that came before whatever has happened on the edge since.
+            return
         if self._asks and min(self._asks) < number:
             self._blame_above("R1", f"ask {min(self._asks)} came first, and is not answered")
         if self.state is not OPEN:

@@ -1,6 +1,6 @@
 """Watching a whole run: every edge, and what ties the edges of a module to each other."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import count
 from typing import Any, Final, Literal, TypeAlias, overload
 from weakref import WeakKeyDictionary
@@ -18,7 +18,7 @@ from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import NOTHING, Location, Port
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import module_diagram
-from pullstream.protocol import DONE, Batch, Done, Event
+from pullstream.protocol import DONE, Batch, Done, Event, TimedBatch
 from timely import Antichain
 
 T_co = TypeVar("T_co", covariant=True)
@@ -51,28 +51,35 @@ class WatchedLane(Lane[T_co]):
         self._time: Any = NOTHING
 
     @overload
-    async def ask(self, limit: int = 1, *, stepping: Literal[False] = False) -> Batch[T_co] | Done: ...
+    async def ask(
+        self, limit: int = 1, *, stepping: Literal[False] = False, many: bool = False
+    ) -> Batch[T_co] | Done: ...
     @overload
-    async def ask(self, limit: int = 1, *, stepping: bool) -> Batch[T_co] | Done | None: ...
+    async def ask(self, limit: int = 1, *, stepping: bool, many: bool = False) -> Batch[T_co] | Done | None: ...
     @override
-    async def ask(self, limit: int = 1, *, stepping: bool = False) -> Batch[T_co] | Done | None:
+    async def ask(self, limit: int = 1, *, stepping: bool = False, many: bool = False) -> Batch[T_co] | Done | None:
         edge = self.record
         if edge.dismissed:
             return await self._ask_unsent(limit)
         number = edge.ask(self._index, limit)
         if self._front is None:
             self._front = self._frontier()
+        kept = self.rest is not None and self.rest.left
         try:
-            answer = await super().ask(limit, stepping=stepping)
+            answer = await super().ask(limit, stepping=stepping, many=many)
         except BaseException as exc:
             edge.raised(number, exc)
             raise
         if answer is None:
             edge.unanswered(number)
             return None
-        edge.answered(number, answer)
-        if answer is not DONE and not (self.live and (self.stamped is answer.time or self.stamped == answer.time)):
-            edge.violated("R11", edge.above, f"the batch at {answer.time!r} was handed over without lane.stamp(time)")
+        edge.answered(number, answer, kept=kept and answer is not DONE)
+        if isinstance(answer, TimedBatch):
+            counted = self.live and all(map(self.covers, answer.times))
+        else:
+            counted = answer is DONE or (self.live and (self.stamped is answer.time or self.stamped == answer.time))
+        if not counted:
+            edge.violated("R11", edge.above, f"{answer!r} was handed over without lane.stamp(time)")
         return answer
 
     async def _ask_unsent(self, limit: int) -> Batch[T_co] | Done:
@@ -86,11 +93,20 @@ class WatchedLane(Lane[T_co]):
     def stamp(self, time: Any) -> None:
         if time is not self._time and time != self._time:
             self._time = time
-            # As of the ask: to look now might see a hold dropped whose batch is not counted yet.
-            if self._front is not None and not self._front.less_equal(time):
-                self.record.violated("R12", self.record.above, f"it answered at {time!r}, which was complete before")
-            self._front = None
+            self._verify_open([time])
         super().stamp(time)
+
+    @override
+    def stamp_many(self, batch: TimedBatch[Any]) -> None:
+        self._verify_open(batch.times)
+        super().stamp_many(batch)
+
+    def _verify_open(self, times: Sequence[Any]) -> None:
+        # As of the ask: to look now might see a hold dropped whose batch is not counted yet.
+        front, self._front = self._front, None
+        for time in times:
+            if front is not None and not front.less_equal(time):
+                self.record.violated("R12", self.record.above, f"it answered at {time!r}, which was complete before")
 
     def _frontier(self) -> "Antichain[Any]":
         """The times that may still come; what this ask acknowledges may have completed one."""

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
 FIRST: Final = 20
 LAST: Final = 200
@@ -96,6 +96,11 @@ class EventLog:
         return [seen(event) for event in (*self._first, *self._last)]
 
 
+def shown_time(batch: Batch[Any]) -> Hashable:
+    """The time of a batch, for show; of one of many times all of them, or the first few."""
+    return tuple(batch.times[: SAMPLE + 1]) if isinstance(batch, TimedBatch) else batch.time
+
+
 Noted = tuple[int, Act, int, int, Any]
 
 
@@ -104,7 +109,7 @@ def seen(event: Noted) -> Seen:
     order, what, number, lane, about = event
     if what is Act.VALUE and isinstance(about, Batch):
         batch = cast("Batch[Any]", about)
-        about = Batched(batch.time, len(batch.values), tuple(batch.values[:SAMPLE]))
+        about = Batched(shown_time(batch), len(batch.values), tuple(batch.values[:SAMPLE]))
     elif what is Act.VALUE and isinstance(about, tuple):
         about = Batched(*cast("tuple[Hashable, int, tuple[Any, ...]]", about))
     return Seen(order, what, number, lane, about)

@@ -19,6 +19,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
 from pullstream.conformance.ready import COMBINING, SINKS, SOURCES, TRANSFORMERS
+from pullstream.engine.edge.edge import End
 from pullstream.engine.sidecar.location import Ending, Stamp
 from timely import BEGINNING, less_equal
 
@@ -165,19 +166,33 @@ class Seen:
 
 
 class Passing:
-    """What passes each edge, before and after the rest."""
+    """What passes each edge, and what each module takes up of it, before and after the rest.
+
+    Of an answer of many times all has passed at once, and whoever takes one time after another takes it up later.
+    """
 
     def __init__(self, monkeypatch):
         self.sidecar = None
         self.log = []
-        stamp = Stamp.stamp
+        self.taken = []
+        stamp, stamp_many = Stamp.stamp, End.stamp_many
 
         def noted(lane, time):
-            if lane._counts is self.sidecar:
-                self.log.append((lane.port.location.upstreams[lane.port.location.ports.index(lane.port)].node, time))
+            if lane._counts is self.sidecar and isinstance(lane, End):
+                if lane.rest is None:
+                    self.log.append((lane.port.upstream.node, time))
+                self.taken.append((lane.port.location.node, time))
             stamp(lane, time)
 
+        def noted_many(lane, batch):
+            if lane._counts is self.sidecar:
+                self.log += [(lane.port.upstream.node, time) for time in batch.times]
+                if lane.whole:
+                    self.taken += [(lane.port.location.node, time) for time in batch.times]
+            stamp_many(lane, batch)
+
         monkeypatch.setattr(Stamp, "stamp", noted)
+        monkeypatch.setattr(End, "stamp_many", noted_many)
 
 
 def composed(subject, pace, acknowledges):
@@ -197,7 +212,7 @@ async def played(script, future, passing):
     trio._core._run._r.seed(script.seed)
     pace, seen = Pace(), None
     inputs, pipeline = composed(SUBJECTS[script.subject], pace, script.acknowledges)
-    passing.log = []
+    passing.log, passing.taken = [], []
     try:
         async with pipeline.open(limit=script.limit) as running:
             passing.sidecar = running._run.scope.sidecar
@@ -210,8 +225,9 @@ async def played(script, future, passing):
             frontiers = {location.node: list(location.frontier) for location in passing.sidecar.locations}
             seen = Seen(names, frontiers, tuple(passing.log))
             if pace.working is not None:
-                seen.after[sinks[0].node].add(pace.working)
-            passing.log = []
+                (at,) = (location for location in sinks if "paced" in location.names)
+                seen.after[at.node].add(pace.working)
+            passing.log, passing.taken = [], []
             go_on(inputs, pace, *future)
             with trio.move_on_after(1000):
                 await running.result()
@@ -222,7 +238,7 @@ async def played(script, future, passing):
         for node, time in passing.log:
             seen.after[node].add(time)
         for location in sinks:
-            seen.after[location.node] |= seen.after[location.upstreams[0].node]
+            seen.after[location.node] |= {time for node, time in passing.taken if node == location.node}
     return seen
 
 

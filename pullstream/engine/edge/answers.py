@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sized
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
 
 def mistake(answer: object, limit: int) -> str:
@@ -12,7 +12,12 @@ def mistake(answer: object, limit: int) -> str:
     if not isinstance(answer, Batch):
         return f"{answer!r}: a module answers Batch(time, values) or DONE"
     batch = cast("Batch[Any]", answer)
-    if batch.time is None:
+    if isinstance(answer, TimedBatch):
+        if len(batch.times) != len(batch.values):
+            return f"a TimedBatch of {len(batch.times)} times and {len(batch.values)} values: each has one"
+        if any(time is None for time in batch.times):
+            return "a TimedBatch with the time None, which is no time"
+    elif batch.time is None:
         return "a batch whose time is None, which is no time"
     if problem := no_sequence(batch):
         return f"{batch!r}, {problem}"

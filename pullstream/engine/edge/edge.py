@@ -20,15 +20,16 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from time import monotonic
-from typing import Any, Final, Generic, Literal, overload
+from typing import Any, Final, Generic, Literal, cast, overload
 from weakref import WeakSet
 
 import trio
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.requests import EdgeRequests
+from pullstream.engine.edge.rest import Rest
 from pullstream.engine.interfaces import Finishing, Stepwise
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime.blocked import own_scope
@@ -43,7 +44,8 @@ from pullstream.errors import (
     raised_when_cancelled,
     without_cancelled,
 )
-from pullstream.protocol import DONE, Batch, Done, Event, State
+from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
+from timely.order import minimal
 
 T = TypeVar("T")
 
@@ -56,14 +58,41 @@ BREATH = 0.005
 class End(Stamp):
     """One end of an edge, as the edge sees it: who asks there, and what it has in flight."""
 
-    __slots__ = ("edge", "over")
+    __slots__ = ("edge", "over", "rest", "whole")
 
     def __init__(self, edge: "Edge[Any]", port: Port) -> None:
         super().__init__(edge.scope.sidecar, port)
         self.edge = edge
         self.over = False
         """Whether it has had its last answer."""
+        self.whole = False
+        """Whether an answer of many times is wanted as it is, and not one time after another."""
+        self.rest: Rest | None = None
+        """The values, or the times alone, that are in flight beside the last batch."""
         edge.ends.add(self)
+        self._counts.stamps.add(self)
+
+    def stamp_many(self, batch: TimedBatch[Any]) -> None:
+        """Count a batch of many times that is handed over: its least times alone, as long as it is whole."""
+        least = minimal(batch.times)
+        if not self.whole or len(least) > 1:
+            self.rest = Rest(self._counts, self.port, batch, whole=self.whole)
+        if self.whole:
+            self.stamp(least[0])
+            if self.port.note is not None:
+                for time in dict.fromkeys(batch.times):
+                    self.port.note(time)
+
+    @override
+    def covers(self, time: Hashable) -> bool:
+        return super().covers(time) or (self.live and self.whole and self.rest is not None and self.rest.covers(time))
+
+    def let_go(self) -> None:
+        """Count nothing here as in flight any more."""
+        self.live = False
+        if self.rest is not None:
+            self.rest.drop()
+            self.rest = None
 
 
 class Edge(Generic[T]):
@@ -119,6 +148,11 @@ class Edge(Generic[T]):
     def open(self) -> bool:
         """Whether nothing has ended the edge yet."""
         return self._requests.state is OPEN
+
+    @property
+    def aborted(self) -> bool:
+        """Whether somebody below has ended the stream: no value passes any more, also of those answered before (R5)."""
+        return self._requests.how in (Event.ABORT, Event.ERROR)
 
     @property
     def over(self) -> bool:
@@ -182,13 +216,10 @@ class Edge(Generic[T]):
                     answer = await self._step(limit)
                 else:
                     answer = await self._produce(limit)
-                if self.drops is None or answer is None or answer is DONE or not self.drops(answer.time):
+                if self.drops is None or answer is None or answer is DONE:
                     break
-                # An earlier run has completed what comes of it.
-                if self.origin:
-                    self.location.advance(answer.time)
-                answer = DONE
-                if not await self.breathe():
+                answer = self._not_done(answer, self.drops)
+                if answer is not DONE or not await self.breathe():
                     break
             if requests.state is OPEN:
                 if answer is None:
@@ -201,9 +232,12 @@ class Edge(Generic[T]):
                     if not self._trusted:
                         self._check(answer, limit)
                     # In one step: a source's capability goes down when the batch is counted below, and no sooner.
-                    if self.origin:
-                        self.location.advance(answer.time)
-                    end.stamp(answer.time)
+                    if answer.__class__ is TimedBatch:
+                        self._stamp_many(end, answer)
+                    else:
+                        if self.origin:
+                            self.location.advance(answer.time)
+                        end.stamp(answer.time)
                     requests.answered()
                     return answer
         except BaseException as exc:  # noqa: BLE001 - every way to leave passes through the one policy (R8, R10)
@@ -461,7 +495,7 @@ class Edge(Generic[T]):
         self.run.sources.discard(self)
         if requests.below:
             for end in self.ends:
-                end.live = False
+                end.let_go()
             self.location.abandon(reason)
         else:
             if trouble is not None:
@@ -482,15 +516,39 @@ class Edge(Generic[T]):
 
     # ---- details
 
+    def _not_done(self, answer: Batch[T], drops: Callable[[Hashable], bool]) -> Batch[T] | Done:
+        """The part of an answer of which an earlier run has not completed what comes of it; DONE for none."""
+        if answer.__class__ is not TimedBatch and not drops(answer.time):
+            return answer
+        kept: list[Batch[T]] = []
+        for run in answer.runs():
+            if not drops(run.time):
+                kept.append(run)
+            elif self.origin:
+                self.location.advance(run.time)
+        if not kept:
+            return DONE
+        pairs = [(run.time, value) for run in kept for value in run.values]
+        return TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
+
+    def _stamp_many(self, end: End, answer: Batch[T]) -> None:
+        end.stamp_many(cast("TimedBatch[T]", answer))
+        if self.origin:
+            for run in answer.runs():
+                self.location.advance(run.time)
+
     def _check(self, answer: Batch[T], limit: int) -> None:
         if problem := mistake(answer, limit):
             raise ProtocolError(f"R2: {self.location}, answered {problem}")
-        if not self.origin and not self._may_speak(answer.time):
-            raise CapabilityError(
-                f"{self.location}, answered at {answer.time!r}, but may not: {self.location.rights(self.inputs)}. "
-                f"While the batch at that time is the current one, take ctx.hold(time), or ctx.notify_at(time), in a "
-                f"kernel self.location.hold(time)",
-            )
+        if self.origin:
+            return
+        for time in dict.fromkeys(answer.times) if answer.__class__ is TimedBatch else (answer.time,):
+            if not self._may_speak(time):
+                raise CapabilityError(
+                    f"{self.location}, answered at {time!r}, but may not: {self.location.rights(self.inputs)}. "
+                    f"While the batch at that time is the current one, take ctx.hold(time), or ctx.notify_at(time), in "
+                    f"a kernel self.location.hold(time)",
+                )
 
     def _may_speak(self, time: Hashable) -> bool:
         """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""

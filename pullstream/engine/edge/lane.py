@@ -1,6 +1,6 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, Literal, NoReturn, overload
 
 import trio
@@ -10,7 +10,7 @@ from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from timely import Antichain
 
 T = TypeVar("T")
@@ -36,14 +36,18 @@ class Lane(End, Reader[T_co]):
         """Then, which task asks, if that is known."""
 
     @overload
-    async def ask(self, limit: int = 1, *, stepping: Literal[False] = False) -> Batch[T_co] | Done: ...
+    async def ask(
+        self, limit: int = 1, *, stepping: Literal[False] = False, many: bool = False
+    ) -> Batch[T_co] | Done: ...
     @overload
-    async def ask(self, limit: int = 1, *, stepping: bool) -> Batch[T_co] | Done | None: ...
+    async def ask(self, limit: int = 1, *, stepping: bool, many: bool = False) -> Batch[T_co] | Done | None: ...
     @override
-    async def ask(self, limit: int = 1, *, stepping: bool = False) -> Batch[T_co] | Done | None:
+    async def ask(self, limit: int = 1, *, stepping: bool = False, many: bool = False) -> Batch[T_co] | Done | None:
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
-        self.live = False
+        if self.rest is not None and (kept := self._kept(limit)) is not None:
+            return kept
+        self.live, self.whole = False, many
         if self.handed:
             self.asker = trio.lowlevel.current_task()
         if self._counts.alert:
@@ -60,8 +64,40 @@ class Lane(End, Reader[T_co]):
         if answer is DONE:
             self.over = True
         elif answer is not None:
+            if answer.__class__ is TimedBatch and not many:
+                answer = self._given_out(limit)
             count.values += len(answer.values)
         return answer
+
+    @override
+    def ask_many(self, limit: int = 1) -> Coroutine[Any, Any, Batch[T_co] | Done]:
+        return self.ask(limit, many=True)
+
+    def _kept(self, limit: int) -> Batch[T_co] | None:
+        """The answer to an ask, from what an earlier one has brought; None where nothing is left of that.
+
+        The end of the stream, or its failure, comes after it; a termination from below leaves nothing of it (R5).
+        """
+        assert self.rest is not None
+        if not self.rest.left or self.edge.aborted:
+            self.let_go()
+            return None
+        if self._counts.alert:
+            self._counts.activate(self.port)
+        kept = self._given_out(limit)
+        self.count.values += len(kept.values)
+        return kept
+
+    def _given_out(self, limit: int) -> Batch[T_co]:
+        """The next of the values that an answer has brought: the batch in flight, and the others beside it."""
+        rest = self.rest
+        assert rest is not None
+        batch = rest.take(limit)
+        self.stamp(batch.time)
+        rest.move()
+        if not rest.left:
+            self.rest = None
+        return batch
 
     @override
     async def abort(self) -> Done:
@@ -80,7 +116,7 @@ class Lane(End, Reader[T_co]):
         self._indicate(reason)
 
     def _indicate(self, reason: BaseException | None) -> None:
-        self.live = False
+        self.let_go()
         if not self.over and self.edge.close(reason):
             self.edge.run.spawn(self._confirm)
 
@@ -92,7 +128,7 @@ class Lane(End, Reader[T_co]):
 
     def close(self, reason: BaseException | None) -> bool:
         """Send a termination, if none was needed before; True if it is for the sender to have it confirmed."""
-        self.live = False
+        self.let_go()
         return not self.over and self.edge.close(reason)
 
     async def confirm(self, reason: BaseException | None, *, closed: bool) -> None:
@@ -107,7 +143,7 @@ class Lane(End, Reader[T_co]):
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Abort or, with a reason, error; nothing is sent after a terminal answer (R9)."""
-        self.live = False
+        self.let_go()
         if self.over:
             return DONE
         try:
@@ -129,6 +165,8 @@ class Lane(End, Reader[T_co]):
     def settle(self) -> None:
         """Say that what came last has been dealt with: in the step in which it is answered, or after it is held."""
         self.live = False
+        if self.rest is not None and not self.rest.left:
+            self.let_go()
         if self._counts.alert:
             self._counts.activate(self.port)
 

@@ -21,7 +21,7 @@ from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Requests, Waiter, least
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from timely import less_equal, less_than
 
 
@@ -38,9 +38,11 @@ Answer = Batch[Any] | Done | BaseException
 class Asker:
     """A task that asks upstream, one ask after another, for as long as the stream lasts; the first one begins it."""
 
-    def __init__(self, run: Run, upstream: Reader[Any], arrived: Callable[[Answer], object]) -> None:
+    def __init__(
+        self, run: Run, upstream: Reader[Any], arrived: Callable[[Answer], object], *, many: bool = False
+    ) -> None:
         self._run = run
-        self._upstream = upstream
+        self._ask_upstream = upstream.ask_many if many else upstream.ask
         self._arrived = arrived
         self._begun = False
         self._wanted = run.signal()
@@ -78,7 +80,7 @@ class Asker:
                 # Ended by the termination that follows `end`: cancelled, it would abort what is upstream of the input
                 # before the reason of an error has reached it (R6).
                 with own_scope(shield=True):
-                    answer = await self._upstream.ask(self.limit)
+                    answer = await self._ask_upstream(self.limit)
             except trio.Cancelled:
                 raise
             except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
@@ -122,13 +124,16 @@ class Eventful:
         requests: Requests[bool],
         *,
         arrived: Callable[[Answer], object] | None = None,
+        many: bool = False,
     ) -> None:
         self._scope = scope
         self._location = location
         self._upstream = upstream
         self.requests = requests
         """The times that are asked for; of each, whether it is enough that everything before it is complete."""
-        self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived)
+        self._many = many
+        """Whether batches of many times are taken whole."""
+        self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived, many=many)
         self._slot: Answer | None = None
         self._prompt = isinstance(upstream, Lane) and upstream.edge.answers_promptly()
         self.steps = isinstance(upstream, Lane) and upstream.edge.stepwise()
@@ -202,6 +207,10 @@ class Eventful:
         waiters = self._awaited(self.requests.first)
         await self._scope.sidecar.until(waiters, self._wake, outside=outside, deadline=deadline)
 
+    def fail(self, failure: BaseException) -> None:
+        """Let the module's own failure be an event, after the completions that come before it."""
+        self._slot = failure
+
     def wake(self) -> None:
         """End the wait."""
         self._wake.set()
@@ -218,7 +227,9 @@ class Eventful:
         if limit and (self.steps or not (self.requests or asker.limit or deadline < inf)):
             try:
                 if self.steps and (stepping or self.requests):
-                    self._slot = await self._upstream.ask(limit, stepping=True)  # type: ignore[call-arg]
+                    self._slot = await self._upstream.ask(limit, stepping=True, many=self._many)  # type: ignore[call-arg]
+                elif self._many:
+                    self._slot = await self._upstream.ask_many(limit)
                 else:
                     self._slot = await self._upstream.ask(limit)
             except trio.Cancelled:
@@ -249,7 +260,7 @@ class Eventful:
             # Though above a tee, say, it may go on for others.
             done = requests.first
         else:
-            if isinstance(slot, Batch) and len(requests) == 1:
+            if isinstance(slot, Batch) and len(requests) == 1 and not isinstance(slot, TimedBatch):
                 ((time, before),) = requests.items()
                 if slot.time is time:
                     if not before:

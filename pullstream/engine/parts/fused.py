@@ -9,6 +9,7 @@ it are answered now, and the failure comes with the next ask.
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from functools import cache
+from operator import length_hint
 from sys import maxsize
 from types import CodeType, CoroutineType
 from typing import Any
@@ -21,9 +22,9 @@ from pullstream.engine.interfaces import Resumable
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries
 from pullstream.failures import Caught, caught
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
-Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Sequence[Any], list[Any]]]]
+Loop = Callable[[Sequence[Callable[[Any], Any]]], Generator[None, tuple[Any, ...]]]
 
 
 class Kind(Enum):
@@ -77,19 +78,20 @@ def tried(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 @cache
-def _loop(kinds: tuple[tuple[Kind, bool], ...]) -> tuple[Loop, tuple[int, ...]]:
+def _loop(kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False) -> tuple[Loop, tuple[int, ...]]:
     """The fused loop of a row of stages, and which stage each of its lines belongs to.
 
     It is a generator, which is sent each batch and the list for its results, and keeps neither when it waits for the
-    next: an exception that was caught, and that somebody keeps, keeps the frames it passed through.
+    next: an exception that was caught, and that somebody keeps, keeps the frames it passed through. With `many` it
+    is sent the times of the values as well, and a list for those of the results.
     """
     names = [f"function_{number}" for number in range(len(kinds))]
     lines = [
         "def loop(functions):",
         f"    {', '.join(names)}, = functions",
         "    while True:",
-        "        values, out = yield",
-        "        for value in values:",
+        "        values, out, times, kept = yield" if many else "        values, out = yield",
+        "        for value, time in zip(values, times):" if many else "        for value in values:",
     ]
     owners = [0] * len(lines)
     for number, (kind, catches) in enumerate(kinds):
@@ -98,7 +100,13 @@ def _loop(kinds: tuple[tuple[Kind, bool], ...]) -> tuple[Loop, tuple[int, ...]]:
             part = ["try:", *(f"    {line}" for line in part), "except Exception as exc: value = caught(value, exc)"]
         lines += [f"            {line}" for line in part]
         owners += [number] * len(part)
-    lines += ["            out.append(value)", "        values = out = value = None"]
+    end = "        values = out = value = None"
+    if many:
+        end = "            kept.append(time)\n        values = out = times = kept = value = time = None"
+    lines += ["            out.append(value)", end]
+    lines += [
+        "        values = out = times = kept = value = time = None" if many else "        values = out = value = None"
+    ]
     namespace: dict[str, Any] = {"Caught": Caught, "caught": caught}
     exec(compile("\n".join(lines), "<fused stages>", "exec"), namespace)  # noqa: S102 - of nothing but the text above
     return namespace["loop"], tuple(owners)
@@ -143,21 +151,24 @@ class Segment(PassOn, Resumable):
         for number, stage in enumerate(stages):
             if stage.kind is Kind.LEAVE_OUT:
                 functions[number] = self._left_out if number else self._left_out_above
-        make, self._owners = _loop(tuple((stage.kind, stage.catches) for stage in stages))
-        self._code: CodeType = make.__code__
+        kinds = tuple((stage.kind, stage.catches) for stage in stages)
+        make, self._owners = _loop(kinds)
+        self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
+        make_timed, _ = _loop(kinds, many=True)
+        self._codes: set[CodeType] = {make.__code__, make_timed.__code__}
         # One that catches would catch this, too, value by value.
         trials = [
             function if stage.catches else tried(function) for function, stage in zip(functions, stages, strict=True)
         ]
         # The first batch goes through a loop of its own, which looks whether a function has to be awaited after all.
         self._loop, self._later = make(trials), make(functions)
-        next(self._loop)
-        next(self._later)
+        self._timed_loop, self._timed_later = make_timed(trials), make_timed(functions)
+        for loop in (self._loop, self._later, self._timed_loop, self._timed_later):
+            next(loop)
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
-        passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
         carries = Carries.MEMORY if self._memories else Carries.NOTHING
-        self.traits = attrs.evolve(PROMPT, prompt=passes_all, carries=carries)
+        self.traits = attrs.evolve(PROMPT, prompt=self._passes_all, carries=carries)
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
@@ -176,6 +187,28 @@ class Segment(PassOn, Resumable):
             if self._saves:
                 self._save()
         return Batch(batch.time, out) if out else None
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+        if self._saves:
+            # What a stage keeps is saved time by time.
+            return super().answer_many(batch)
+        out: list[Any] = []
+        kept: list[Any] = []
+        values = iter(batch.values if isinstance(batch.values, list) else list(batch.values))
+        try:
+            if self._passes_all:
+                loop, self._loop = self._loop, self._later
+                loop.send((values, out))
+            else:
+                loop, self._timed_loop = self._timed_loop, self._timed_later
+                loop.send((values, out, batch.times, kept))
+        except BaseException as exc:
+            self.failed = exc
+            self.left_in_flight(batch, len(batch.values) - length_hint(values) - 1)
+            if not out:
+                raise
+        return TimedBatch(batch.times[: len(out)] if self._passes_all else kept, out) if out else None
 
     @override
     def restore(self) -> None:
@@ -197,7 +230,7 @@ class Segment(PassOn, Resumable):
     @override
     def culprit(self) -> str:
         traceback = None if self.failed is None else self.failed.__traceback__
-        while traceback is not None and traceback.tb_frame.f_code is not self._code:
+        while traceback is not None and traceback.tb_frame.f_code not in self._codes:
             traceback = traceback.tb_next
         if traceback is None:
             return ""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
@@ -13,7 +13,7 @@ from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import Batch, Done, TimedBatch
 
 
 class Notified(Kernel[Any], Stepwise):
@@ -44,6 +44,17 @@ class Notified(Kernel[Any], Stepwise):
 
     traits = Traits(trusted=True)
 
+    takes_many: ClassVar[bool] = False
+    """Whether a batch of many times is received whole, and what it has completed told after all of it.
+
+    Otherwise its values are received one time after another, and completions told between.
+    """
+
+    taken: int = 0
+    """The number of values of a batch of many times that have been dealt with."""
+
+    _own: BaseException | None = None
+
     def __init__(self) -> None:
         self.requests = Requests[bool]()
         """The times that are asked for; see `Eventful`."""
@@ -55,6 +66,15 @@ class Notified(Kernel[Any], Stepwise):
     @abstractmethod
     def receive(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take the values of one batch."""
+
+    def receive_many(self, batch: TimedBatch[Any]) -> None:
+        """Take a batch of many times, if `takes_many`; unless it is overridden, run by run.
+
+        It sets `taken` as it goes on: if it raises, what comes before that has been dealt with, and nothing else.
+        """
+        for run in batch.runs():
+            self.receive(run.time, run.values)
+            self.taken += len(run.values)
 
     @abstractmethod
     def complete(self, time: Hashable) -> None:
@@ -106,7 +126,7 @@ class Notified(Kernel[Any], Stepwise):
             raise CompositionError(
                 f"{self.location}, was made without super().__init__(): {who}.__init__ is to call it"
             )
-        self.events = Eventful(self.scope, self.location, self.upstream, self.requests)
+        self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=self.takes_many)
 
     @override
     async def acquire(self) -> None:
@@ -144,6 +164,9 @@ class Notified(Kernel[Any], Stepwise):
         """Let the module deal with an event; True if that was a batch."""
         ready = self.ready
         try:
+            if isinstance(event, TimedBatch):
+                self._receive_many(event)
+                return True
             if isinstance(event, Batch):
                 self.receive(event.time, event.values)
                 if not ready.known:
@@ -154,7 +177,8 @@ class Notified(Kernel[Any], Stepwise):
                 self.complete(event.time)
                 self._settle(event.time)
             elif isinstance(event, BaseException):
-                self.failed()
+                if event is not self._own:
+                    self.failed()
                 ready.end(event)
             else:
                 ready.end()
@@ -164,3 +188,16 @@ class Notified(Kernel[Any], Stepwise):
             # It follows what was given before.
             ready.ending = exc
         return False
+
+    def _receive_many(self, batch: TimedBatch[Any]) -> None:
+        self.taken = 0
+        try:
+            self.receive_many(batch)
+        except BaseException as exc:  # noqa: BLE001 - the next event, which is raised where the module answers
+            # What has been dealt with may have completed times, whose results come first; the others are in flight.
+            self.upstream.stamp_many(batch.part(self.taken))
+            self._own = exc
+            self.events.fail(exc)
+        else:
+            if not self.ready.known:
+                self.upstream.settle()

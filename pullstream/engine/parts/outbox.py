@@ -6,7 +6,7 @@ from operator import length_hint
 from typing import Any, Final, Protocol
 
 from pullstream.engine.sidecar.location import Location
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 
 class Located(Protocol):
@@ -104,8 +104,8 @@ class Outbox(StreamEnd):
     >>> outbox.put(1, "c")
     >>> outbox.put(2, "d")
     >>> outbox.end()
-    >>> [outbox.answer(2) for _ in range(4)]
-    [Batch(time=1, values='ab'), Batch(time=1, values='c'), Batch(time=2, values='d'), DONE]
+    >>> [outbox.answer(2) for _ in range(3)]
+    [Batch(time=1, values='ab'), TimedBatch(times=[1, 2], values=['c', 'd']), DONE]
     """
 
     def __init__(self, owner: Located | None = None) -> None:
@@ -135,14 +135,26 @@ class Outbox(StreamEnd):
         self.values += len(values)
 
     def take(self, limit: int) -> Batch[Any]:
-        """The next values, all at one time; the caller answers them in the same step, and they are in flight then."""
+        """The next values, at one time or many; the caller answers them in the same step, and they are in flight then.
+
+        >>> outbox = Outbox()
+        >>> outbox.put(1, "ab")
+        >>> outbox.put(2, "cd")
+        >>> outbox.take(3), outbox.take(3)
+        (TimedBatch(times=[1, 1, 2], values=['a', 'b', 'c']), Batch(time=2, values='d'))
+        """
         time, values = self._answers[0].time, self._part(limit)
-        if len(values) < limit and self._answers and self._answers[0].time == time:
-            merged = list(values)
-            while len(merged) < limit and self._answers and self._answers[0].time == time:
-                merged += self._part(limit - len(merged))
-            values = merged
-        return Batch(time, values)
+        if len(values) == limit or not self._answers:
+            return Batch(time, values)
+        out, times = list(values), [time] * len(values)
+        several = False
+        while len(out) < limit and self._answers:
+            other = self._answers[0].time
+            several = several or other != time
+            values = self._part(limit - len(out))
+            out += values
+            times += [other] * len(values)
+        return TimedBatch(times, out) if several else Batch(time, out)
 
     def _part(self, limit: int) -> Sequence[Any]:
         first = self._answers[0]

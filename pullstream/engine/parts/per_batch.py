@@ -10,7 +10,7 @@ from typing_extensions import override
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.traits import PROMPT
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 
 class FailsLater(Kernel[Any]):
@@ -45,7 +45,34 @@ class PassOn(FailsLater, Stepwise):
 
     @abstractmethod
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """The answer made of a batch; None if that is nothing, and the next one is to be asked for."""
+        """The answer made of a batch of one time; None if that is nothing, and the next one is to be asked for."""
+
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+        """The answer made of a batch of many times: unless it is overridden, of the answers to its runs."""
+        times: list[Hashable] = []
+        out: list[Any] = []
+        taken = 0
+        try:
+            for run in batch.runs():
+                answer = self.answer(run)
+                if answer is not None:
+                    times += answer.times
+                    out += answer.values
+                if self.failed is not None or not self.most:
+                    break
+                taken += len(run.values)
+        except BaseException as exc:
+            self.failed = exc
+            if not out:
+                raise
+        finally:
+            if self.failed is not None:
+                self.left_in_flight(batch, taken)
+        return TimedBatch(times, out) if out else None
+
+    def left_in_flight(self, batch: TimedBatch[Any], taken: int) -> None:
+        """Say that of a batch only the first `taken` values have been dealt with, and a failure follows."""
+        self.upstream.stamp_many(batch.part(taken))
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -56,10 +83,10 @@ class PassOn(FailsLater, Stepwise):
                 limit = self.most
                 if not limit:
                     return DONE
-            batch = await self.upstream.ask(limit)
+            batch = await self.upstream.ask(limit, many=True)
             if batch is DONE:
                 return DONE
-            answer = self.answer(batch)
+            answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
             if answer is not None:
                 # In the step in which it is in flight below. What is left of a batch that fails later is not done.
                 if self.failed is None:
@@ -79,10 +106,10 @@ class PassOn(FailsLater, Stepwise):
         limit = min(limit, self.most)
         if not limit:
             return DONE
-        batch = await self.upstream.ask(limit, stepping=True)
+        batch = await self.upstream.ask(limit, stepping=True, many=True)
         if batch is None or batch is DONE:
             return batch
-        answer = self.answer(batch)
+        answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
         if answer is None:
             await self.breathe()
         elif self.failed is None:

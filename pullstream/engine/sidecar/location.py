@@ -97,7 +97,6 @@ class Stamp:
         self.port = port
         self.live = False
         self.stamped: Hashable = NOTHING
-        counts.stamps.add(self)
 
     def stamp(self, time: Hashable) -> None:
         """Count a batch that is handed over at `time`."""

@@ -216,12 +216,12 @@ class Entries(Grip):
     # ---- for the run
 
     async def take(self, limit: int) -> Batch[Any] | Done:
-        """At most `limit` values at one time, when there are any, or the end."""
+        """At most `limit` values, when there are any, or the end."""
         while (answer := self._stored.answer(limit)) is None:
             self._changed = trio.Event()
             await self._changed.wait()
         if answer is not DONE:
-            self._answered = answer.time
+            self._answered = answer.times[-1]
             while self._waiting and self._stored.values < self._capacity:
                 entry = self._waiting.popleft()
                 self._stored.put(entry.time, [entry.value])

@@ -9,11 +9,12 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Positive, Seconds, Sync, Transformer, together
 from pullstream.decorators import opens, transformer
-from pullstream.engine.nested.on_error import OnError
+from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
-from pullstream.modules.times.stamp import Clock, Stamping, ValueClock, several_times
+from pullstream.failures import caught
+from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.protocol import DONE, Batch, Done
 from timely import BEGINNING
 
@@ -32,32 +33,45 @@ class _Counted(Clock):
         self._left = count
 
     @override
-    def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
-        taken = values[start : start + min(limit, self._left)]
-        self.time = self.hold
-        self._left -= len(taken)
-        if not self._left:
+    def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
+        out += values
+        left = len(values)
+        while left >= self._left:
+            times += [self.hold] * self._left
+            left -= self._left
             self.hold += 1
             self._left = self._count
-        return taken, start + len(taken)
+        times += [self.hold] * left
+        self._left -= left
 
 
-class _Begun(ValueClock):
+class _Begun(Clock):
     """A new epoch with every value that passes a test, but the first."""
 
     hold: Any = 0
 
     def __init__(self, function: Callable[[Any], object], on_error: object, location: Location) -> None:
         del location
-        super().__init__(function, on_error)
+        self._function = function
+        self._catches = catches(on_error)
         self._before: object = _NOTHING
 
     @override
-    def read(self, value: Any, said: object) -> tuple[Hashable, Any]:
-        if self._before is not _NOTHING and self.begins(said):
-            self.hold += 1
-        self._before = said
-        return self.hold, (value,)
+    def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
+        function = self._function
+        for value in values:
+            given = value
+            try:
+                said = function(value)
+                if self._before is not _NOTHING and self.begins(said):
+                    self.hold += 1
+                self._before = said
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                given = caught(value, exc)
+            times.append(self.hold)
+            out.append(given)
 
     def begins(self, said: object) -> object:
         """Whether a value begins a new epoch, of which the function has said so."""

@@ -7,29 +7,26 @@ holds what it may still answer at, from the start of the run, and lets go of it 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, Transformer
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.nested.side_branch import SideBranch
+from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location
-from pullstream.engine.traits import Traits
+from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
 from pullstream.modules.windows.grid import in_microseconds
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import Batch, TimedBatch
 from timely import BEGINNING, TimelyError, less_equal
 
 A = TypeVar("A")
-
-_NOTHING: Final = object()
 
 
 @attrs.frozen
@@ -45,115 +42,104 @@ class Clock(ABC):
     hold: Any = BEGINNING
     """The time before which nothing will come any more."""
 
-    time: Hashable = BEGINNING
-    """The time of the values that were cut last."""
-
     @abstractmethod
-    def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
-        """The next values that are at one time, which is then `time`, at most `limit`; and how far that is.
+    def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
+        """Add the values that are answered, and the time of each.
 
         Raises:
-            BaseException: what a user's function raised, once the values before it have been given.
+            BaseException: what a user's function raised, once the values before it have been added.
         """
 
 
-class ValueClock(Clock):
-    """A clock that goes by what a user's function says of each value; with an `on_error` it marks those it fails for.
+class InOrder(Clock):
+    """A clock that goes by what a function says of each value; with an `on_error` it marks those it fails for.
 
     A mark is at the least time that may still come.
     """
 
-    def __init__(self, function: Callable[[Any], Any], on_error: object) -> None:
-        self._function = function
-        self._catches = catches(on_error)
-        self._ahead: Any = _NOTHING
-        self._failed: BaseException | None = None
-
-    @abstractmethod
-    def read(self, value: Any, said: Any) -> tuple[Hashable, Any]:
-        """The time of the next value, and what is answered of it; None for nothing."""
-
-    @override
-    def cut(self, values: Sequence[Any], start: int, limit: int) -> tuple[Sequence[Any], int]:
-        if self._failed is not None:
-            raise self._failed
-        taken: list[Any] = []
-        position = start
-        try:
-            while position < len(values) and len(taken) < limit:
-                if self._ahead is _NOTHING:
-                    value = values[position]
-                    try:
-                        said = self._function(value)
-                    except Exception as exc:
-                        if not self._catches:
-                            raise
-                        time, given = self.hold, (caught(value, exc),)
-                    else:
-                        time, given = self.read(value, said)
-                else:
-                    (time, given), self._ahead = self._ahead, _NOTHING
-                if given is None:
-                    position += 1
-                    continue
-                if taken and time != self.time:
-                    self._ahead = time, given
-                    break
-                self.time = time
-                taken.append(given[0])
-                position += 1
-        except BaseException as exc:
-            if not taken:
-                raise
-            self._failed = exc
-        return taken, position
-
-
-class _InOrder(ValueClock):
     def __init__(self, time_of: Callable[[Any], Hashable], on_error: object, location: Location) -> None:
-        super().__init__(partial(event_time, time_of), on_error)
-        self._location = location
+        self._time_of = time_of
+        self._catches = catches(on_error)
+        self.location = location
 
     @override
-    def read(self, value: Any, said: Any) -> tuple[Hashable, Any]:
-        time: Hashable = said
-        if time != self.hold:
-            if not less_equal(self.hold, time):
-                raise CapabilityError(
-                    f"{self._location}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. "
-                    f"Sort the values, or say by how much they may be out of order: stamp(..., lateness=...)"
-                )
-            self.hold = time
-        return time, (value,)
+    def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
+        time_of = self._time_of
+        for value in values:
+            try:
+                time = time_of(value)
+                if time is None:
+                    raise _no_time(value)  # noqa: TRY301 - a failure like what the function raises
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                times.append(self.hold)
+                out.append(caught(value, exc))
+                continue
+            if time != self.hold:
+                self.go_on(value, time)
+            times.append(time)
+            out.append(value)
+
+    def go_on(self, value: Any, time: Hashable) -> None:
+        """Take another time than the one before."""
+        if not less_equal(self.hold, time):
+            raise CapabilityError(
+                f"{self.location}, went back in time: {value!r} is at {time!r}, and {self.hold!r} came before. "
+                f"Sort the values, or say by how much they may be out of order: stamp(..., lateness=...)"
+            )
+        self.hold = time
 
 
-class _WithLateness(ValueClock):
+class _WithLateness(Clock):
     def __init__(
         self, time_of: Callable[[Any], Hashable], on_error: object, lateness: Any, late: object, location: Location
     ) -> None:
-        super().__init__(partial(event_time, time_of), on_error)
+        self._time_of = time_of
+        self._catches = catches(on_error)
         self._location = location
         self._lateness = lateness
         self._late = late
         self._latest: Any = BEGINNING
 
     @override
-    def read(self, value: Any, said: Any) -> tuple[Hashable, Any]:
-        time: Any = said
-        if not less_equal(self.hold, time):
-            return self._too_late(value, time)
-        if not less_equal(time, self._latest):
-            self._latest = time
+    def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
+        time_of, hold, latest = self._time_of, self.hold, self._latest
+        for value in values:
             try:
-                self.hold = time - self._lateness
-            except TypeError as exc:
-                raise TypeError(
-                    f"{self._location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
-                    f"{exc}. Give numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
-                ) from None
-        return time, (value,)
+                time: Any = time_of(value)
+                if time is None:
+                    raise _no_time(value)  # noqa: TRY301 - a failure like what the function raises
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                times.append(hold)
+                out.append(caught(value, exc))
+                continue
+            try:
+                early, newer = hold <= time, not time <= latest
+            except TypeError:
+                early, newer = less_equal(hold, time), not less_equal(time, latest)
+            if not early:
+                self._too_late(value, time, out, times)
+                continue
+            if newer:
+                self._latest = latest = time
+                self.hold = hold = self._before(time)
+            times.append(time)
+            out.append(value)
 
-    def _too_late(self, value: Any, time: Hashable) -> tuple[Hashable, Any]:
+    def _before(self, time: Any) -> Any:
+        """The time before which nothing comes any more when `time` has come."""
+        try:
+            return time - self._lateness
+        except TypeError as exc:
+            raise TypeError(
+                f"{self._location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
+                f"{exc}. Give numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
+            ) from None
+
+    def _too_late(self, value: Any, time: Hashable, out: list[Any], times: list[Hashable]) -> None:
         if self._late == "error":
             raise CapabilityError(
                 f"{self._location}, got a value that is too late: {value!r} is at {time!r}, after {self._latest!r} had "
@@ -162,22 +148,19 @@ class _WithLateness(ValueClock):
             )
         if self._late == "drop":
             self._location.meter.skipped += 1
-            return self.hold, None
-        return self.hold, (_Late(value),)
+            return
+        times.append(self.hold)
+        out.append(_Late(value))
 
 
-def event_time(time_of: Callable[[Any], Hashable], value: Any) -> Hashable:
-    """The time that a function gives a value."""
-    time = time_of(value)
-    if time is None:
-        raise TypeError(f"{value!r} has no time: the function that gives times returned None")
-    return time
+def _no_time(value: Any) -> TypeError:
+    return TypeError(f"{value!r} has no time: the function that gives times returned None")
 
 
-class Stamping(Kernel[Any], Stepwise):
+class Stamping(PassOn):
     """Answers the values at the times of a clock; with `nest`, of one clock for each time above."""
 
-    traits = Traits(waits=False, prompt=True, trusted=True, summaries=((),))
+    traits = attrs.evolve(PROMPT, summaries=((),))
 
     def __init__(
         self, clock: Callable[[Location], Clock], *, nest: bool = False, drops: bool = False, counts: bool = False
@@ -188,8 +171,6 @@ class Stamping(Kernel[Any], Stepwise):
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING
         self._held: Hashable = BEGINNING
-        self._values: Sequence[Any] = ()
-        self._at = 0
 
     @override
     def placed(self) -> None:
@@ -205,53 +186,27 @@ class Stamping(Kernel[Any], Stepwise):
             self.scope.sidecar.phase.observe(self.upstream.port.place)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            if self._at == len(self._values):
-                batch = await self.upstream.ask(limit)
-                if batch is DONE:
-                    return DONE
-                self._take(batch)
-            answer = self._cut(limit)
-            if answer is not None:
-                return answer
-            if not await self.breathe():
-                return DONE
-
-    @override
-    def stepwise(self) -> bool:
-        return self.upstream.edge.stepwise()
-
-    @override
-    async def step(self, limit: int) -> Batch[Any] | Done | None:
-        if self._at == len(self._values):
-            batch = await self.upstream.ask(limit, stepping=True)
-            if batch is None or batch is DONE:
-                return batch
-            self._take(batch)
-        answer = self._cut(limit)
-        if answer is None:
-            await self.breathe()
-        return answer
-
-    def _take(self, batch: Batch[Any]) -> None:
-        if batch.time != self._outer:
-            self._enter(batch.time)
-        self._values, self._at = batch.values, 0
-
-    def _cut(self, limit: int) -> Batch[Any] | None:
-        """The next values that are at one time; none, if all were left out."""
-        clock = self._clocks[self._outer]
-        taken, self._at = clock.cut(self._values, self._at, limit)
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        outer = batch.time
+        if outer != self._outer:
+            self._enter(outer)
+        clock = self._clocks[outer]
+        times: list[Hashable] = []
+        out: list[Any] = []
+        try:
+            clock.give(batch.values, out, times)
+        except BaseException as exc:
+            self.failed = exc
+            if not out:
+                raise
+        # In the step in which the values are counted below, of which some may be before it.
         if not self._nest and clock.hold != self._held:
             self.location.hold(clock.hold)
             self.location.drop(self._held)
             self._held = clock.hold
-        if not taken:
-            return None
-        if self._at == len(self._values):
-            self.upstream.settle()
-        return Batch((self._outer, clock.time) if self._nest else clock.time, taken)
+        if self._nest:
+            times = [(outer, time) for time in times]
+        return TimedBatch(times, out) if out else None
 
     def _enter(self, outer: Hashable) -> None:
         if self._nest:
@@ -345,7 +300,7 @@ def stamp(
     """
     marks = catches(on_error)
     if lateness is None:
-        return opens(Stamping(partial(_InOrder, time, on_error), nest=nest, counts=marks))
+        return opens(Stamping(partial(InOrder, time, on_error), nest=nest, counts=marks))
     clock = partial(_WithLateness, time, on_error, lateness, late)
     return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=marks or late != "error"))
 
