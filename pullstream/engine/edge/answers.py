@@ -29,7 +29,7 @@ def mistake(answer: object, limit: int) -> str:
 
 def no_sequence(batch: Batch[Any]) -> str:
     """The mistake in a batch whose values are no sequence, or a text, which would be taken letter by letter."""
-    time, values = batch.time, cast("object", batch.values)
+    values = cast("object", batch.values)
     if values.__class__ is list:
         return ""
     problem = "whose values are no sequence"
@@ -38,6 +38,9 @@ def no_sequence(batch: Batch[Any]) -> str:
         if not isinstance(values, (str, bytes)) or len(values) < 2:
             return ""
         problem = "whose values are a text, which would be taken letter by letter"
+    if isinstance(batch, TimedBatch):
+        return f"{problem}: make it one, TimedBatch(times, list(...))"
+    time = batch.time
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
         return f"{problem}: make it one, Batch({time!r}, list(...))"
     if not isinstance(values, Mapping) and isinstance(time, Sized) and not isinstance(time, (str, bytes)):

@@ -534,8 +534,13 @@ class Edge(Generic[T]):
     def _stamp_many(self, end: End, answer: Batch[T]) -> None:
         end.stamp_many(cast("TimedBatch[T]", answer))
         if self.origin:
-            for run in answer.runs():
-                self.location.advance(run.time)
+            try:
+                for run in answer.runs():
+                    self.location.advance(run.time)
+            except BaseException:
+                # It went back in time: nobody is given any of it.
+                end.let_go()
+                raise
 
     def _check(self, answer: Batch[T], limit: int) -> None:
         if problem := mistake(answer, limit):

@@ -448,3 +448,46 @@ def test_a_module_that_answers_none_is_told_after_what_was_dropped_too():
     """It is the fault that it is elsewhere."""
     with pytest.raises(ps.ProtocolError, match=r"^R2: AnswersNone, .* answered None"):
         ps.run(ps.pipe(AnswersNone(), at_once()))
+
+
+def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
+    """A source's answer of many times is refused whole, and whoever deals with the failure is not held up by it."""
+    seen = []
+
+    @ps.source
+    class Back(ps.Kernel):
+        async def produce(self, limit):
+            return ps.TimedBatch([2, 3, 1], [*"abc"])
+
+    @ps.transformer
+    class Goes(ps.Kernel):
+        async def produce(self, limit):
+            with pytest.raises(ps.CapabilityError, match="went back in time"):
+                await self.upstream.ask(limit)
+            seen.append((self.upstream.live, self.upstream.rest))
+            return ps.DONE
+
+    ps.run(ps.pipe(Back(), Goes(), ps.collect()))
+    assert seen == [(False, None)]
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "said"),
+    [
+        ([1, 2, 3], "abc", r"a text.*TimedBatch\(times, list"),
+        ([1, 2], ["a"], "2 times and 1 values: each has one"),
+        ([1, None], ["a", "b"], "the time None"),
+        ([1, 2], [], "2 times and 0 values"),
+        ([], [], "0 values to an ask for"),
+    ],
+)
+def test_a_mistaken_answer_of_many_times_is_named(times, values, said):
+    """R2 for answers of many times: a value has a time, and there are some, in a sequence."""
+
+    @ps.source
+    class Mistaken(ps.Kernel):
+        async def produce(self, limit):
+            return ps.TimedBatch(times, values)
+
+    with pytest.raises(ps.ProtocolError, match=said):
+        ps.run(ps.pipe(Mistaken(), ps.collect()))
