@@ -154,17 +154,17 @@ class Segment(PassOn, Resumable):
         kinds = tuple((stage.kind, stage.catches) for stage in stages)
         make, self._owners = _loop(kinds)
         self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
-        make_timed, _ = _loop(kinds, many=True)
-        self._codes: set[CodeType] = {make.__code__, make_timed.__code__}
+        self._make_timed, _ = _loop(kinds, many=True)
+        self._codes: set[CodeType] = {make.__code__, self._make_timed.__code__}
         # One that catches would catch this, too, value by value.
         trials = [
             function if stage.catches else tried(function) for function, stage in zip(functions, stages, strict=True)
         ]
         # The first batch goes through a loop of its own, which looks whether a function has to be awaited after all.
         self._loop, self._later = make(trials), make(functions)
-        self._timed_loop, self._timed_later = make_timed(trials), make_timed(functions)
-        for loop in (self._loop, self._later, self._timed_loop, self._timed_later):
-            next(loop)
+        self._functions, self._functions_later = trials, functions
+        next(self._loop)
+        next(self._later)
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
         carries = Carries.MEMORY if self._memories else Carries.NOTHING
@@ -201,7 +201,8 @@ class Segment(PassOn, Resumable):
                 loop, self._loop = self._loop, self._later
                 loop.send((values, out))
             else:
-                loop, self._timed_loop = self._timed_loop, self._timed_later
+                loop, self._functions = self._make_timed(self._functions), self._functions_later
+                next(loop)
                 loop.send((values, out, batch.times, kept))
         except BaseException as exc:
             self.failed = exc
