@@ -56,6 +56,7 @@ LATER = {
     "zip, padded": PAIRED,
     "join": PAIRED,
     "join, left": PAIRED,
+    "join, failures left out": PAIRED,
     "join, near": PAIRED,
     "combine_latest": PAIRED,
     "fork, with a capacity": ENDS,
