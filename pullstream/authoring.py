@@ -64,7 +64,8 @@ Kernels
 Parts of kernels
     `Outbox`, `Remainder`, `StreamEnd`: what is owed, in order, and then an ending. `Batcher` and `stamped`: an iterator
     cut into batches of one time. `Accumulator`: folds into tables. `Pace`: how much to take at a time. `Grip`: what a
-    handle and its kernel share. `Interrupts`: Ctrl-C during what must not be torn apart.
+    handle and its kernel share. `Interrupts`: Ctrl-C during what must not be torn apart. `ascending`, `Ascending`:
+    whether the times of an answer are in order, and those of which that is known.
 """
 
 from pullstream.blueprint import (
@@ -120,12 +121,14 @@ from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.logger import LOG
 from pullstream.protocol import State
+from timely.order import Ascending, ascending
 
 __all__ = [
     "LOG",
     "PROMPT",
     "READS",
     "Accumulator",
+    "Ascending",
     "Assembly",
     "Batcher",
     "Branch",
@@ -184,6 +187,7 @@ __all__ = [
     "Wiring",
     "a_fold",
     "advice",
+    "ascending",
     "blame",
     "catches",
     "caught",

@@ -12,13 +12,15 @@ Two optional class attributes let a type of yours help the tracker; without them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice, pairwise
 from math import isnan
-from typing import Any, Final, Protocol, TypeVar, cast, final, runtime_checkable
+from operator import le
+from typing import Any, Final, Protocol, TypeVar, cast, final, overload, runtime_checkable
 
 from timely.errors import TimeDomainError
 
@@ -117,6 +119,8 @@ def minimal(times: Iterable[T]) -> list[T]:
     >>> minimal([frozenset("ab"), frozenset("a"), frozenset("b"), frozenset("a")])
     [frozenset({'a'}), frozenset({'b'})]
     """
+    if isinstance(times, Ascending):
+        return list(times[:1])
     times = times if isinstance(times, Sequence) else list(times)
     if in_one_order(times):
         # Nothing looks as quickly as `min` does, and of many times this is the commonest kind.
@@ -167,6 +171,55 @@ def in_one_order(times: Sequence[object]) -> bool:
     if kind is datetime:
         return len({cast("datetime", time).tzinfo is None for time in times}) == 1
     return kind in _QUICK
+
+
+def ascending(times: Sequence[object]) -> bool:
+    """Whether of times none is before, or beside, the one in front of it.
+
+    Raises:
+        TimeDomainError: two neighbours belong to domains that have no common order.
+
+    >>> ascending([1, 1, 2]), ascending([2, 1]), ascending([frozenset("a"), frozenset("b")]), ascending([])
+    (True, False, False, True)
+    """
+    if isinstance(times, Ascending):
+        return True
+    if in_one_order(times):
+        return all(map(cast("Any", le), times, islice(times, 1, None)))
+    return all(before is time or less_equal(before, time) for before, time in pairwise(times))
+
+
+@final
+class Ascending(Sequence[T]):
+    """Times of which whoever made it knows that they are `ascending`: who wants the least one looks at the first.
+
+    >>> minimal(Ascending(range(1, 1_000_000_000)))
+    [1]
+    """
+
+    __slots__ = ("_times",)
+
+    def __init__(self, times: Sequence[T]) -> None:
+        self._times = times
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        if isinstance(place, int):
+            return self._times[place]
+        part = self._times[place]
+        return part if (place.step or 1) < 0 else Ascending(part)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._times)
+
+    def __repr__(self) -> str:
+        return repr(list(self._times))
 
 
 def sort_key(time: Any) -> Any:

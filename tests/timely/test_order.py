@@ -26,7 +26,7 @@ from timely import (
     less_than,
     sort_key,
 )
-from timely.order import has_sort_key, is_total, minimal
+from timely.order import Ascending, ascending, has_sort_key, is_total, minimal
 from timely.theory import ChangeBatch
 
 small = st.integers(0, 3)
@@ -223,6 +223,29 @@ def test_minimal_elements(times):
     assert sorted(minimal(times), key=sort_key) == sorted(
         {t for t in times if not any(less_than(other, t) for other in times)}, key=sort_key
     )
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@given(st.data())
+def test_ascending_times_are_those_that_never_go_back(domain, data):
+    """It says what comparing neighbours says, and what is known to be so is what it wraps, with the same least ones."""
+    times = data.draw(st.lists(DOMAINS[domain], max_size=5))
+    expected = all(less_equal(before, time) for before, time in itertools.pairwise(times))
+    assert ascending(times) == expected
+    if expected:
+        known = Ascending(times)
+        assert ascending(known)
+        assert (list(known), len(known), repr(known)) == (times, len(times), repr(times))
+        assert minimal(known) == minimal(times)
+        assert (list(known[1:3]), known[::-1]) == (times[1:3], times[::-1])
+        assert isinstance(known[1:3], Ascending)
+
+
+def test_times_without_a_common_order_are_not_ascending_but_an_error():
+    """As they are wherever times are compared; NaN is after nothing, so nothing ascends to it."""
+    with pytest.raises(TimeDomainError, match="cannot be compared"):
+        ascending([1, "a"])
+    assert not ascending([0.5, float("nan")])
 
 
 def test_dates_and_times_of_day_are_total():

@@ -520,16 +520,16 @@ class Edge(Generic[T]):
         """The part of an answer of which an earlier run has not completed what comes of it; DONE for none."""
         if answer.__class__ is not TimedBatch and not drops(answer.time):
             return answer
-        kept: list[Batch[T]] = []
-        for run in answer.runs():
-            if not drops(run.time):
-                kept.append(run)
-            elif self.origin:
-                self.location.advance(run.time)
-        if not kept:
-            return DONE
-        pairs = [(run.time, value) for run in kept for value in run.values]
-        return TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
+        # Each time is looked up once.
+        dropped = [time for time in dict.fromkeys(answer.times) if drops(time)]
+        if not dropped:
+            return answer
+        if self.origin:
+            for time in dropped:
+                self.location.advance(time)
+        gone = set(dropped)
+        pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
+        return TimedBatch([time for time, _ in pairs], [value for _, value in pairs]) if pairs else DONE
 
     def _stamp_many(self, end: End, answer: Batch[T]) -> None:
         end.stamp_many(cast("TimedBatch[T]", answer))
