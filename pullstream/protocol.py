@@ -53,7 +53,7 @@ class TimedBatch(Batch[T_co]):
 
     `times` and `values` are two sequences of one length; there is no `time`. It counts as many values as it has, was
     asked for with one ask, and whatever ends the stream comes after all of it. A module that asks as everybody does
-    never sees one: its lane gives it the values of one time after another. Who takes them whole asks with `ask_many`,
+    never sees one: it is given the values of one time after another. Who takes them whole asks with `ask_many`,
     and treats each value as if it had come alone, at its time. While it is in flight it keeps its least times from
     completing, and so all of its times.
 

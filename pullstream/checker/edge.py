@@ -160,11 +160,11 @@ class WatchedEdge:
 
     # ---- answers to asks
 
-    def answered(self, number: int, answer: Any, *, kept: bool = False) -> None:
-        """An ask is answered; `kept`, if with values that an earlier answer has brought to the lane."""
+    def answered(self, number: int, answer: Any) -> None:
+        """An ask is answered."""
         lane, limit = self._asks.pop(number)
         if isinstance(answer, Batch):
-            self._value(number, lane, limit, cast("Batch[Any]", answer), kept=kept)
+            self._value(number, lane, limit, cast("Batch[Any]", answer))
         elif answer is DONE:
             self.record.note((self.clock(), Act.DONE, number, lane, None))
             self._told.add(lane)
@@ -177,7 +177,7 @@ class WatchedEdge:
         """An ask that went a step of the way has no answer yet; whoever asked will ask again."""
         del self._asks[number]
 
-    def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]", *, kept: bool) -> None:
+    def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
         count = len(batch.values)
         # Of a large batch only what would be shown is kept.
         summary = batch if count <= SAMPLE else (shown_time(batch), count, tuple(batch.values[:SAMPLE]))
@@ -187,9 +187,6 @@ class WatchedEdge:
             self._blame_above("R2", f"ask {number} was for {wanted}, and was answered with {count}")
         if batch.__class__ is Batch and batch.time is None:
             self._blame_above("R2", "its time is None, which is no time")
-        if kept:
-            # Of an answer that came before whatever has happened on the edge since.
-            return
         if self._asks and min(self._asks) < number:
             self._blame_above("R1", f"ask {min(self._asks)} came first, and is not answered")
         if self.state is not OPEN:

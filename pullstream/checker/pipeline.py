@@ -64,7 +64,6 @@ class WatchedLane(Lane[T_co]):
         number = edge.ask(self._index, limit)
         if self._front is None:
             self._front = self._frontier()
-        kept = self.rest is not None and self.rest.left
         try:
             answer = await super().ask(limit, stepping=stepping, many=many)
         except BaseException as exc:
@@ -73,7 +72,7 @@ class WatchedLane(Lane[T_co]):
         if answer is None:
             edge.unanswered(number)
             return None
-        edge.answered(number, answer, kept=kept and answer is not DONE)
+        edge.answered(number, answer)
         if isinstance(answer, TimedBatch):
             counted = self.live and all(map(self.covers, answer.times))
         else:

@@ -20,6 +20,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 import pullstream as ps
 from pullstream.conformance.ready import COMBINING, SINKS, SOURCES, TRANSFORMERS
 from pullstream.engine.edge.edge import End
+from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Ending, Stamp
 from timely import BEGINNING, less_equal
 
@@ -176,11 +177,11 @@ class Passing:
         self.sidecar = None
         self.log = []
         self.taken = []
-        stamp, stamp_many = Stamp.stamp, End.stamp_many
+        stamp, stamp_many, begin = Stamp.stamp, End.stamp_many, Rest.__init__
 
         def noted(lane, time):
             if lane._counts is self.sidecar and isinstance(lane, End):
-                if lane.rest is None:
+                if lane.edge.rest is None:
                     self.log.append((lane.port.upstream.node, time))
                 self.taken.append((lane.port.location.node, time))
             stamp(lane, time)
@@ -188,12 +189,17 @@ class Passing:
         def noted_many(lane, batch):
             if lane._counts is self.sidecar:
                 self.log += [(lane.port.upstream.node, time) for time in batch.times]
-                if lane.whole:
-                    self.taken += [(lane.port.location.node, time) for time in batch.times]
+                self.taken += [(lane.port.location.node, time) for time in batch.times]
             stamp_many(lane, batch)
+
+        def noted_rest(rest, counts, port, batch):
+            if counts is self.sidecar:
+                self.log += [(port.upstream.node, time) for time in batch.times]
+            begin(rest, counts, port, batch)
 
         monkeypatch.setattr(Stamp, "stamp", noted)
         monkeypatch.setattr(End, "stamp_many", noted_many)
+        monkeypatch.setattr(Rest, "__init__", noted_rest)
 
 
 def composed(subject, pace, acknowledges):

@@ -18,9 +18,9 @@ returned to its asker before the abort is confirmed (R5).
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from time import monotonic
-from typing import Any, Final, Generic, Literal, cast, overload
+from typing import Any, Final, Generic, Literal, NoReturn, cast, overload
 from weakref import WeakSet
 
 import trio
@@ -29,7 +29,7 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.edge.rest import Rest
+from pullstream.engine.edge.rest import Least, Rest
 from pullstream.engine.interfaces import Finishing, Stepwise
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime.blocked import own_scope
@@ -58,7 +58,7 @@ BREATH = 0.005
 class End(Stamp):
     """One end of an edge, as the edge sees it: who asks there, and what it has in flight."""
 
-    __slots__ = ("edge", "over", "rest", "whole")
+    __slots__ = ("edge", "others", "over", "whole")
 
     def __init__(self, edge: "Edge[Any]", port: Port) -> None:
         super().__init__(edge.scope.sidecar, port)
@@ -67,32 +67,41 @@ class End(Stamp):
         """Whether it has had its last answer."""
         self.whole = False
         """Whether an answer of many times is wanted as it is, and not one time after another."""
-        self.rest: Rest | None = None
-        """The values, or the times alone, that are in flight beside the last batch."""
+        self.others: Least | None = None
+        """The least times but the first of a batch of many times that is in flight here, if it has several."""
         edge.ends.add(self)
         self._counts.stamps.add(self)
 
     def stamp_many(self, batch: TimedBatch[Any]) -> None:
-        """Count a batch of many times that is handed over: its least times alone, as long as it is whole."""
+        """Count a batch of many times that is handed over whole: its least times alone, which hold up the others.
+
+        In place of what was counted here before: a part of a batch is what is left of it, and no values are nothing.
+        """
         least = minimal(batch.times)
-        if not self.whole or len(least) > 1:
-            self.rest = Rest(self._counts, self.port, batch, whole=self.whole)
-        if self.whole:
-            self.stamp(least[0])
-            if self.port.note is not None:
-                for time in dict.fromkeys(batch.times):
-                    self.port.note(time)
+        if self.others is not None or not least:
+            self.let_go()
+        if not least:
+            return
+        self.stamp(least[0])
+        if len(least) > 1:
+            self.others = Least(self._counts, self.port)
+            self.others.count(least[1:])
+        if self.port.note is not None:
+            for time in dict.fromkeys(batch.times):
+                self.port.note(time)
 
     @override
     def covers(self, time: Hashable) -> bool:
-        return super().covers(time) or (self.live and self.whole and self.rest is not None and self.rest.covers(time))
+        return super().covers(time) or (self.live and self.others is not None and self.others.covers(time))
 
     def let_go(self) -> None:
         """Count nothing here as in flight any more."""
         self.live = False
-        if self.rest is not None:
-            self.rest.drop()
-            self.rest = None
+        if self.others is not None:
+            self.others.count(())
+            self.others = None
+        if self._counts.alert:
+            self._counts.activate(self.port)
 
 
 class Edge(Generic[T]):
@@ -110,6 +119,8 @@ class Edge(Generic[T]):
         """The ends below. Whoever takes a lane for one ask takes any number of them: those in use keep themselves."""
         self.drops: Callable[[Hashable], bool] | None = None
         """Times that are not let pass, because an earlier run has completed what comes of them."""
+        self.rest: Rest | None = None
+        """The values of an answer of many times that are still to be given out, before anything else is asked for."""
         traits = self.traits = module.traits
         self.origin = not (inputs or traits.follows)
         """Whether each answer says that nothing before it will come."""
@@ -148,11 +159,6 @@ class Edge(Generic[T]):
     def open(self) -> bool:
         """Whether nothing has ended the edge yet."""
         return self._requests.state is OPEN
-
-    @property
-    def aborted(self) -> bool:
-        """Whether somebody below has ended the stream: no value passes any more, also of those answered before (R5)."""
-        return self._requests.how in (Event.ABORT, Event.ERROR)
 
     @property
     def over(self) -> bool:
@@ -205,6 +211,10 @@ class Edge(Generic[T]):
             return self._terminal()
         requests.begin()
         try:
+            if self.rest is not None:
+                batch = self._give_out(self.rest, end, limit)
+                requests.answered()
+                return batch
             answer: Batch[T] | Done | None = DONE
             if not (requests.acquired or requests.finishing):
                 await self._begin()
@@ -224,19 +234,20 @@ class Edge(Generic[T]):
             if requests.state is OPEN:
                 if answer is None:
                     if not stepping:
-                        problem = mistake(answer, limit)
-                        raise ProtocolError(f"R2: {self.location}, answered {problem}")  # noqa: TRY301 - as all here
+                        raise ProtocolError(f"R2: {self.location}, answered {mistake(answer, limit)}")  # noqa: TRY301 - as all here
                     requests.answered()
                     return None
                 if answer is not DONE:
-                    if not self._trusted:
-                        self._check(answer, limit)
+                    if not self._trusted and (problem := mistake(answer, limit)):
+                        raise ProtocolError(f"R2: {self.location}, answered {problem}")  # noqa: TRY301 - as all here
                     # In one step: a source's capability goes down when the batch is counted below, and no sooner.
                     if answer.__class__ is TimedBatch:
-                        self._stamp_many(end, answer)
+                        answer = self._hand_over(answer, end, limit)
                     else:
                         if self.origin:
                             self.location.advance(answer.time)
+                        elif not self._trusted:
+                            self._check_right(answer.time)
                         end.stamp(answer.time)
                     requests.answered()
                     return answer
@@ -426,7 +437,11 @@ class Edge(Generic[T]):
         """
         first = self._requests.terminate(event, failure, below=below)
         if first:
-            self.location.freeze()
+            rest, self.rest = self.rest, None
+            self.location.freeze(() if rest is None else rest.times)
+            if rest is not None:
+                # What no lane was given it never will be: it has not left here.
+                rest.drop()
         return first
 
     def _end_cancelled(self) -> bool:
@@ -531,29 +546,57 @@ class Edge(Generic[T]):
         pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
         return TimedBatch([time for time, _ in pairs], [value for _, value in pairs]) if pairs else DONE
 
-    def _stamp_many(self, end: End, answer: Batch[T]) -> None:
-        end.stamp_many(cast("TimedBatch[T]", answer))
-        if self.origin:
-            try:
-                for run in answer.runs():
-                    self.location.advance(run.time)
-            except BaseException:
-                # It went back in time: nobody is given any of it.
-                end.let_go()
-                raise
+    def _hand_over(self, answer: Batch[T], end: End, limit: int) -> Batch[T]:
+        """Count an answer of many times; what is handed over is all of it, or as much as was asked for (`whole`)."""
+        batch = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
+        try:
+            if end.whole:
+                end.stamp_many(batch)
+                return batch
+            self.rest = Rest(self.scope.sidecar, end.port, batch)
+            return self._give_out(self.rest, end, limit)
+        except BaseException as exc:
+            # Times that cannot be compared: nobody is given any of it, and that must look like completion to nobody.
+            self.scope.sidecar.stop_tracking(exc)
+            end.let_go()
+            raise
 
-    def _check(self, answer: Batch[T], limit: int) -> None:
-        if problem := mistake(answer, limit):
-            raise ProtocolError(f"R2: {self.location}, answered {problem}")
-        if self.origin:
-            return
-        for time in dict.fromkeys(answer.times) if answer.__class__ is TimedBatch else (answer.time,):
-            if not self._may_speak(time):
-                raise CapabilityError(
-                    f"{self.location}, answered at {time!r}, but may not: {self.location.rights(self.inputs)}. "
-                    f"While the batch at that time is the current one, take ctx.hold(time), or ctx.notify_at(time), in "
-                    f"a kernel self.location.hold(time)",
-                )
+    def _give_out(self, rest: Rest, end: End, limit: int) -> Batch[T]:
+        """The next values of an answer that is given out one time after another, counted anew."""
+        batch = rest.take(limit)
+        end.stamp(batch.time)
+        if not rest.count():
+            self.rest = None
+        return batch
+
+    def _before_a_wrong_time(self, answer: TimedBatch[T]) -> TimedBatch[T]:
+        """The part of an answer before the first time at which it may not be; the next ask hears of that (R8)."""
+        if self._trusted and not self.origin:
+            return answer
+        last: Any = None
+        for position, time in enumerate(answer.times):
+            if time is last or time == last:
+                continue
+            try:
+                if self.origin:
+                    self.location.advance(time)
+                else:
+                    self._check_right(time)
+            except BaseException as exc:
+                if not position:
+                    raise
+                self._produce = self._step = partial(_raise, exc)
+                return answer.part(0, position)
+            last = time
+        return answer
+
+    def _check_right(self, time: Hashable) -> None:
+        if not self._may_speak(time):
+            raise CapabilityError(
+                f"{self.location}, answered at {time!r}, but may not: {self.location.rights(self.inputs)}. "
+                f"While the batch at that time is the current one, take ctx.hold(time), or ctx.notify_at(time), in "
+                f"a kernel self.location.hold(time)",
+            )
 
     def _may_speak(self, time: Hashable) -> bool:
         """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
@@ -579,3 +622,9 @@ class Edge(Generic[T]):
     def _keep(self, exc: BaseException) -> None:
         if self._trouble is None and exc is not self._requests.failure:
             self._trouble = exc
+
+
+async def _raise(exc: BaseException, limit: int) -> NoReturn:
+    """Answer an ask with the failure that comes after the answer before it."""
+    del limit
+    raise exc

@@ -10,7 +10,7 @@ from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
-from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from pullstream.protocol import DONE, Batch, Done, Reader
 from timely import Antichain
 
 T = TypeVar("T")
@@ -45,9 +45,9 @@ class Lane(End, Reader[T_co]):
     async def ask(self, limit: int = 1, *, stepping: bool = False, many: bool = False) -> Batch[T_co] | Done | None:
         if limit < 1:
             raise ValueError(f"an ask is for at least 1 value, not for {limit}")
-        if self.rest is not None and (kept := self._kept(limit)) is not None:
-            return kept
         self.live, self.whole = False, many
+        if self.others is not None:
+            self.let_go()
         if self.handed:
             self.asker = trio.lowlevel.current_task()
         if self._counts.alert:
@@ -64,40 +64,12 @@ class Lane(End, Reader[T_co]):
         if answer is DONE:
             self.over = True
         elif answer is not None:
-            if answer.__class__ is TimedBatch and not many:
-                answer = self._given_out(limit)
             count.values += len(answer.values)
         return answer
 
     @override
     def ask_many(self, limit: int = 1) -> Coroutine[Any, Any, Batch[T_co] | Done]:
         return self.ask(limit, many=True)
-
-    def _kept(self, limit: int) -> Batch[T_co] | None:
-        """The answer to an ask, from what an earlier one has brought; None where nothing is left of that.
-
-        The end of the stream, or its failure, comes after it; a termination from below leaves nothing of it (R5).
-        """
-        assert self.rest is not None
-        if not self.rest.left or self.edge.aborted:
-            self.let_go()
-            return None
-        if self._counts.alert:
-            self._counts.activate(self.port)
-        kept = self._given_out(limit)
-        self.count.values += len(kept.values)
-        return kept
-
-    def _given_out(self, limit: int) -> Batch[T_co]:
-        """The next of the values that an answer has brought: the batch in flight, and the others beside it."""
-        rest = self.rest
-        assert rest is not None
-        batch = rest.take(limit)
-        self.stamp(batch.time)
-        rest.move()
-        if not rest.left:
-            self.rest = None
-        return batch
 
     @override
     async def abort(self) -> Done:
@@ -165,9 +137,9 @@ class Lane(End, Reader[T_co]):
     def settle(self) -> None:
         """Say that what came last has been dealt with: in the step in which it is answered, or after it is held."""
         self.live = False
-        if self.rest is not None and not self.rest.left:
+        if self.others is not None:
             self.let_go()
-        if self._counts.alert:
+        elif self._counts.alert:
             self._counts.activate(self.port)
 
     def arriving(self) -> Antichain[Any]:

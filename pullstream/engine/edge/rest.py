@@ -1,4 +1,4 @@
-"""The rest of an answer of many times: a lane gives it out one time after another, and has all of it in flight."""
+"""Values in flight at many times: what is left of an answer that is given out one time after another."""
 
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
@@ -9,46 +9,61 @@ from pullstream.protocol import Batch, TimedBatch
 from timely.order import in_one_order, minimal
 
 
-class Rest:
-    """Values that an answer has brought, each at its time, and that have not been given out; all are in flight.
+class Least:
+    """The least times of some values in flight at an input, a stamp for each; what comes later they hold up as well."""
 
-    Of what is left the least times count, no others: while it is whole the rest cannot hold up more. With `whole` all
-    values have been given out already, and what counts here are their least times but the first, until `drop`.
+    __slots__ = ("_counts", "_port", "_stamps")
+
+    def __init__(self, counts: Counts, port: Port) -> None:
+        self._counts, self._port = counts, port
+        self._stamps: list[Stamp] = []
+
+    def count(self, times: Sequence[Any]) -> None:
+        """Count these times, and no others."""
+        stamps = self._stamps
+        while len(stamps) < len(times):
+            stamps.append(Stamp(self._counts, self._port))
+        for stamp, time in zip(stamps, times, strict=False):
+            stamp.stamp(time)
+        for stamp in stamps[len(times) :]:
+            stamp.live = False
+
+    def covers(self, time: Hashable) -> bool:
+        """Whether one of them gives the right to speak at a time."""
+        return any(stamp.covers(time) for stamp in self._stamps)
+
+
+class Rest:
+    """The values of an answer, each at its time, that no lane has been given yet; all are in flight.
+
+    It is the edge's, whichever lane the answer came to: lanes are served in the order in which they ask (R4), and one
+    that was taken for a single ask takes nothing with it.
     """
 
-    __slots__ = ("_at", "_batch", "_counts", "_least", "_port", "_stamps")
+    __slots__ = ("_at", "_batch", "_in_flight", "_least")
 
-    def __init__(self, counts: Counts, port: Port, batch: TimedBatch[Any], *, whole: bool = False) -> None:
-        self._counts, self._port = counts, port
+    def __init__(self, counts: Counts, port: Port, batch: TimedBatch[Any]) -> None:
         self._batch = batch
-        self._stamps: list[Stamp] = []
-        times = batch.times
-        self._at = len(times) if whole else 0
+        self._at = 0
+        self._in_flight = Least(counts, port)
         self._least: list[list[Any]] = []
-        """For every place in the batch the least times from there on, worked out at once, from the back.
-
-        Times are compared here, and nowhere later: what that raises leaves nothing half done.
-        """
-        if whole:
-            self._place(minimal(times)[1:])
-            return
-        if in_one_order(times):
-            self._least = [[time] for time in accumulate(reversed(times), cast("Any", min))]
+        """For every place in the batch the least times from there on, worked out at once, from the back."""
+        if in_one_order(batch.times):
+            self._least = [[time] for time in accumulate(reversed(batch.times), cast("Any", min))]
         else:
             later: list[Any] = []
-            for time in reversed(times):
+            for time in reversed(batch.times):
                 later = minimal([time, *later])
                 self._least.append(later)
         self._least.reverse()
-        self._place(self._least[0])
 
     @property
-    def left(self) -> bool:
-        """Whether there are values left."""
-        return self._at < len(self._least)
+    def times(self) -> Sequence[Hashable]:
+        """The least times of what is left."""
+        return self._least[self._at] if self._at < len(self._least) else ()
 
     def take(self, limit: int) -> Batch[Any]:
-        """The next values, at most `limit`, all at one time; then `move`, once those are counted elsewhere."""
+        """The next values, at most `limit`, all at one time; then `count`, once those are counted elsewhere."""
         start, times = self._at, self._batch.times
         time = times[start]
         stop, last = start + 1, min(len(times), start + limit)
@@ -57,26 +72,12 @@ class Rest:
         self._at = stop
         return Batch(time, self._batch.values[start:stop])
 
-    def move(self) -> None:
-        """Count what is left, and nothing else."""
-        if self.left:
-            self._place(self._least[self._at])
-        else:
-            self.drop()
-
-    def covers(self, time: Hashable) -> bool:
-        """Whether what is counted here gives the right to speak at a time."""
-        return any(stamp.covers(time) for stamp in self._stamps)
+    def count(self) -> bool:
+        """Count what is left, and nothing else; False if that is nothing."""
+        times = self.times
+        self._in_flight.count(times)
+        return bool(times)
 
     def drop(self) -> None:
         """Count nothing any more."""
-        self._place(())
-
-    def _place(self, times: Sequence[Any]) -> None:
-        stamps = self._stamps
-        while len(stamps) < len(times):
-            stamps.append(Stamp(self._counts, self._port))
-        for stamp, time in zip(stamps, times, strict=False):
-            stamp.stamp(time)
-        for stamp in stamps[len(times) :]:
-            stamp.live = False
+        self._in_flight.count(())

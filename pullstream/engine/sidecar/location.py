@@ -370,15 +370,18 @@ class Location:
             return Antichain()
         return self._counts.frontier_of(self)
 
-    def freeze(self) -> None:
+    def freeze(self, beside: Sequence[Hashable] = ()) -> None:
         """Keep what may still leave this module as its own hold, until it is known how the module ends.
 
-        Whatever is upstream is about to be withdrawn, and that must look like completion to nobody.
+        Whatever is upstream is about to be withdrawn, and that must look like completion to nobody. Of what it has
+        answered, the values at the times `beside` have come to nobody yet, and never will.
         """
-        if self.ending is Ending.RUNNING and self._last is None:
-            frontier = self.frontier
+        if self.ending is Ending.RUNNING and (self._last is None or beside):
+            frontier, self._last = self.frontier, None
             self._withdraw()
             try:
+                if beside:
+                    frontier = Antichain([*frontier, *beside])
                 for time in frontier:
                     self.hold(time)
             except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not leave an ending half done

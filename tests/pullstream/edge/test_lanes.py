@@ -451,7 +451,7 @@ def test_a_module_that_answers_none_is_told_after_what_was_dropped_too():
 
 
 def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
-    """A source's answer of many times is refused whole, and whoever deals with the failure is not held up by it."""
+    """What comes before the wrong time is answered, then the failure: whoever deals with that is not held up (R8)."""
     seen = []
 
     @ps.source
@@ -462,13 +462,14 @@ def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
     @ps.transformer
     class Goes(ps.Kernel):
         async def produce(self, limit):
+            seen.extend([await self.upstream.ask(limit), await self.upstream.ask(limit)])
             with pytest.raises(ps.CapabilityError, match="went back in time"):
                 await self.upstream.ask(limit)
-            seen.append((self.upstream.live, self.upstream.rest))
+            seen.append((self.upstream.live, self.upstream.others, self.upstream.edge.rest))
             return ps.DONE
 
     ps.run(ps.pipe(Back(), Goes(), ps.collect()))
-    assert seen == [(False, None)]
+    assert seen == [ps.Batch(2, ["a"]), ps.Batch(3, ["b"]), (False, None, None)]
 
 
 @pytest.mark.parametrize(
