@@ -45,7 +45,7 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
-from timely.order import minimal
+from timely.order import ascending, in_one_order, minimal
 
 T = TypeVar("T")
 
@@ -573,8 +573,14 @@ class Edge(Generic[T]):
         """The part of an answer before the first time at which it may not be; the next ask hears of that (R8)."""
         if self._trusted and not self.origin:
             return answer
+        times: Sequence[Any] = answer.times
+        if self.origin and in_one_order(times) and ascending(times):
+            # Nothing is between the first and the last of them that would be refused.
+            self.location.advance(times[0])
+            self.location.advance(times[-1])
+            return answer
         last: Any = None
-        for position, time in enumerate(answer.times):
+        for position, time in enumerate(times):
             if time is last or time == last:
                 continue
             try:

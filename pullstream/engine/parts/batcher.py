@@ -1,18 +1,18 @@
-"""Cutting what an iterator gives into batches: at one time each, and nothing before a failure is lost (R8)."""
+"""Cutting what an iterator gives into batches: each value at its time, and nothing before a failure is lost (R8)."""
 
 from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
-from pullstream.protocol import Batch
-
-_END: Final = object()
+from pullstream.protocol import Batch, TimedBatch
+from timely import less_equal
+from timely.order import Ascending
 
 
 class Batcher:
     """Makes batches of values, each at the time that `time_of` gives it, or all at 0.
 
-    A value whose time is not that of the batch before is kept for the next one; so is a failure.
+    A value whose time goes back is kept for the next batch, where it is refused; so is a failure.
     """
 
     def __init__(self, time_of: Callable[[Any], Hashable] | None) -> None:
@@ -45,30 +45,42 @@ class Batcher:
 
     def _timed(self, values: Iterator[Any], limit: int, time_of: Callable[[Any], Hashable]) -> Batch[Any] | None:
         taken: list[Any] = []
-        time: Hashable = None
+        times: list[Hashable] = []
+        several = False
         try:
-            while len(taken) < limit:
-                if self._kept:
-                    value, value_time = self._kept.pop()
-                else:
-                    value = next(values, _END)
-                    if value is _END:
+            if self._kept:
+                value, time = self._kept.pop()
+                taken.append(value)
+                times.append(time)
+            for value in islice(values, limit - len(taken)):
+                value_time = stamped(value, time_of)
+                if times and value_time != time:
+                    if not _follows(time, value_time):
+                        self._kept.append((value, value_time))
                         break
-                    value_time = stamped(value, time_of)
-                if taken and value_time != time:
-                    self._kept.append((value, value_time))
-                    break
+                    several = True
                 time = value_time
                 taken.append(value)
+                times.append(time)
         except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
             self._fail(exc, taken)
-        return Batch(time, taken) if taken else None
+        if not taken:
+            return None
+        return TimedBatch(Ascending(times), taken) if several else Batch(times[0], taken)
 
     def _fail(self, exc: BaseException, taken: list[Any]) -> None:
         """Deliver what came before; the failure comes with the next ask."""
         if not taken:
             raise exc
         self._failed = exc
+
+
+def _follows(before: Any, time: Any) -> bool:
+    """Whether a time may come after another one in a batch; what cannot be compared is refused by itself."""
+    try:
+        return less_equal(before, time)
+    except Exception:  # noqa: BLE001 - raised again, in the words of the source, when the time comes first
+        return False
 
 
 def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:
