@@ -47,6 +47,10 @@ class Batch(Generic[T_co]):
         """The values in batches of one time each, in the order in which they came: here it is the batch itself."""
         yield self
 
+    def part(self, start: int, stop: int | None = None) -> "Batch[T_co]":
+        """The values from `start` on and, if it is given, before `stop`."""
+        return Batch(self.time, self.values[start:stop])
+
 
 class TimedBatch(Batch[T_co]):
     """Values each at a logical time of its own, in order of arrival: several batches in a row, handed over at once.
@@ -98,8 +102,9 @@ class TimedBatch(Batch[T_co]):
                 begin, time = position, other
         yield Batch(time, values[begin:])
 
+    @override
     def part(self, start: int, stop: int | None = None) -> "TimedBatch[T_co]":
-        """The values from `start` on and, if it is given, before `stop`."""
+        """The values from `start` on and, if it is given, before `stop`, each at its time."""
         return TimedBatch(self.times[start:stop], self.values[start:stop])
 
     @override
@@ -188,6 +193,15 @@ class Reader(ABC, Generic[T_co]):
         the next one is asked for, or until this says that it is done with, or held (`ctx.hold`, `ctx.notify_at`).
         So who has dealt with a batch, and waits for something else before asking again, says so first.
         """
+
+    def ack_but(self, left: Batch[Any]) -> None:
+        """Acknowledge the last batch but for `left`, the part of it that is still to be dealt with.
+
+        So who takes a `TimedBatch` whole, and is to wait in its middle, or fails there, says how far it has come:
+        `upstream.ack_but(batch.part(3))`. What is in flight is then what is left.
+        """
+        if not left.values:
+            self.ack()
 
     @abstractmethod
     def lane(self) -> "Reader[T_co]":

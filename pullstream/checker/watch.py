@@ -92,6 +92,10 @@ class WatchedReader(Reader[T_co]):
         self._reader.ack()
 
     @override
+    def ack_but(self, left: Batch[Any]) -> None:
+        self._reader.ack_but(left)
+
+    @override
     def lane(self) -> "WatchedReader[T_co]":
         return WatchedReader(self._reader.lane(), self._edge, self._above)
 

@@ -134,6 +134,17 @@ class Lane(End, Reader[T_co]):
     def ack(self) -> None:
         self.settle()
 
+    @override
+    def ack_but(self, left: Batch[Any]) -> None:
+        if not left.values:
+            self.ack()
+        elif isinstance(left, TimedBatch):
+            if not self.whole:
+                raise ValueError(f"{left!r} is no part of what this lane has received: ask_many gives such batches")
+            self.stamp_many(left)
+            if self._counts.alert:
+                self._counts.activate(self.port)
+
     def settle(self) -> None:
         """Say that what came last has been dealt with: in the step in which it is answered, or after it is held."""
         self.live = False

@@ -29,7 +29,7 @@ class Batcher:
         """At most `limit` of the next values; None when the iterator has ended.
 
         Raises:
-            BaseException: what the iterator or `time_of` raised, once the values before it have been given.
+            BaseException: what the iterator, `time_of` or a time raised, once the values before it have been given.
         """
         if self._failed is not None:
             raise self._failed
@@ -46,6 +46,7 @@ class Batcher:
     def _timed(self, values: Iterator[Any], limit: int, time_of: Callable[[Any], Hashable]) -> Batch[Any] | None:
         taken: list[Any] = []
         times: list[Hashable] = []
+        time: Hashable = None
         several = False
         try:
             if self._kept:
@@ -55,7 +56,7 @@ class Batcher:
             for value in islice(values, limit - len(taken)):
                 value_time = stamped(value, time_of)
                 if times and value_time != time:
-                    if not _follows(time, value_time):
+                    if not less_equal(time, value_time):
                         self._kept.append((value, value_time))
                         break
                     several = True
@@ -73,14 +74,6 @@ class Batcher:
         if not taken:
             raise exc
         self._failed = exc
-
-
-def _follows(before: Any, time: Any) -> bool:
-    """Whether a time may come after another one in a batch; what cannot be compared is refused by itself."""
-    try:
-        return less_equal(before, time)
-    except Exception:  # noqa: BLE001 - raised again, in the words of the source, when the time comes first
-        return False
 
 
 def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:

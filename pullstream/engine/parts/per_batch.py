@@ -43,6 +43,9 @@ class PassOn(FailsLater, Stepwise):
     most: int = maxsize
     """The most values to ask for; with none, it has come to its end."""
 
+    takes_many: bool = True
+    """Whether a batch of many times is answered whole, and what it has completed known after all of it."""
+
     @abstractmethod
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
         """The answer made of a batch of one time; None if that is nothing, and the next one is to be asked for."""
@@ -83,7 +86,7 @@ class PassOn(FailsLater, Stepwise):
                 limit = self.most
                 if not limit:
                     return DONE
-            batch = await self.upstream.ask(limit, many=True)
+            batch = await self.upstream.ask(limit, many=self.takes_many)
             if batch is DONE:
                 return DONE
             answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)
@@ -106,7 +109,7 @@ class PassOn(FailsLater, Stepwise):
         limit = min(limit, self.most)
         if not limit:
             return DONE
-        batch = await self.upstream.ask(limit, stepping=True, many=True)
+        batch = await self.upstream.ask(limit, stepping=True, many=self.takes_many)
         if batch is None or batch is DONE:
             return batch
         answer = self.answer_many(batch) if isinstance(batch, TimedBatch) else self.answer(batch)

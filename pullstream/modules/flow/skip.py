@@ -12,7 +12,7 @@ from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, Failed
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")
 
@@ -36,6 +36,10 @@ class _Skip(PassOn, Resumable):
         self.memory.at(batch.time)["left"] = self._left
         return Batch(batch.time, rest) if rest else None
 
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+        return super().answer_many(batch) if self._left else batch
+
 
 class _SkipWhile(PerBatch, Resumable):
     traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
@@ -51,6 +55,10 @@ class _SkipWhile(PerBatch, Resumable):
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
         return super().answer(batch) if self._skipping else batch
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+        return super().answer_many(batch) if self._skipping else batch
 
     @override
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:

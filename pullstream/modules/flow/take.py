@@ -14,7 +14,7 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")
 
@@ -35,6 +35,13 @@ class _Take(PassOn, Resumable):
     def answer(self, batch: Batch[Any]) -> Batch[Any]:
         self.most -= len(batch.values)
         self.memory.at(batch.time)["left"] = self.most
+        return batch
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any] | None:
+        if self.memory.saves:
+            return super().answer_many(batch)
+        self.most -= len(batch.values)
         return batch
 
 

@@ -1,8 +1,9 @@
 """Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`."""
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import chain
+from operator import length_hint
 from typing import Annotated, Any, Literal, TextIO, get_origin, overload
 
 from typing_extensions import TypeVar
@@ -12,7 +13,7 @@ from pullstream.decorators import sink
 from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.fused import Kind, Stage, tried
-from pullstream.protocol import DONE, Reader
+from pullstream.protocol import DONE, Batch, Reader, TimedBatch
 from timely.order import is_total
 
 A = TypeVar("A")
@@ -36,8 +37,8 @@ async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -
     if ctx.memory.saves:
         return [value for kept in await _kept_by_time(upstream, ctx, timed=timed) for value in kept]
     values: list[Any] = []
-    while (batch := await upstream.ask(ctx.limit)) is not DONE:
-        values.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
+    while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
+        values.extend(zip(batch.times, batch.values, strict=True) if timed else batch.values)
         await ctx.breathe()
     return values
 
@@ -47,7 +48,7 @@ async def _kept_by_time(upstream: Reader[Any], ctx: Context, *, timed: bool = Fa
     memory = ctx.memory
     while (batch := await upstream.ask(ctx.limit)) is not DONE:
         kept = memory.at(batch.time, ordered=False).get(batch.time, [])
-        kept.extend([(batch.time, value) for value in batch.values] if timed else batch.values)
+        kept.extend(zip(batch.times, batch.values, strict=True) if timed else batch.values)
         memory[batch.time] = kept
         await ctx.breathe()
     if all(map(is_total, memory)):
@@ -86,14 +87,31 @@ def _drain_guarded(function: Callable[[Any], object], on_error: object) -> Stage
 def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[Any], Context], Awaitable[None]]:
     async def body(upstream: Reader[Any], ctx: Context) -> None:
         call = function and tried(function)
-        while (batch := await upstream.ask(ctx.limit)) is not DONE:
+        while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
             if call is not None:
-                for value in batch.values:
-                    call(value)
+                values = countable(batch)
+                try:
+                    for value in values:
+                        call(value)
+                except BaseException:
+                    fails_in(upstream, batch, values)
+                    raise
                 call = function
             await ctx.breathe()
 
     return body
+
+
+def countable(batch: Batch[A]) -> Iterator[A]:
+    """The values of a batch; of one of many times, by an iterator that knows how many are left."""
+    values = batch.values
+    return iter(list(values) if isinstance(batch, TimedBatch) and not isinstance(values, (list, tuple)) else values)
+
+
+def fails_in(upstream: Reader[Any], batch: Batch[Any], values: Iterator[Any]) -> None:
+    """Acknowledge what has been dealt with of a batch when a function fails for the value taken last."""
+    if isinstance(batch, TimedBatch):
+        upstream.ack_but(batch.part(len(batch.values) - length_hint(values) - 1))
 
 
 @sink
@@ -116,21 +134,27 @@ async def reduce(
     """
     memory = ctx.memory
     result = memory.get("result", initial)
-    while (batch := await upstream.ask(ctx.limit)) is not DONE:
-        memory.at(batch.time)
-        if on_error == "fail":
-            result = functools.reduce(function, batch.values, result)
-        else:
-            result = _reduced(function, batch.values, result, ctx)
+    # What a journal saves is saved time by time.
+    ask = upstream.ask if memory.saves else upstream.ask_many
+    while (batch := await ask(ctx.limit)) is not DONE:
+        values = countable(batch)
+        try:
+            if on_error == "fail":
+                result = functools.reduce(function, values, result)
+            else:
+                result = _reduced(function, values, result, ctx)
+        except BaseException:
+            fails_in(upstream, batch, values)
+            raise
         if memory.saves:
-            memory["result"] = result
+            memory.at(batch.time)["result"] = result
         # Freed before the next batch is made, whose values then take its place in the processor's cache.
-        del batch
+        del batch, values
         await ctx.breathe()
     return result
 
 
-def _reduced(function: Callable[[Any, Any], Any], values: Sequence[Any], result: Any, ctx: Context) -> Any:
+def _reduced(function: Callable[[Any, Any], Any], values: Iterable[Any], result: Any, ctx: Context) -> Any:
     for value in values:
         try:
             result = function(result, value)
@@ -182,8 +206,15 @@ async def concat_values(upstream: Reader[Any], ctx: Context, kind: Annotated[typ
     if ctx.memory.saves:
         return join(join(kept) for kept in await _kept_by_time(upstream, ctx))
     parts: list[Any] = []
-    while (batch := await upstream.ask(ctx.limit)) is not DONE:
-        parts.append(join(batch.values))
+    while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
+        dealt_with = 0
+        try:
+            for run in batch.runs():
+                parts.append(join(run.values))
+                dealt_with += len(run.values)
+        except BaseException:
+            upstream.ack_but(batch.part(dealt_with))
+            raise
         await ctx.breathe()
     return join(parts)
 

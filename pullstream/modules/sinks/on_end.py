@@ -29,7 +29,7 @@ async def on_end(
     goes on to whoever runs it; if the function raises, what it raised goes on instead, with the first as its context.
     """
     try:
-        while await upstream.ask(ctx.limit) is not DONE:
+        while await upstream.ask_many(ctx.limit) is not DONE:
             await ctx.breathe()
     except BaseException as exc:
         reason = without_cancelled(exc)

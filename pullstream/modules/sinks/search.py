@@ -9,6 +9,7 @@ from pullstream.blueprint import Positive, Sink, Sync
 from pullstream.decorators import alike, sink
 from pullstream.engine.nested.on_error import Skips
 from pullstream.engine.parts.context import Context
+from pullstream.modules.sinks.basic import countable, fails_in
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")
@@ -45,13 +46,15 @@ async def find(
     `limit` is faster: what is upstream may then be up to so many values ahead. With `on_error="skip"` a value whose
     test raises is left out, and counted; `filter` in front, with its `on_error`, can give it to a sink.
     """
-    while (batch := await upstream.ask(min(limit, ctx.limit) if limit > 1 else 1)) is not DONE:
-        for value in batch.values:
+    while (batch := await upstream.ask_many(min(limit, ctx.limit) if limit > 1 else 1)) is not DONE:
+        values = countable(batch)
+        for value in values:
             try:
                 if test(value):
                     return value
             except Exception:
                 if on_error == "fail":
+                    fails_in(upstream, batch, values)
                     raise
                 ctx.skipped()
         await ctx.breathe()
@@ -86,7 +89,8 @@ async def last(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any:
     """
     memory = ctx.memory
     value = memory.get("last", default)
-    while (batch := await upstream.ask(ctx.limit)) is not DONE:
+    ask = upstream.ask if memory.saves else upstream.ask_many
+    while (batch := await ask(ctx.limit)) is not DONE:
         value = batch.values[-1]
         if memory.saves:
             memory.at(batch.time)["last"] = value

@@ -1,5 +1,6 @@
 """`restamp`, `delay`: a function of the times there are."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from typing import Annotated, Any
 
@@ -8,17 +9,47 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Sync, Transformer
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import Batch, Done, TimedBatch
 from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
 A = TypeVar("A")
 
 
-class Restamping(Kernel[Any]):
+class Retiming(PassOn):
+    """Answers what it receives at the time that it makes of its time."""
+
+    @abstractmethod
+    def made(self, time: Any) -> Hashable:
+        """The time that is made of one, asked once for values in a row at one time."""
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any]:
+        return Batch(self.made(batch.time), batch.values)
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
+        times: list[Hashable] = []
+        several = False
+        before = later = None
+        try:
+            for time in batch.times:
+                if time is not before and time != before:
+                    before, later = time, self.made(time)
+                    several = several or (bool(times) and later != times[0])
+                times.append(later)
+        except BaseException as exc:
+            self.failed = exc
+            self.left_in_flight(batch, len(times))
+            if not times:
+                raise
+        values = batch.values[: len(times)]
+        return TimedBatch(times, values) if several else Batch(times[0], values)
+
+
+class Restamping(Retiming):
     """Answers what it receives at the time that a monotone function makes of its time."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -29,24 +60,32 @@ class Restamping(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask(limit)
+        return self._answered(await super().produce(limit))
+
+    @override
+    async def step(self, limit: int) -> Batch[Any] | Done | None:
+        return self._answered(await super().step(limit))
+
+    def _answered(self, answer: A) -> A:
         # The sidecar, too, asks for times that no value has, whoever looks.
         if self.location.trouble is not None:
             raise self.location.trouble
-        if batch is DONE:
-            return DONE
-        if batch.time != self._time:
-            later = self._function(batch.time)
-            if later is None:
-                raise TypeError(f"{self.location} made None of the time {batch.time!r}, which is no time")
-            if less_equal(self._time, batch.time) and not less_equal(self._made, later):
-                raise CapabilityError(
-                    f"{self.location} made {later!r} of the time {batch.time!r}, and {self._made!r} of {self._time!r}, "
-                    f"which is before it: a later time in must not give an earlier one out"
-                )
-            self._time, self._made = batch.time, later
-        self.upstream.settle()
-        return Batch(self._made, batch.values)
+        return answer
+
+    @override
+    def made(self, time: Any) -> Hashable:
+        if time == self._time:
+            return self._made
+        later = self._function(time)
+        if later is None:
+            raise TypeError(f"{self.location} made None of the time {time!r}, which is no time")
+        if less_equal(self._time, time) and not less_equal(self._made, later):
+            raise CapabilityError(
+                f"{self.location} made {later!r} of the time {time!r}, and {self._made!r} of {self._time!r}, "
+                f"which is before it: a later time in must not give an earlier one out"
+            )
+        self._time, self._made = time, later
+        return later
 
 
 @transformer
@@ -69,18 +108,18 @@ def restamp(function: Annotated[Callable[[Any], Hashable], Sync("times are known
     return opens(Restamping(function))
 
 
-class _Delaying(PassOn):
+class _Delaying(Retiming):
     def __init__(self, step: Any) -> None:
         self._step = step
         self._delay = Delay(step)
         self.traits = attrs.evolve(PROMPT, summaries=[self._delay])
 
     @override
-    def answer(self, batch: Batch[Any]) -> Batch[Any]:
-        later = self._delay.results_in(batch.time)
+    def made(self, time: Any) -> Hashable:
+        later = self._delay.results_in(time)
         if later is None:
-            raise SummaryError(f"{self.location}: the time {batch.time!r} has none that is {self._step!r} later")
-        return Batch(later, batch.values)
+            raise SummaryError(f"{self.location}: the time {time!r} has none that is {self._step!r} later")
+        return later
 
 
 def _step(call: Call, step: Any) -> Any:

@@ -167,6 +167,8 @@ class Stamping(PassOn):
     ) -> None:
         self._new = clock
         self._nest = nest
+        # A clock is kept for as long as its time is open above, and looked at whenever another one comes.
+        self.takes_many = not nest
         self.traits = attrs.evolve(self.traits, prompt=not drops, counts=counts, lasting=_within if nest else None)
         self._clocks: dict[Hashable, Clock] = {}
         self._outer: Hashable = BEGINNING

@@ -1,6 +1,7 @@
 """`timed`: the times as values."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import repeat
 from typing import Annotated, Any, Literal, overload
 
 from typing_extensions import TypeVar, override
@@ -10,6 +11,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.per_batch import PerBatch
 from pullstream.failures import Failed, caught
+from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -26,7 +28,18 @@ class _Timed(PerBatch):
 
     @override
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
-        for value in values:
+        self._work(out, repeat(time), values)
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
+        out = self.collect(self._work, batch.times, batch.values)
+        if self.failed is not None:
+            self.left_in_flight(batch, len(out))
+        return TimedBatch(batch.times[: len(out)], out)
+
+    def _work(self, out: list[Any], times: Iterable[Hashable], values: Sequence[Any]) -> None:
+        # The times of one batch are as many as are wanted.
+        for value, time in zip(values, times, strict=False):
             try:
                 out.append(self._function(time, value))
             except Exception as exc:

@@ -11,7 +11,7 @@ from pullstream.engine.nested.on_error import Handled, OnError, catches
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")
 
@@ -68,6 +68,10 @@ class _OnEnd(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any]:
+        return batch
+
+    @override
+    def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
         return batch
 
     @override

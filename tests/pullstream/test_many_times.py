@@ -1,0 +1,357 @@
+"""Values of many times at once, from sources to sinks: the same as one time after another, and what fails, fails so."""
+
+import datetime as dt
+import operator
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream import CapabilityError
+from pullstream.authoring import Traits
+from timely import Antichain, SummaryError, TimeDomainError
+
+LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+
+
+def at_once(values, **options):
+    """A source that gives values at the times that they are, as many as are asked for."""
+    return ps.values(values, time=lambda n: n, **options)
+
+
+@ps.sink
+async def answers(upstream, ctx, limit):
+    """The answers to asks for `limit` values of however many times."""
+    given = []
+    while (batch := await upstream.ask_many(limit)) is not ps.DONE:
+        given.append(batch)
+    return given
+
+
+class Boom(Exception):
+    """What functions of these tests raise."""
+
+
+def fails_at(bad, function=lambda *args: args[-1]):
+    """A function that fails at one value."""
+
+    def call(*args):
+        if args[-1] == bad:
+            raise Boom(bad)
+        return function(*args)
+
+    return call
+
+
+# ---- sources
+
+
+def test_a_source_answers_many_times_at_once():
+    """As many values as are asked for, each at its time; of one time alone it is a plain batch."""
+    assert ps.run(ps.pipe(at_once([1, 1, 2, 3, 3]), answers(3))) == [
+        ps.TimedBatch([1, 1, 2], [1, 1, 2]),
+        ps.Batch(3, [3, 3]),
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10])
+def test_a_source_reads_what_is_asked_for(limit):
+    """Not one value more, whatever their times."""
+    read = []
+
+    def reading():
+        for n in range(100):
+            read.append(n)
+            yield n
+
+    @ps.sink
+    async def once(upstream, ctx):
+        batch = await upstream.ask_many(limit)
+        return list(batch.values), len(read)
+
+    assert ps.run(ps.pipe(at_once(reading()), once())) == (list(range(limit)), limit)
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ([1, 2, 5, 4, 6], CapabilityError),
+        ([1, 2, 5, "x", 6], TimeDomainError),
+        ([1, 2, 5, None, 6], TypeError),
+    ],
+)
+def test_what_comes_before_a_time_that_is_wrong(limit, values, error):
+    """It is delivered, and completes what it completes; what is wrong is said in the same words."""
+    seen = []
+    with pytest.raises(error):
+        ps.run(ps.pipe(at_once(values), ps.drain(seen.append)), limit=limit)
+    assert seen == [1, 2, 5]
+
+
+@LIMITS
+def test_what_comes_before_a_failure_of_the_source(limit):
+    """The iterator fails after values of several times, and so does what gives times."""
+
+    def failing():
+        yield from [1, 2, 2, 3]
+        raise Boom
+
+    for source in (at_once(failing()), ps.values([1, 2, 2, 3, 9], time=fails_at(9))):
+        seen = []
+        with pytest.raises(Boom):
+            ps.run(ps.pipe(source, ps.drain(seen.append)), limit=limit)
+        assert seen == [1, 2, 2, 3]
+
+
+async def test_what_waits_in_a_channel_comes_at_once():
+    """What is there is taken with the first value, at its times, and nothing waited for."""
+    send, receive = trio.open_memory_channel(10)
+    for n in (1, 2, 2, 3):
+        send.send_nowait(n)
+    send.close()
+    async with ps.pipe(ps.from_channel(receive, time=lambda n: n), answers(3)).open() as running:
+        assert await running.result() == [ps.TimedBatch([1, 2, 2], [1, 2, 2]), ps.Batch(3, [3])]
+
+
+# ---- transformers
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    "module",
+    [
+        ps.restamp(lambda n: n // 3),
+        ps.delay(10),
+        ps.timed(),
+        ps.timed(lambda time, value: time * value),
+        ps.take(5),
+        ps.take(lambda n: n < 6, ahead=4),
+        ps.skip(4),
+        ps.skip(lambda n: n < 6),
+        ps.tap(lambda n: None, on_end=lambda exc: None),
+        ps.pipe(ps.restamp(lambda n: n // 4), ps.map(lambda n: -n), ps.delay(1), ps.filter(lambda n: n % 2)),
+    ],
+    ids=str,
+)
+def test_modules_give_what_they_give_one_time_after_another(module, limit):
+    """In order and out of order, with values that share a time."""
+    for values in (range(20), [5, 5, 6, 6, 6, 9], [0]):
+        expected = ps.run(ps.pipe(at_once(values), module, ps.collect(timed=True)), limit=1)
+        assert ps.run(ps.pipe(at_once(values), module, ps.collect(timed=True)), limit=limit) == expected
+    jumbled = ps.pipe(ps.values([3, 1, 1, 4, 2, 8, 7, 5]), ps.stamp(lambda n: n, lateness=3))
+    expected = ps.run(ps.pipe(jumbled, module, ps.collect(timed=True)), limit=1)
+    assert ps.run(ps.pipe(jumbled, module, ps.collect(timed=True)), limit=limit) == expected
+
+
+def test_a_function_of_times_is_called_once_for_values_in_a_row():
+    """It is not called again for the same time, and values of one time made of many are one batch."""
+    called = []
+
+    def minute(n):
+        called.append(n)
+        return n // 60
+
+    assert ps.run(ps.pipe(at_once([3, 3, 3, 59]), ps.restamp(minute), answers(9))) == [ps.Batch(0, [3, 3, 3, 59])]
+    assert called.count(3) <= 3, "the sidecar looks as well"
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    ("module", "error"),
+    [
+        (ps.map(fails_at(5)), Boom),
+        (ps.timed(fails_at(5)), Boom),
+        (ps.take(fails_at(5, lambda n: True), ahead=100), Boom),
+        (ps.skip(fails_at(5, lambda n: n < 2)), None),
+    ],
+    ids=str,
+)
+async def test_what_fails_in_the_middle_fails_after_what_comes_before(module, error, limit):
+    """The results before it arrive; their times are complete, and that of the failure is not."""
+    seen = []
+    pipeline = ps.pipe(at_once(range(1, 10)), module, ps.drain(seen.append))
+    if error is None:
+        await trio.to_thread.run_sync(lambda: ps.run(pipeline, limit=limit))
+        assert seen == list(range(2, 10))
+        return
+    async with pipeline.open(limit=limit) as running:
+        with pytest.raises(error):
+            await running.result()
+        assert [value[-1] if isinstance(value, tuple) else value for value in seen] == [1, 2, 3, 4]
+        await running.progress.completed(4)
+        with pytest.raises(error):
+            await running.progress.completed(5)
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [(fails_at(5), Boom), (lambda n: None if n == 5 else n, TypeError), (lambda n: -n, CapabilityError)],
+)
+def test_a_function_of_times_that_fails_in_the_middle(function, error, limit):
+    """Results that come before are answered."""
+    seen = []
+    with pytest.raises(error):
+        ps.run(ps.pipe(at_once(range(1, 10)), ps.restamp(function), ps.drain(seen.append)), limit=limit)
+    assert seen == ([1] if error is CapabilityError else [1, 2, 3, 4])
+
+
+@LIMITS
+async def test_a_delay_past_the_last_time(limit):
+    """What comes before a time that has none so late is delivered, and its times are complete."""
+    last = dt.date.max
+    days = [last - dt.timedelta(days=n) for n in (3, 2, 1, 0)]
+    seen = []
+    pipeline = ps.pipe(at_once(days), ps.delay(dt.timedelta(days=1)), ps.drain(seen.append))
+    async with pipeline.open(limit=limit) as running:
+        with pytest.raises(SummaryError):
+            await running.result()
+        assert seen == days[:3]
+        await running.progress.completed(days[2])
+
+
+@LIMITS
+@pytest.mark.parametrize("count", [0, 1, 8, 20, 99])
+def test_take_counts_values_of_many_times(limit, count):
+    """It asks for so many, and ends after them."""
+    assert ps.run(ps.pipe(at_once(range(30)), ps.take(count), ps.collect()), limit=limit) == list(range(30))[:count]
+
+
+# ---- sinks
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    "sink",
+    [
+        ps.drain(fails_at(5)),
+        ps.reduce(fails_at(5, operator.add), 0),
+        ps.find(fails_at(5, lambda n: False), limit=100),
+        ps.pipe(ps.map(lambda n: [n] if n != 5 else n), ps.concat_values(list)),
+        ps.pipe(ps.map(lambda n: str(n) if n != 5 else n), ps.concat_values()),
+        ps.log(file=type("File", (), {"write": fails_at("5")})()),
+    ],
+    ids=str,
+)
+async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(sink, limit):
+    """The times before the value that it fails for are complete; that of the value is not."""
+    pipeline = ps.pipe(at_once(range(1, 10)), sink)
+    async with pipeline.open(limit=limit) as running:
+        with pytest.raises((Boom, TypeError)) as caught:
+            await running.result()
+        await running.progress.completed(4)
+        with pytest.raises(type(caught.value)):
+            await running.progress.completed(5)
+
+
+@LIMITS
+def test_sinks_give_what_they_give_one_time_after_another(limit):
+    """The results of every sink that takes values of many times at once."""
+    source = at_once([1, 1, 2, 5, 5, 8])
+
+    def run(*modules):
+        return ps.run(ps.pipe(source, *modules), limit=limit)
+
+    assert run(ps.collect()) == [1, 1, 2, 5, 5, 8]
+    assert run(ps.collect(timed=True)) == [(n, n) for n in [1, 1, 2, 5, 5, 8]]
+    assert run(ps.reduce(operator.add, 0)) == 22
+    assert run(ps.reduce(lambda a, b: a + 10 // (b - 5), 0, on_error="skip")) == -7
+    assert run(ps.find(lambda n: n > 2, limit=4)) == 5
+    assert run(ps.first()) == 1
+    assert run(ps.last()) == 8
+    assert run(ps.map(str), ps.concat_values()) == "112558"
+    ended = []
+    assert run(ps.on_end(ended.append)) is None
+    assert ended == [None]
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    ("sink", "result"), [(ps.reduce(operator.add, 0), 45), (ps.last(), 9), (ps.collect(), list(range(10)))], ids=str
+)
+def test_a_journal_has_each_time_by_itself(sink, result, limit, tmp_path):
+    """A run that was stopped in the middle of many times goes on from the time that it had come to."""
+    called = []
+
+    def run(bad):
+        def look(n):
+            called.append(n)
+            if n == bad:
+                raise Boom
+
+        journal = ps.Journal(tmp_path / "journal", version="1")
+        return ps.run(ps.pipe(at_once(range(10)), ps.tap(look), sink), limit=limit, journal=journal)
+
+    with pytest.raises(Boom):
+        run(6)
+    called.clear()
+    assert run(None) == result
+    assert called == [6, 7, 8, 9], "what was done is not done again"
+
+
+# ---- how far one has come
+
+
+async def test_ack_but_says_how_far_one_has_come():
+    """While a sink waits in the middle of a batch, what it has dealt with is complete, and what it has not is not."""
+    go_on = trio.Event()
+
+    @ps.sink
+    async def waits(upstream, ctx):
+        batch = await upstream.ask_many(10)
+        assert batch.times == [1, 2, 3, 4]
+        upstream.ack_but(batch.part(2))
+        await go_on.wait()
+        upstream.ack_but(batch.part(4))
+        await trio.sleep(1)
+        return await upstream.ask_many(10)
+
+    async with ps.pipe(at_once([1, 2, 3, 4]), ps.delay(0), waits()).open() as running:
+        await running.progress.completed(2)
+        assert running.progress.frontier() == Antichain([3])
+        go_on.set()
+        await running.progress.completed(4)
+        assert await running.result() is ps.DONE
+
+
+async def test_ack_but_of_incomparable_times():
+    """What counts of a batch's part takes the place of what counted of the batch."""
+    one, two, both = frozenset("a"), frozenset("b"), frozenset("ab")
+
+    @ps.source
+    class Gives(ps.Kernel):
+        traits = Traits(trusted=True, follows=True)
+
+        async def acquire(self):
+            self.location.hold(one)
+            self.location.hold(two)
+            self.location.drop_capability()
+
+        async def produce(self, limit):
+            self.location.drop(one)
+            self.location.drop(two)
+            return ps.TimedBatch([one, two, both], [1, 2, 3])
+
+    @ps.sink
+    async def waits(upstream, ctx):
+        batch = await upstream.ask_many(10)
+        for done, frontier in enumerate([{one, two}, {two}, {both}]):
+            upstream.ack_but(batch.part(done))
+            assert set(running.progress.frontier()) == frontier
+        return len(batch.values)
+
+    async with ps.pipe(Gives(), waits()).open() as running:
+        assert await running.result() == 3
+
+
+def test_ack_but_of_what_never_came():
+    """A part of a batch that the lane has not given is refused."""
+
+    @ps.sink
+    async def confused(upstream, ctx):
+        await upstream.ask(1)
+        upstream.ack_but(ps.TimedBatch([1, 2], [1, 2]))
+
+    with pytest.raises(ValueError, match="ask_many"):
+        ps.run(ps.pipe(at_once([1, 2]), confused()))
