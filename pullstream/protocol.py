@@ -81,7 +81,7 @@ class TimedBatch(Batch[T_co]):
 
     @property
     def time(self) -> NoReturn:
-        """There is none.
+        """No time: each value has its own.
 
         Raises:
             TypeError: always.

@@ -300,7 +300,7 @@ async def test_ack_but_says_how_far_one_has_come():
     @ps.sink
     async def waits(upstream, ctx):
         batch = await upstream.ask_many(10)
-        assert batch.times == [1, 2, 3, 4]
+        assert list(batch.times) == [1, 2, 3, 4]
         upstream.ack_but(batch.part(2))
         await go_on.wait()
         upstream.ack_but(batch.part(4))

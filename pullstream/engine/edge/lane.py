@@ -10,7 +10,7 @@ from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from timely import Antichain
 
 T = TypeVar("T")
