@@ -8,6 +8,7 @@ import trio
 
 import pullstream as ps
 from pullstream.engine.parts.outbox import Outbox, Remainder
+from timely import Antichain, Product
 
 MANY = 20_000
 """So many values are owed at one time, ..."""
@@ -80,6 +81,35 @@ def test_what_is_owed_comes_in_order_at_its_time_and_is_held_until_then(seed):
         assert set(owner.held) == {time for time, _ in put[len(taken) :]}
         if outbox:
             assert outbox.last == put[-1][0]
+    outbox.withdraw()
+    assert not outbox
+    assert not owner.held
+
+
+@pytest.mark.parametrize("new", [lambda rng: rng.randrange(9), lambda rng: Product(rng.randrange(3), rng.randrange(3))])
+@pytest.mark.parametrize("seed", range(25))
+def test_what_is_owed_at_many_times_is_held_at_the_least_of_them(seed, new):
+    """As much as is left of it, and nothing else: what that may complete is what it may, value by value."""
+    rng = random.Random(seed)
+    owner = Held()
+    outbox = Outbox(owner)
+    put, taken = [], []
+    for number in range(200):
+        if rng.random() < 0.4:
+            times = [new(rng) for _ in range(rng.randrange(1, 9))]
+            values = [(number, n) for n in range(len(times))]
+            outbox.put_batch(ps.TimedBatch(times, values) if rng.random() < 0.8 else ps.Batch(times[0], values[:1]))
+            put += list(zip(times, values, strict=True))[: outbox.values - len(put) + len(taken)]
+        elif outbox:
+            limit = rng.randrange(1, 12)
+            batch = outbox.take(limit)
+            assert len(batch.values) == min(limit, len(put) - len(taken))
+            taken += zip(batch.times, batch.values, strict=True)
+        assert taken == put[: len(taken)]
+        assert outbox.values == len(put) - len(taken)
+        assert Antichain(owner.held) == Antichain(time for time, _ in put[len(taken) :])
+        if outbox:
+            assert (outbox.first, outbox.last) == (put[len(taken)][0], put[-1][0])
     outbox.withdraw()
     assert not outbox
     assert not owner.held

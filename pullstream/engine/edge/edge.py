@@ -77,7 +77,13 @@ class End(Stamp):
 
         In place of what was counted here before: a part of a batch is what is left of it, and no values are nothing.
         """
-        least = minimal(batch.times)
+        self.stamp_least(minimal(batch.times))
+        if self.port.note is not None:
+            for time in dict.fromkeys(batch.times):
+                self.port.note(time)
+
+    def stamp_least(self, least: Sequence[Hashable]) -> None:
+        """Count these times, of which none is before another, in place of what was counted here before."""
         if self.others is not None or not least:
             self.let_go()
         if not least:
@@ -86,9 +92,6 @@ class End(Stamp):
         if len(least) > 1:
             self.others = Least(self._counts, self.port)
             self.others.count(least[1:])
-        if self.port.note is not None:
-            for time in dict.fromkeys(batch.times):
-                self.port.note(time)
 
     @override
     def covers(self, time: Hashable) -> bool:

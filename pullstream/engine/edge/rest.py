@@ -1,12 +1,11 @@
 """Values in flight at many times: what is left of an answer that is given out one time after another."""
 
 from collections.abc import Hashable, Sequence
-from itertools import accumulate
-from typing import Any, cast
+from typing import Any
 
 from pullstream.engine.sidecar.location import Counts, Port, Stamp
+from pullstream.engine.sidecar.minima import Minima
 from pullstream.protocol import Batch, TimedBatch
-from timely.order import in_one_order, minimal
 
 
 class Least:
@@ -40,27 +39,18 @@ class Rest:
     that was taken for a single ask takes nothing with it.
     """
 
-    __slots__ = ("_at", "_batch", "_in_flight", "_least")
+    __slots__ = ("_at", "_batch", "_in_flight", "_minima")
 
     def __init__(self, counts: Counts, port: Port, batch: TimedBatch[Any]) -> None:
         self._batch = batch
         self._at = 0
         self._in_flight = Least(counts, port)
-        self._least: list[list[Any]] = []
-        """For every place in the batch the least times from there on, worked out at once, from the back."""
-        if in_one_order(batch.times):
-            self._least = [[time] for time in accumulate(reversed(batch.times), cast("Any", min))]
-        else:
-            later: list[Any] = []
-            for time in reversed(batch.times):
-                later = minimal([time, *later])
-                self._least.append(later)
-        self._least.reverse()
+        self._minima = Minima(batch.times)
 
     @property
     def times(self) -> Sequence[Hashable]:
         """The least times of what is left."""
-        return self._least[self._at] if self._at < len(self._least) else ()
+        return self._minima.at(self._at)
 
     def take(self, limit: int) -> Batch[Any]:
         """The next values, at most `limit`, all at one time; then `count`, once those are counted elsewhere."""

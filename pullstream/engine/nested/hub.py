@@ -1,7 +1,7 @@
 """The hub below which a stream has several branches: `tee`, `partition`, `fork`, and what goes aside."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import trio
@@ -19,7 +19,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import blame
 from pullstream.protocol import DONE, Batch, Done
 
-Dealt = Iterable[tuple["Branch", Sequence[Any]]]
+Dealt = Iterable[tuple["Branch", Batch[Any]]]
 
 
 class Branch(Kernel[Any]):
@@ -64,10 +64,10 @@ class Branch(Kernel[Any]):
             self.wanted = 0
             self.count.end(began)
 
-    def deal(self, time: Hashable, values: Sequence[Any]) -> None:
+    def deal(self, batch: Batch[Any]) -> None:
         """Take values, to answer the ask that waits, if one does, and later ones."""
-        self.count.values += len(values)
-        self._backlog.put(time, values)
+        self.count.values += len(batch.values)
+        self._backlog.put_batch(batch)
         self.wanted = 0
         self._changed.set()
 
@@ -110,6 +110,8 @@ class Hub(ABC):
         self._failed: BaseException | None = None
         self.branches: list[Branch] = []
         """The branches that are still there."""
+        self.taken = 0
+        """The number of values that have been dealt of a batch, where `deal` fails at the one after them."""
 
     def branch(self, name: str) -> Branch:
         """Add a branch; called while the run is assembled."""
@@ -132,9 +134,9 @@ class Hub(ABC):
 
     @abstractmethod
     def deal(self, batch: Batch[Any]) -> Dealt:
-        """Deal the values of a batch to the branches.
+        """Deal the values of a batch, at one time or many, to the branches.
 
-        What this raises is the stream's failure, after what it gave before.
+        What this raises is the stream's failure, after what it gave before; `taken` says how many values that was of.
         """
 
     def needed(self) -> bool:
@@ -202,7 +204,7 @@ class Hub(ABC):
 
     async def _fetch(self, limit: int) -> None:
         try:
-            answer = await self._reader.ask(limit)
+            answer = await self._reader.ask(limit, many=True)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - every branch raises it
@@ -215,15 +217,19 @@ class Hub(ABC):
             self._end(DONE)
 
     def _deal(self, batch: Batch[Any]) -> None:
+        self.taken = 0
         try:
-            for branch, values in self.deal(batch):
-                if values and branch in self.branches:
-                    branch.deal(batch.time, values)
+            for branch, dealt in self.deal(batch):
+                if dealt.values and branch in self.branches:
+                    branch.deal(dealt)
         except BaseException as exc:  # noqa: BLE001 - it goes both ways when the next values would be asked for (R8)
             blame(exc, str(self.location))
             self._failed = exc
-        # From here on the branches hold what they have not answered yet.
-        self._reader.ack()
+            # What has not been dealt stays in flight: at its times nothing is complete.
+            self._reader.ack_but(batch.part(self.taken))
+        else:
+            # From here on the branches hold what they have not answered yet.
+            self._reader.ack()
 
     async def _close_failed(self, failure: BaseException) -> None:
         try:
@@ -264,4 +270,4 @@ class Copies(Hub):
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
-        return [(branch, batch.values) for branch in self.branches]
+        return [(branch, batch) for branch in self.branches]

@@ -1,6 +1,8 @@
 """Values that go aside: to a sink of their own, which runs beside the main one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import compress
+from operator import not_
 from typing import Any
 
 import attrs
@@ -10,7 +12,7 @@ from pullstream.blueprint import Blueprint, Module
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Dealt, Hub
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
 
 @attrs.frozen(eq=False)
@@ -42,24 +44,36 @@ class SideBranch(Wiring):
         assembly.beside.append(assembly.sink(self._sink, hub.side))
         return hub.main
 
-    def _sort(self, values: Sequence[Any], main: list[Any], side: list[Any]) -> BaseException | None:
+    def _sort(self, batch: Batch[Any]) -> "_Sorted":
         aside, given = self._aside, self._given
+        told: list[object] = []
+        side: list[Any] = []
+        failure: BaseException | None = None
         try:
-            for value in values:
-                if not aside(value):
-                    main.append(value)
-                else:
+            for value in batch.values:
+                apart = aside(value)
+                if apart:
                     side.append(value if given is None else given(value))
+                told.append(apart)
         except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
-            return exc
-        return None
+            failure = exc
+        if not side and failure is None:
+            return batch, None, None
+        main = list(compress(batch.values, map(not_, told)))
+        if not isinstance(batch, TimedBatch):
+            return Batch(batch.time, main), Batch(batch.time, side), failure
+        times = list(compress(batch.times, map(not_, told)))
+        return TimedBatch(times, main), TimedBatch(list(compress(batch.times, told)), side), failure
 
 
-Sort = Callable[[Sequence[Any], list[Any], list[Any]], BaseException | None]
+_Sorted = tuple[Batch[Any], Batch[Any] | None, BaseException | None]
+"""The values that go on, those that go aside, if any do, and what has ended the sorting."""
 
 
 class _Aside(Hub):
-    def __init__(self, assembly: Assembly, module: Module, upstream: Kernel[Any], sort: Sort) -> None:
+    def __init__(
+        self, assembly: Assembly, module: Module, upstream: Kernel[Any], sort: Callable[[Batch[Any]], _Sorted]
+    ) -> None:
         name = named(module)
         super().__init__(assembly, module, f"into {name}", upstream)
         self._sort = sort
@@ -76,10 +90,10 @@ class _Aside(Hub):
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
-        main: list[Any] = []
-        side: list[Any] = []
-        failure = self._sort(batch.values, main, side)
+        main, side, failure = self._sort(batch)
         yield self.main, main
-        yield self.side, side
+        if side is not None:
+            yield self.side, side
         if failure is not None:
+            self.taken = len(main.values) + (0 if side is None else len(side.values))
             raise failure

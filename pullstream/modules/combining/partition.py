@@ -15,7 +15,7 @@ from pullstream.engine.nested.on_error import OnErrorHere, Reveals
 from pullstream.errors import RoutingError
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, TimedBatch
 
 A = TypeVar("A")
 K = TypeVar("K")
@@ -79,12 +79,24 @@ class _Router(Hub):
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
         dealt: dict[Branch, list[Any]] = {}
-        failure = self._route(batch.values, dealt)
-        yield from dealt.items()
+        if isinstance(batch, TimedBatch):
+            owners: list[Branch | None] = []
+            failure = self._route(batch.values, dealt, owners)
+            self.taken = len(owners)
+            times: dict[Branch | None, list[Hashable]] = {None: [], **{branch: [] for branch in dealt}}
+            for branch, time in zip(owners, batch.times, strict=False):
+                times[branch].append(time)
+            yield from ((branch, TimedBatch(times[branch], values)) for branch, values in dealt.items())
+        else:
+            failure = self._route(batch.values, dealt, None)
+            yield from ((branch, Batch(batch.time, values)) for branch, values in dealt.items())
         if failure is not None:
             raise failure
 
-    def _route(self, values: Sequence[Any], dealt: dict[Branch, list[Any]]) -> BaseException | None:
+    def _route(
+        self, values: Sequence[Any], dealt: dict[Branch, list[Any]], owners: "list[Branch | None] | None"
+    ) -> BaseException | None:
+        """Deal values out; `owners` is told, if there is one, whose each of them is."""
         try:
             for value in values:
                 try:
@@ -97,6 +109,8 @@ class _Router(Hub):
                         self.location.meter.skipped += 1
                     else:
                         raise
+                    if owners is not None:
+                        owners.append(self.failed)
                     continue
                 if branch is None:
                     raise RoutingError(  # noqa: TRY301 - one place for whatever goes wrong with a value
@@ -104,6 +118,8 @@ class _Router(Hub):
                         f"give other= a sink for whatever has no other",
                     )
                 dealt.setdefault(branch, []).append(value)
+                if owners is not None:
+                    owners.append(branch)
         except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
             return exc
         return None

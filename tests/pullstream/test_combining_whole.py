@@ -1,0 +1,212 @@
+"""Answers of many times where streams part and meet: as one time after another, and nothing complete too soon."""
+
+import random
+
+import pytest
+import trio
+from trio._core import _run as trio_scheduler
+from trio.testing import MockClock
+
+import pullstream as ps
+from pullstream.authoring import Traits
+from pullstream.blueprint import Module
+from pullstream.engine.nested.side_branch import SideBranch
+from pullstream.engine.parts.outbox import Outbox
+from timely import Product
+
+
+class Unseen(Exception):
+    """What these tests let fail."""
+
+
+@ps.source
+class Rows(ps.Kernel):
+    """Answers pairs (time, value), as many as are asked for; it holds exactly what is still to come."""
+
+    traits = Traits(trusted=True, follows=True)
+
+    def __init__(self, rows, seed, *, fails=False):
+        self._rng = random.Random(seed)
+        self._rows = rows
+        self._fails = fails
+        self._left = Outbox(self)
+
+    async def acquire(self):
+        if self._rows:
+            self._left.put_batch(ps.TimedBatch([time for time, _ in self._rows], list(self._rows)))
+        self._left.end(Unseen("above") if self._fails else ps.DONE)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        if self._rng.random() < 0.3:
+            await trio.sleep(self._rng.random())
+        return self._left.answer(self._rng.randint(1, limit) if self._rng.random() < 0.3 else limit)
+
+
+@ps.transformer
+class Cut(ps.Kernel):
+    """Takes what comes one time after another, and so does everything below."""
+
+    traits = Traits(trusted=True)
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        self.upstream.ack()
+        return batch
+
+
+@ps.sink
+async def record(upstream, ctx, log, seed, *, enough=10**6):
+    """Notes what came, and when it was worked off: at the next ask."""
+    rng = random.Random(seed)
+    while (batch := await upstream.ask_many(rng.choice([1, ctx.limit]))) is not ps.DONE:
+        if rng.random() < 0.3:
+            await trio.sleep(rng.random())
+        log.extend((time, repr(value)) for time, value in zip(batch.times, batch.values, strict=True))
+        if len(log) >= enough:
+            return
+    log.append(("end", None))
+
+
+def failing(value):
+    if value[1] % 5 == 3:
+        raise Unseen
+    return value
+
+
+def some(value):
+    return value[1] % 3 == 0
+
+
+def aside(sink, test=some):
+    return ps.Transformer((Module("aside", SideBranch, (sink, test)),))
+
+
+def failing_later(value):
+    if value[1] == 6:
+        raise Unseen
+    return value[1] % 3
+
+
+def spread(sinks, **options):
+    return ps.partition(failing_later, {0: sinks[0], 1: sinks[1]}, other=sinks[2], **options)
+
+
+PARTING = {
+    "aside": lambda a, b, c: ps.pipe(aside(a), b),
+    "aside, test fails": lambda a, b, c: ps.pipe(aside(a, failing_later), b),
+    "aside, twice": lambda a, b, c: ps.pipe(aside(a), aside(b, lambda value: value[1] % 2), c),
+    "on_error": lambda a, b, c: ps.pipe(ps.map(failing, on_error=a), b),
+    "tee": ps.tee,
+    "tee, capacity": lambda a, b, c: ps.tee(a, b, c, capacity=3),
+    "tee, one leaves": lambda a, b, c: ps.tee(a, ps.pipe(ps.take(3), b), c),
+    "partition": lambda a, b, c: spread([a, b, c], on_error="skip"),
+    "partition, capacity": lambda a, b, c: spread([a, b, c], on_error="skip", capacity=4),
+    "partition, fails": lambda a, b, c: spread([a, b, c]),
+    "partition, on_error": lambda a, b, c: ps.partition(failing_later, {0: a}, other=b, on_error=c),
+    "fork": lambda a, b, c: ps.pipe(ps.fork(ps.filter(some), capacity=100), a),
+}
+
+
+def at(domain, number, rng):
+    """A time of a domain, near a number or anywhere."""
+    match domain:
+        case "sorted":
+            return number // 2
+        case "near":
+            return max(0, number // 2 - rng.randrange(4))
+        case "product":
+            return Product(number // 4, rng.randrange(3))
+        case "sets":
+            return frozenset(rng.sample("abc", rng.randrange(3)))
+        case "one":
+            return 7
+
+
+DOMAINS = ["sorted", "near", "product", "sets", "one"]
+
+
+def rows(domain, count, seed):
+    rng = random.Random(seed)
+    return [(at(domain, number, rng), number) for number in range(count)]
+
+
+def ran(pipeline, logs, times, limit, seed):
+    """What each sink has got, the failure, and the times that were told; nothing came after it was told."""
+    told = []
+    merged = []
+
+    async def wait(progress, time):
+        try:
+            await progress.completed(time)
+        except (Unseen, ps.Abandoned):
+            return
+        told.append(time)
+        merged.append((time, [len(log) for log in logs]))
+
+    async def main():
+        with trio.fail_after(10_000):
+            async with pipeline.open(limit=limit, check="strict") as running, trio.open_nursery() as nursery:
+                for time in set(times):
+                    nursery.start_soon(wait, running.progress, time)
+
+    trio_scheduler._r.seed(seed)
+    failure = None
+    try:
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    except Unseen as exc:
+        failure = str(exc)
+    for time, lengths in merged:
+        for log, length in zip(logs, lengths, strict=True):
+            assert not [late for late, _ in log[length:] if late != "end" and late <= time]
+    return [list(log) for log in logs], failure, set(told)
+
+
+LIMITS = [1, 2, 7, 4096]
+
+
+def cases(kind, limit, count=3):
+    """So many programs of a kind, each with its times, its length and its way to end."""
+    rng = random.Random(f"{kind} {limit}")
+    for seed in rng.sample(range(10**6), count):
+        for domain in DOMAINS:
+            yield domain, rng.randrange(24), rng.random() < 0.3, limit, seed
+
+
+def parted(kind, case, *, cut):
+    domain, count, fails, limit, seed = case
+    rng = random.Random(seed)
+    above = rows(domain, count, seed)
+    logs = [[], [], []]
+    sinks = [record(log, rng.random()) for log in logs]
+    source = Rows(above, seed, fails=fails)
+    below = PARTING[kind](*sinks)
+    pipeline = ps.pipe(source, Cut(), below) if cut else ps.pipe(source, below)
+    return ran(pipeline, logs, [time for time, _ in above], limit, seed)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("kind", PARTING)
+def test_parting_whole_is_parting_one_time_after_another(kind, limit):
+    """Every sink has the same values at the same times, the same failure follows, and the same times are complete."""
+    for case in cases(kind, limit):
+        whole, failure, told = parted(kind, case, cut=False)
+        cut, same_failure, told_cut = parted(kind, case, cut=True)
+
+        assert whole == cut, case
+        assert failure == same_failure, case
+        if failure is None:
+            assert told == told_cut == {time for time, _ in rows(case[0], case[1], case[4])}, case
+
+
+@pytest.mark.parametrize("kind", ["aside, test fails", "partition, fails"])
+def test_what_is_not_dealt_is_not_complete(kind):
+    """Where dealing fails at a value, it and those after it stay in flight: their times are not told complete."""
+    failed = 0
+    for case in cases(kind, 7, 20):
+        logs, failure, told = parted(kind, case, cut=False)
+        there = {value for log in logs for _, value in log}
+        lost = [time for time, value in rows(case[0], case[1], case[4]) if repr((time, value)) not in there]
+        failed += failure is not None and bool(lost)
+        assert not [(early, time) for time in told for early in lost if early <= time], case
+    assert failed
