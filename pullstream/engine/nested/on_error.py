@@ -114,11 +114,7 @@ class _Diverts:
     above: Module
 
     def __call__(self, sink: Blueprint) -> SideBranch:
-        return SideBranch(sink, _is_mark, Reveals(self.above).failed)
-
-
-def _is_mark(value: object) -> bool:
-    return value.__class__ is Caught
+        return SideBranch(sink, Caught, Reveals(self.above).failed)
 
 
 def catches(on_error: object) -> bool:

@@ -1,8 +1,6 @@
 """Values that go aside: to a sink of their own, which runs beside the main one."""
 
-from collections.abc import Callable
-from itertools import compress
-from operator import not_
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -19,8 +17,8 @@ from pullstream.protocol import Batch, TimedBatch
 class SideBranch(Wiring):
     """The wiring of a transformer that lets some values go to a `sink`, and the others on.
 
-    `aside(value)` tells which, and `given(value)` is what the sink gets of them: the value itself if left out. For
-    ready-made modules: to put it below another one, compose both.
+    `aside(value)` tells which, or `aside` is the class of those that go there; `given(value)` is what the sink gets of
+    them: the value itself if left out. For ready-made modules: to put it below another one, compose both.
 
     >>> import pullstream as ps
     >>> odd = []
@@ -34,7 +32,7 @@ class SideBranch(Wiring):
     """
 
     _sink: Blueprint
-    _aside: Callable[[Any], object]
+    _aside: Callable[[Any], object] | type
     _given: Callable[[Any], Any] | None = None
 
     @override
@@ -45,25 +43,55 @@ class SideBranch(Wiring):
         return hub.main
 
     def _sort(self, batch: Batch[Any]) -> "_Sorted":
-        aside, given = self._aside, self._given
-        told: list[object] = []
-        side: list[Any] = []
-        failure: BaseException | None = None
-        try:
-            for value in batch.values:
-                apart = aside(value)
-                if apart:
-                    side.append(value if given is None else given(value))
-                told.append(apart)
-        except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
-            failure = exc
-        if not side and failure is None:
+        values, given = batch.values, self._given
+        places, stop, failure = self._places(values)
+        if not places and failure is None:
             return batch, None, None
-        main = list(compress(batch.values, map(not_, told)))
+        side: list[Any] = []
+        try:
+            for place in places:
+                side.append(values[place] if given is None else given(values[place]))  # noqa: PERF401 - up to a failure
+        except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
+            stop, failure = places[len(side)], exc
+            del places[len(side) :]
+        main = _without(values, places, stop)
         if not isinstance(batch, TimedBatch):
             return Batch(batch.time, main), Batch(batch.time, side), failure
-        times = list(compress(batch.times, map(not_, told)))
-        return TimedBatch(times, main), TimedBatch(list(compress(batch.times, told)), side), failure
+        times = batch.times
+        return (
+            TimedBatch(_without(times, places, stop), main),
+            TimedBatch([times[place] for place in places], side),
+            failure,
+        )
+
+    def _places(self, values: Sequence[Any]) -> "tuple[list[int], int, BaseException | None]":
+        """The places of values that go aside, and how far that was told, up to a failure."""
+        aside, places, place = self._aside, list[int](), -1
+        if isinstance(aside, type):
+            # Nearly all go on, and to look at each in turn would cost most of what is done here.
+            kinds = list(map(type, values))
+            for _ in range(kinds.count(aside)):
+                place = kinds.index(aside, place + 1)
+                places.append(place)
+            return places, len(values), None
+        try:
+            for place, value in enumerate(values):
+                if aside(value):
+                    places.append(place)
+        except BaseException as exc:  # noqa: BLE001 - as above
+            return places, place, exc
+        return places, len(values), None
+
+
+def _without(values: Sequence[Any], places: Sequence[int], stop: int) -> list[Any]:
+    """The values before `stop`, without those at some places."""
+    out: list[Any] = []
+    begin = 0
+    for place in places:
+        out += values[begin:place]
+        begin = place + 1
+    out += values[begin:stop]
+    return out
 
 
 _Sorted = tuple[Batch[Any], Batch[Any] | None, BaseException | None]

@@ -308,11 +308,7 @@ def stamp(
 
 
 def _aside(sink: Blueprint) -> SideBranch:
-    return SideBranch(sink, _is_late, _value_of)
-
-
-def _is_late(value: object) -> bool:
-    return value.__class__ is _Late
+    return SideBranch(sink, _Late, _value_of)
 
 
 def _value_of(late: _Late) -> Any:
