@@ -68,7 +68,7 @@ class End(Stamp):
         self.whole = False
         """Whether an answer of many times is wanted as it is, and not one time after another."""
         self.others: Least | None = None
-        """The least times but the first of a batch of many times that is in flight here, if it has several."""
+        """The times of a batch of many times that is in flight here, of which the least but the first count beside."""
         edge.ends.add(self)
         self._counts.stamps.add(self)
 
@@ -78,6 +78,9 @@ class End(Stamp):
         In place of what was counted here before: a part of a batch is what is left of it, and no values are nothing.
         """
         self.stamp_least(minimal(batch.times))
+        if batch.times:
+            self.others = self.others or Least(self._counts, self.port)
+            self.others.times = batch.times
         if self.port.note is not None:
             for time in dict.fromkeys(batch.times):
                 self.port.note(time)
@@ -92,6 +95,11 @@ class End(Stamp):
         if len(least) > 1:
             self.others = Least(self._counts, self.port)
             self.others.count(least[1:])
+
+    @property
+    @override
+    def times(self) -> Sequence[Hashable]:
+        return super().times if self.others is None else self.others.times
 
     @override
     def covers(self, time: Hashable) -> bool:

@@ -11,11 +11,13 @@ from pullstream.protocol import Batch, TimedBatch
 class Least:
     """The least times of some values in flight at an input, a stamp for each; what comes later they hold up as well."""
 
-    __slots__ = ("_counts", "_port", "_stamps")
+    __slots__ = ("_counts", "_port", "_stamps", "times")
 
     def __init__(self, counts: Counts, port: Port) -> None:
         self._counts, self._port = counts, port
         self._stamps: list[Stamp] = []
+        self.times: Sequence[Hashable] = ()
+        """All the times of those values, if somebody has them all."""
 
     def count(self, times: Sequence[Any]) -> None:
         """Count these times, and no others."""

@@ -116,6 +116,11 @@ class Stamp:
                 note(time)
         self.live = True
 
+    @property
+    def times(self) -> Sequence[Hashable]:
+        """The times of the values in flight."""
+        return (self.stamped,)
+
     def withdraw(self) -> None:
         """Count nothing of this lane as in flight any more."""
         self.live = False

@@ -1,6 +1,7 @@
 """Counting the times that are done: that have come to the sinks, and are complete there."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from pullstream.engine.sidecar.consequences import may_come
@@ -16,7 +17,8 @@ class TimesDone:
     ) -> None:
         self._sinks = sinks
         ports = {port for sink in sinks for port in sink.ports}
-        self._under_way: set[Hashable] = {stamp.stamped for stamp in in_flight if stamp.port in ports and stamp.live}
+        under_way = (stamp.times for stamp in in_flight if stamp.port in ports and stamp.live)
+        self._under_way: set[Hashable] = set(chain.from_iterable(under_way))
         self._done = 0
         self._most = FEW
         self._soon = soon

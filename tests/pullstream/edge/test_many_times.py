@@ -1,0 +1,583 @@
+"""Answers of many times at an edge: given out one time after another, or whole; what passes, and what is in flight."""
+
+import random
+from contextlib import nullcontext
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.authoring import Traits
+from timely import Product, TimeDomainError
+from timely.order import minimal
+
+
+@ps.source
+class Answers(ps.Kernel):
+    """Gives these answers, cut to what was asked for, and holds every time until its last value is answered."""
+
+    traits = Traits(trusted=True, follows=True)
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def acquire(self):
+        for answer in self.answers:
+            for time in answer.times if isinstance(answer, ps.Batch) else ():
+                self.location.hold(time)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        if not self.answers:
+            return ps.DONE
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        if len(answer.values) > limit:
+            self.answers.insert(0, answer.part(limit))
+            answer = answer.part(0, limit)
+        for time in answer.times:
+            self.location.drop(time)
+        return answer
+
+
+def many(times, values=None):
+    return ps.TimedBatch(list(times), list(range(len(times))) if values is None else list(values))
+
+
+def by_hand(function, *above, check=False, limit=4096):
+    """Let a sink's function ask; gives what it returns."""
+
+    async def main():
+        with trio.fail_after(1000):
+            async with ps.pipe(*above, ps.sink(function)()).open(check=check, limit=limit) as running:
+                return await running.result()
+
+    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def pairs(batch):
+    return list(zip(batch.times, batch.values, strict=True))
+
+
+CHECKS = pytest.mark.parametrize("check", [False, True])
+LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+WAYS = pytest.mark.parametrize("way", ["cut", "whole", "either"])
+
+TIMES = {
+    "one after the other": [0, 1, 1, 2, 5, 5, 5, 9],
+    "out of order": [3, 1, 1, 4, 1, 5, 9, 2, 6, 3],
+    "pairs": [Product(0, 1), Product(1, 0), Product(1, 0), Product(2, 2), Product(0, 1), Product(0, 3), Product(4, 0)],
+    "sets": [frozenset("ab"), frozenset("b"), frozenset("a"), frozenset("a"), frozenset("abc"), frozenset("cd")],
+    "tuples": [(0, "b"), (0, "a"), (1, ""), (1, ""), (0, "c")],
+}
+
+
+@CHECKS
+@LIMITS
+@WAYS
+@pytest.mark.parametrize("bundle", [1, 3, 100])
+@pytest.mark.parametrize("domain", TIMES)
+def test_values_times_limits_and_frontiers(domain, bundle, way, limit, check):
+    """Each value at its own time, in order; what may still come, or is in flight, is at every step what is left."""
+    times = TIMES[domain]
+    whole = many(times)
+    answers = [whole.part(start, start + bundle) for start in range(0, len(times), bundle)]
+    rng = random.Random(f"{domain} {limit}")
+    counts = []
+
+    async def asks(upstream, ctx):
+        got = []
+        while True:
+            taken_whole = way == "whole" or (way == "either" and rng.random() < 0.5)
+            batch = await (upstream.ask_many(limit) if taken_whole else upstream.ask(limit))
+            left = times[len(got) :]
+            assert set(upstream.arriving()) == set(minimal(left)), (
+                "what is worked on is in flight, and all that follows"
+            )
+            if batch is ps.DONE:
+                return got
+            assert 1 <= len(batch.values) <= limit
+            assert taken_whole or batch.__class__ is ps.Batch
+            counts.append(len(set(batch.times)))
+            got += pairs(batch)
+            if rng.random() < 0.5:
+                upstream.ack()
+                assert set(upstream.arriving()) == set(minimal(times[len(got) :])), "what is acknowledged is not"
+
+    assert by_hand(asks, Answers(*answers), check=check) == pairs(whole)
+    assert way != "whole" or limit == 1 or bundle == 1 or max(counts) > 1
+    assert way != "cut" or max(counts) == 1
+
+
+@CHECKS
+@pytest.mark.parametrize("whole", [False, True])
+def test_at_the_end_of_an_answer_nothing_is_left_in_flight(whole, check):
+    """Neither in the sidecar's own list, nor at any place."""
+    stamps = []
+
+    async def asks(upstream, ctx):
+        while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
+            del batch
+        upstream.arriving()
+        stamps.extend(upstream._counts.in_flight)
+
+    by_hand(asks, Answers(many(TIMES["pairs"]), many(TIMES["pairs"])), check=check)
+    assert stamps == []
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
+    """What came before them is answered first."""
+
+    @ps.source
+    class Mixed(ps.Kernel):
+        async def produce(self, limit):
+            return many([3, 4, "a"])
+
+    got = []
+
+    async def asks(upstream, ctx):
+        while True:
+            got.extend(pairs(await (upstream.ask_many(9) if whole else upstream.ask(9))))
+
+    with pytest.raises(TimeDomainError, match=r"4 \(int\) and 'a' \(str\)"):
+        by_hand(asks, Mixed())
+    assert got == [(3, 0), (4, 1)]
+
+
+# ---- lanes
+
+
+@CHECKS
+def test_lanes_are_given_it_in_the_order_in_which_they_ask(check):
+    """Also such as are taken for a single ask: none of them keeps the rest for itself (R4)."""
+
+    async def asks(upstream, ctx):
+        got = []
+        while (batch := await (lane := upstream.lane()).ask(2)) is not ps.DONE:
+            got += pairs(batch)
+            lane.ack()
+        return got
+
+    times = TIMES["out of order"]
+    assert by_hand(asks, Answers(many(times)), check=check) == pairs(many(times))
+
+
+@CHECKS
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ending", [None, OSError("line is dead")], ids=str)
+def test_nothing_is_lost_when_another_lane_gets_the_end(ending, seed, check):
+    """Whatever was answered before the end, or the failure, comes before any lane hears of it (R3, R8)."""
+    got, told = [], []
+
+    async def asks(upstream, ctx):
+        rng = random.Random(seed)
+
+        async def ask(lane, limit):
+            try:
+                while (batch := await lane.ask(limit)) is not ps.DONE:
+                    assert not told
+                    got.extend(pairs(batch))
+                    await trio.sleep(rng.random())
+                told.append(ps.DONE)
+            except OSError as exc:
+                told.append(exc)
+
+        async with trio.open_nursery() as nursery:
+            for limit in (1, 2, 9):
+                nursery.start_soon(ask, upstream.lane(), limit)
+
+    source = Answers(many(TIMES["out of order"]), *[ending] * (ending is not None))
+    by_hand(asks, source, check=check)
+    assert got == pairs(many(TIMES["out of order"]))
+    assert told == [ending or ps.DONE] * 3
+
+
+@CHECKS
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("how", ["abort", "error", "end"])
+@pytest.mark.parametrize("domain", ["out of order", "pairs"])
+def test_nothing_passes_after_a_termination(domain, how, other, check):
+    """By whichever lane it comes: what no lane was given never will be, and is not in flight any more (R5)."""
+    seen = []
+
+    @ps.transformer
+    class Terminates(ps.Kernel):
+        async def produce(self, limit):
+            upstream = self.upstream
+            lane = upstream.lane() if other else upstream
+            seen.append(pairs(await upstream.ask(9)))
+            if how == "end":
+                upstream.edge.end_here()
+            elif how == "abort":
+                await lane.abort()
+            else:
+                await lane.error(reason)
+            try:
+                seen.append(await upstream.ask(9))
+            except OSError:
+                seen.append(ps.DONE)
+            seen.append((upstream.edge.rest, set(upstream.arriving())))
+            if how == "error":
+                raise reason
+            return ps.DONE
+
+    reason = OSError("enough")
+    with pytest.raises(OSError, match="enough") if how == "error" else nullcontext():
+        by_hand(drain, Answers(many(TIMES[domain])), Terminates(), check=check)
+    # What an error has ended is not complete, and what an abort has ended is nobody's.
+    assert seen == [[(TIMES[domain][0], 0)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
+
+
+async def drain(upstream, ctx):
+    while await upstream.ask(ctx.limit) is not ps.DONE:
+        pass
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_lost_by_a_cancellation_is_not_complete(seed):
+    """A cancelled ask aborts (R10); what another's answer had left looks complete to nobody who goes on below."""
+    seen = []
+
+    @ps.source
+    class Cancels(ps.Kernel):
+        """Has the ask that waits for its turn cancelled in the step in which the one before it is answered."""
+
+        async def produce(self, limit):
+            await trio.sleep(1)
+            scope.cancel()
+            return many([3, 4, 5])
+
+    @ps.transformer
+    class TwoLanes(ps.Kernel):
+        async def produce(self, limit):
+            async def wait(lane):
+                with scope:
+                    await lane.ask(9)
+
+            async with trio.open_nursery() as nursery:
+                lane = self.upstream.lane()
+                nursery.start_soon(ask, lane)
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.start_soon(wait, self.upstream)
+            seen.append((self.upstream.edge.rest, list(self.upstream.arriving())))
+            return ps.DONE
+
+    async def ask(lane):
+        seen.append(pairs(await lane.ask(9)))
+        lane.ack()
+
+    scope = trio.CancelScope()
+    trio._core._run._r.seed(seed)
+    by_hand(drain, Cancels(), TwoLanes())
+    assert scope.cancelled_caught
+    assert seen == [[(3, 0)], (None, [4])]
+
+
+@pytest.mark.parametrize("failure", [None, OSError("off")], ids=str)
+async def test_a_handle_that_ends_the_stream_leaves_nothing_of_it(failure, autojump_clock):
+    """The values of an answer that has passed, but that nobody was given, are as if they had not been answered."""
+    stop, got = ps.abortable(), []
+
+    async def asks(upstream, ctx):
+        got.extend(pairs(await upstream.ask(9)))
+        stop.abort(failure)
+        while (batch := await upstream.ask(9)) is not ps.DONE:
+            got.extend(pairs(batch))
+
+    with pytest.raises(OSError, match="off") if failure else nullcontext():
+        async with ps.pipe(Answers(many([3, 4, 5])), stop, ps.sink(asks)()).open() as running:
+            if failure is not None:
+                with pytest.raises(OSError, match="off"):
+                    await running.progress.completed(4)
+            await running.result()
+            await running.progress.completed(5)
+    assert got == [(3, 0)]
+
+
+async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
+    """A lane is left after another one has heard of the end: what it had in flight is over, though nothing moves."""
+    told = []
+
+    @ps.source
+    class Leaves(ps.Kernel):
+        def __init__(self, *sources):
+            self.traits = Traits(sources=sources)
+
+        async def produce(self, limit):
+            one, two = self.inputs
+            kept = await two.ask(9)
+            if kept is ps.DONE:
+                return ps.DONE
+            batch = await one.ask_many(9)
+            assert batch == many([3, 4])
+            assert await one.lane().ask(9) is ps.DONE
+            await trio.sleep(1)
+            await one.abort()
+            await trio.sleep(9)
+            return kept
+
+    two = Leaves(Answers(many([3, 4])), Answers(ps.Batch(9, ["a"])))
+    async with ps.pipe(two, ps.drain()).open() as running:
+
+        async def wait():
+            await running.progress.completed(4)
+            told.append(trio.current_time() - began)
+
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await running.result()
+    assert told == [1.0]
+
+
+# ---- rights
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_rights_while_a_part_is_worked_on(whole):
+    """What is worked on gives the right to answer; what is left does when it is given out, or is had whole."""
+
+    @ps.transformer
+    class Speaks(ps.Kernel):
+        async def produce(self, limit):
+            batch = await (self.upstream.ask_many(9) if whole else self.upstream.ask(9))
+            return batch if batch is ps.DONE else many([*batch.times, 1])
+
+    got = []
+
+    async def asks(upstream, ctx):
+        while (batch := await upstream.ask(9)) is not ps.DONE:
+            got.extend(batch.times)
+
+    if whole:
+        by_hand(asks, Answers(many([2, 1])), Speaks())
+        assert got == [2, 1, 1]
+    else:
+        with pytest.raises(ps.CapabilityError, match=r"answered at 1, but may not: .* works on is at 2"):
+            by_hand(asks, Answers(many([2, 1])), Speaks())
+        assert got == [2]
+
+
+def test_an_answer_at_a_time_that_may_not_be_is_given_up_to_there():
+    """The failure comes next, as if it had been answered one time after another (R8)."""
+
+    @ps.transformer
+    class TooEarly(ps.Kernel):
+        async def produce(self, limit):
+            batch = await self.upstream.ask(9)
+            return batch if batch is ps.DONE else many([5, 6, 4, 7])
+
+    for whole in (False, True):
+        got = []
+
+        async def asks(upstream, ctx):
+            while True:
+                got.extend(pairs(await (upstream.ask_many(9) if whole else upstream.ask(9))))  # noqa: B023
+
+        with pytest.raises(ps.CapabilityError, match="answered at 4, but may not"):
+            by_hand(asks, Answers(many([5])), TooEarly())
+        assert got == [(5, 0), (6, 1)]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_an_earlier_run_has_completed_is_dropped(whole):
+    """Of an answer only the rest passes; of one that is all over, the next."""
+
+    async def asks(upstream, ctx):
+        upstream.edge.drops = lambda time: time < 3
+        got = []
+        while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
+            got += pairs(batch)
+        return got
+
+    assert by_hand(asks, Answers(many([0, 1]), many([1, 3, 2, 4, 0]))) == [(3, 1), (4, 3)]
+
+
+# ---- failures in the middle
+
+
+@pytest.mark.parametrize("domain", TIMES)
+@pytest.mark.parametrize("position", range(6))
+@pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt, trio.TooSlowError])
+def test_a_stage_that_fails_in_the_middle(domain, position, raised):
+    """What came before is answered; what is left, the failing value first, is in flight, and nothing else (R8)."""
+    times = TIMES[domain][: 5 if domain == "tuples" else 6]
+    position = min(position, len(times) - 1)
+    failure, fronts, got = raised("at a value"), [], []
+
+    def fails(value):
+        if value == position:
+            raise failure
+        return value
+
+    @ps.transformer
+    class Looks(ps.Kernel):
+        async def produce(self, limit):
+            batch = await self.upstream.ask_many(9)
+            got.extend(pairs(batch))
+            self.upstream.ack()
+            fronts.append(set(self.upstream.arriving()))
+            return await self.upstream.ask(9)
+
+    with pytest.raises(raised) as caught:
+        by_hand(drain, Answers(many(times)), ps.map(fails), Looks())
+    assert caught.value is failure
+    assert got == pairs(many(times))[:position]
+    assert fronts == [set(minimal(times[position:]))] * (position > 0)
+
+
+@pytest.mark.parametrize("taken", [0, 2, 4])
+def test_a_part_that_is_left_takes_the_place_of_the_whole(taken):
+    """`stamp_many` counts what is left of a batch, and nothing beside it; of nothing, nothing."""
+
+    async def asks(upstream, ctx):
+        batch = await upstream.ask_many(9)
+        upstream.stamp_many(batch.part(taken))
+        assert set(upstream.arriving()) == set(minimal(times[taken:]))
+        assert all(upstream.covers(time) for time in times[taken:])
+        upstream.ack()
+        assert set(upstream.arriving()) == set()
+        return [stamp for stamp in upstream._counts.in_flight if stamp.live]
+
+    times = [frozenset("a"), frozenset("b"), frozenset("ac"), frozenset("d")]
+    assert by_hand(asks, Answers(many(times))) == []
+
+
+def test_what_is_whole_is_let_go_of_at_the_next_ask():
+    """A batch of several least times, and then one of a single one: nothing of the first stays (R11)."""
+
+    async def asks(upstream, ctx):
+        await upstream.ask_many(9)
+        await upstream.ask_many(9)
+        return [stamp.stamped for stamp in upstream._counts.in_flight if stamp.live]
+
+    assert by_hand(asks, Answers(many([frozenset("a"), frozenset("b")]), many([frozenset("c")]))) == [frozenset("c")]
+
+
+# ---- who waits
+
+
+@CHECKS
+@pytest.mark.parametrize("whole", [False, True])
+def test_completions_as_it_is_given_out(whole, check):
+    """A time is complete when its last value has been dealt with, and not before."""
+    log = []
+
+    async def asks(upstream, ctx):
+        while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
+            await trio.sleep(1)
+            log.extend(batch.times)
+
+    async def main():
+        async with ps.pipe(Answers(many([2, 1, 3, 2])), ps.sink(asks)()).open(check=check) as running:
+
+            async def wait(time):
+                await running.progress.completed(time)
+                log.append(f"{time} complete")
+
+            async with trio.open_nursery() as nursery:
+                for time in (1, 2, 3):
+                    nursery.start_soon(wait, time)
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    order = [log.index(f"{time} complete") for time in (1, 2, 3)]
+    last = {time: max(number for number, entry in enumerate(log) if entry == time) for time in (1, 2, 3)}
+    if whole:
+        assert log[:4] == [2, 1, 3, 2]
+    else:
+        assert log[:3] == [2, 1, "1 complete"]
+    assert all(at > last[time] for at, time in zip(order, (1, 2, 3), strict=True))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_who_waits_for_what_it_has_itself_in_flight_is_told_so(whole):
+    """Nothing can move any more: the rest of an answer is a batch that is not acknowledged."""
+
+    async def asks(upstream, ctx):
+        await (upstream.ask_many(9) if whole else upstream.ask(9))
+        await progress[0].completed(2)
+
+    progress = []
+
+    async def main():
+        async with ps.pipe(Answers(many([1, 2])), ps.sink(asks)()).open() as running:
+            progress.append(running.progress)
+            await running.result()
+
+    with pytest.raises(ps.StalledError, match="has not acknowledged a batch at 1"):
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("begin", [0, 1, 2])
+def test_times_done_counts_every_time(whole, begin):
+    """Whenever it is first asked for: a time is under way from when it has come to a sink until it is complete."""
+    counted = []
+
+    async def asks(upstream, ctx):
+        step = 0
+        while True:
+            if step == begin:
+                counted.append(progress[0].times_done())
+            if await (upstream.ask_many(9) if whole else upstream.ask(9)) is ps.DONE:
+                return
+            step += 1
+
+    progress = []
+
+    async def main():
+        async with ps.pipe(Answers(many([1, 2, 3]), many([4, 5])), ps.sink(asks)()).open() as running:
+            progress.append(running.progress)
+            await running.result()
+            counted.append(progress[0].times_done())
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    over_before = 3 * whole + (not whole) if begin == 2 else 0
+    assert counted == [0, 5 - over_before]
+
+
+def test_streams_opened_inside_hold_what_went_into_them():
+    """A module that opens a stream for each value holds the value's time, also while others are left."""
+    log = []
+
+    async def one(upstream, ctx):
+        while (batch := await upstream.ask(9)) is not ps.DONE:
+            await trio.sleep(1)
+            log.extend((batch.time, value) for value in batch.values)
+
+    async def main():
+        made = ps.pipe(ps.map(lambda n: ps.values([n, n])), ps.flatten(concurrency=2))
+        async with ps.pipe(Answers(many([2, 1, 3])), made, ps.sink(one)()).open() as running:
+
+            async def wait(time):
+                await running.progress.completed(time)
+                log.append(f"{time} complete")
+
+            async with trio.open_nursery() as nursery:
+                for time in (1, 2, 3):
+                    nursery.start_soon(wait, time)
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    values = [entry for entry in log if isinstance(entry, tuple)]
+    assert sorted(values) == [(1, 1), (1, 1), (2, 0), (2, 0), (3, 2), (3, 2)]
+    for time in (1, 2, 3):
+        assert all(log.index(entry) < log.index(f"{time} complete") for entry in values if entry[0] <= time)
+
+
+def test_as_many_stamps_as_there_are_least_times():
+    """However many values an answer has, one that is worked on is a stamp, and what is left another."""
+
+    async def asks(upstream, ctx):
+        most = 0
+        while await upstream.ask(9) is not ps.DONE:
+            upstream.arriving()
+            most = max(most, len(upstream._counts.in_flight))
+        return most
+
+    rng = random.Random(1)
+    assert by_hand(asks, Answers(many(range(1000)))) == 2
+    assert by_hand(asks, Answers(many([rng.randrange(99) for _ in range(1000)]))) == 2
+    assert by_hand(asks, Answers(many([Product(n % 4, -(n % 4)) for n in range(1000)]))) == 5
