@@ -88,7 +88,8 @@ class TimedBatch(Batch[T_co]):
         """
         raise TypeError(
             f"a TimedBatch has a time for each of its {len(self.values)} values, and none for all: take its runs(), or "
-            f"zip its times and its values; ask(limit), in place of ask_many(limit), gives a batch of one time"
+            f"zip its times and its values; ask(limit), in place of ask_many(limit), gives a batch of one time, and so "
+            f"do ctx.events(upstream) and ctx.batches(upstream) without many=True"
         )
 
     @override

@@ -293,7 +293,7 @@ def test_a_journal_has_each_time_by_itself(sink, result, limit, tmp_path):
 # ---- how far one has come
 
 
-async def test_ack_but_says_how_far_one_has_come():
+async def test_ack_but_says_how_far_one_has_come(autojump_clock):
     """While a sink waits in the middle of a batch, what it has dealt with is complete, and what it has not is not."""
     go_on = trio.Event()
 

@@ -139,8 +139,11 @@ class Lane(End, Reader[T_co]):
         if not left.values:
             self.ack()
         elif isinstance(left, TimedBatch):
-            if not self.whole:
-                raise ValueError(f"{left!r} is no part of what this lane has received: ask_many gives such batches")
+            if not (self.whole and self.live):
+                raise ValueError(
+                    f"{left!r} is no part of the batch that is worked on: that is what ask_many gave, until it is "
+                    f"acknowledged or the next one is asked for"
+                )
             self.stamp_many(left)
             if self._counts.alert:
                 self._counts.activate(self.port)

@@ -67,13 +67,19 @@ class Account:
             )
         self.location.hold(time)
 
-    def events(self, upstream: Reader[Any]) -> Eventful:
+    def events(self, upstream: Reader[Any], *, many: bool) -> Eventful:
         """The events of an input; the same for whoever asks again, so that what has come is not lost."""
         if upstream not in self._events:
-            self._events[upstream] = events = Eventful(self.scope, self.location, upstream, self.requests)
+            self._events[upstream] = events = Eventful(self.scope, self.location, upstream, self.requests, many=many)
             if self._ended:
                 events.end()
-        return self._events[upstream]
+        events = self._events[upstream]
+        if events.many != many:
+            raise ValueError(
+                f"{self.location}, reads ctx.events(upstream) with many=True in one place and without it in another: "
+                f"the second goes on where the first has stopped, and both are to take batches in the same way"
+            )
+        return events
 
     def end(self) -> None:
         """The module's stream is over: what it still does asks for nothing."""
@@ -282,7 +288,7 @@ class Context:
 
     # ---- what comes from upstream
 
-    def events(self, upstream: Reader[T]) -> "Events[T]":
+    def events(self, upstream: Reader[T], *, many: bool = False) -> "Events[T]":
         """Batches and the completions asked for with `notify_at`, whichever comes first.
 
         Completions come before the batch that caused them, least time first; at the end all of them, then the loop
@@ -290,12 +296,37 @@ class Context:
         the next event acknowledges the last one: the batch (R11), or the right to answer at the completed time. A body
         that has dealt with a batch, and waits for something else first, says so with `upstream.ack()`: until then the
         batch's time stays open.
-        """
-        return Events(self._account, upstream)
 
-    def batches(self, upstream: Reader[T]) -> "Batches[T]":
-        """The batches alone, for a module that asks for no notification."""
-        return Batches(self._account, upstream)
+        Every batch is of one time. Where each value has a time of its own that makes many batches of one value, and
+        with `many=True` they come whole: a batch may then be a `TimedBatch`, in whose place others would come one after
+        another. Take its `runs()`, or zip its `times` and its `values`, as of any batch. What one of its values has
+        completed is told after all of it, and everything else before; `notify_at` and `hold` may be given any of its
+        times; and a body that waits in its middle says how far it has come, `upstream.ack_but(batch.part(3))`.
+
+        >>> import pullstream as ps
+        >>> @ps.transformer
+        ... async def largest(upstream, ctx):
+        ...     found = {}
+        ...     async for event in ctx.events(upstream, many=True):
+        ...         match event:
+        ...             case ps.Completed(time):
+        ...                 yield ps.Batch(time, [found.pop(time)])
+        ...             case batch:
+        ...                 for time, value in zip(batch.times, batch.values):
+        ...                     if time not in found:
+        ...                         ctx.notify_at(time)
+        ...                     found[time] = max(found.get(time, value), value)
+        >>> ps.run(ps.pipe(ps.values([10, 12, 21, 33], time=lambda n: n // 10), largest(), ps.collect()))
+        [12, 21, 33]
+
+        Raises:
+            ValueError: the same input was read the other way before.
+        """
+        return Events(self._account, upstream, many=many)
+
+    def batches(self, upstream: Reader[T], *, many: bool = False) -> "Batches[T]":
+        """The batches alone, for a module that asks for no notification; with `many`, whole, as `events` has it."""
+        return Batches(self._account, upstream, many=many)
 
     def abandon(self) -> None:
         """In a sink that is about to return: say that what it leaves undone will not be done.
@@ -323,9 +354,9 @@ class Context:
 class Batches(Generic[T]):
     """The iterator behind `Context.batches`; not a generator, for a loop over one that is left early leaves it open."""
 
-    def __init__(self, account: Account, upstream: Reader[T]) -> None:
+    def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
         self._account = account
-        self._upstream = upstream
+        self._ask = upstream.ask_many if many else upstream.ask
         self._first = True
 
     def __aiter__(self) -> Self:
@@ -336,7 +367,7 @@ class Batches(Generic[T]):
             self._account.went_on()
             await self._account.breathe()
         self._first = False
-        batch = await self._upstream.ask(self._account.limit)
+        batch = await self._ask(self._account.limit)
         if batch is DONE:
             raise StopAsyncIteration
         return batch
@@ -345,9 +376,9 @@ class Batches(Generic[T]):
 class Events(Generic[T]):
     """The iterator behind `Context.events`; see `Eventful`."""
 
-    def __init__(self, account: Account, upstream: Reader[T]) -> None:
+    def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
         self._account = account
-        self._events = account.events(upstream)
+        self._events = account.events(upstream, many=many)
 
     def __aiter__(self) -> Self:
         return self

@@ -131,7 +131,7 @@ class Eventful:
         self._upstream = upstream
         self.requests = requests
         """The times that are asked for; of each, whether it is enough that everything before it is complete."""
-        self._many = many
+        self.many = many
         """Whether batches of many times are taken whole."""
         self._asker = Asker(scope.run, upstream, self._into_slot if arrived is None else arrived, many=many)
         self._slot: Answer | None = None
@@ -227,8 +227,8 @@ class Eventful:
         if limit and (self.steps or not (self.requests or asker.limit or deadline < inf)):
             try:
                 if self.steps and (stepping or self.requests):
-                    self._slot = await self._upstream.ask(limit, stepping=True, many=self._many)  # type: ignore[call-arg]
-                elif self._many:
+                    self._slot = await self._upstream.ask(limit, stepping=True, many=self.many)  # type: ignore[call-arg]
+                elif self.many:
                     self._slot = await self._upstream.ask_many(limit)
                 else:
                     self._slot = await self._upstream.ask(limit)

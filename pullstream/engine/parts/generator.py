@@ -10,7 +10,6 @@ from pullstream.engine.edge.answers import no_sequence
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
-from pullstream.engine.parts.outbox import Remainder
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import ProtocolError, raised_when_cancelled, without_cancelled
@@ -30,7 +29,8 @@ class GeneratorKernel(Kernel[Any]):
         self._function = function
         self._args = args
         self._kwargs = kwargs
-        self._rest = Remainder()
+        self._rest: Batch[Any] | None = None
+        self._used = 0
         self._answer: Batch[Any] | Done | BaseException = DONE
         self._scope_of_task = own_scope()
         self._scope_of_closing = own_scope()
@@ -48,8 +48,8 @@ class GeneratorKernel(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if self._rest.left:
-            return self._part(limit)
+        if self._rest is not None:
+            return self._part(self._rest, limit)
         self._account.limit = limit
         self._supply = self.run.signal()
         self._demand.set()
@@ -58,16 +58,19 @@ class GeneratorKernel(Kernel[Any]):
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, Batch) and len(answer.values) > limit:
-            self._rest.put(answer)
-            return self._part(limit)
+            self._used = 0
+            return self._part(answer, limit)
         return answer
 
-    def _part(self, limit: int) -> Batch[Any]:
+    def _part(self, batch: Batch[Any], limit: int) -> Batch[Any]:
         """The next part of a batch that is longer than what is asked for.
 
         The generator stays suspended at its yield, and so keeps its right to this time, until all is answered.
         """
-        return Batch(self._rest.time, self._rest.take(limit))
+        start = self._used
+        self._used = stop = start + limit
+        self._rest = batch if stop < len(batch.values) else None
+        return batch.part(start, stop)
 
     @override
     def halt(self) -> None:

@@ -1,0 +1,223 @@
+"""`ctx.events` and `ctx.batches` with `many=True`: batches of many times, whole, for authors who want them."""
+
+import random
+
+import pytest
+import trio
+
+import pullstream as ps
+
+LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+
+
+@ps.source
+async def gives(ctx, *answers):
+    """Yields what is a batch, and moves its clock to what is a time."""
+    for answer in answers:
+        if isinstance(answer, ps.Batch):
+            yield answer
+        else:
+            ctx.advance(answer)
+
+
+@ps.transformer
+async def total(upstream, ctx, *, many=True):
+    """The sum of each time's values, when it is complete."""
+    totals = {}
+    async for event in ctx.events(upstream, many=many):
+        match event:
+            case ps.Completed(time):
+                yield ps.Batch(time, [totals.pop(time)])
+            case batch:
+                for time, value in zip(batch.times, batch.values, strict=True):
+                    if time not in totals:
+                        ctx.notify_at(time)
+                    totals[time] = totals.get(time, 0) + value
+
+
+@LIMITS
+def test_a_module_that_takes_them_whole_gives_the_same(limit):
+    """Of random times, in order or jumbled, with a checker that looks on."""
+    draw = random.Random(limit)
+    for _ in range(20):
+        values = [draw.randrange(12) for _ in range(draw.randrange(40))]
+        jumbled = ps.pipe(ps.values(values), ps.stamp(lambda n: n, lateness=12))
+        for source in (jumbled, ps.values(sorted(values), time=lambda n: n // 2)):
+            one, whole = (
+                ps.run(ps.pipe(source, total(many=many), ps.collect(timed=True)), limit=limit, check=True)
+                for many in (False, True)
+            )
+            assert whole == one
+            assert sum(value for _, value in whole) == sum(values)
+
+
+async def test_completions_come_before_the_batch_that_follows_them():
+    """What a batch has completed of earlier ones is told before it, and what it completes of itself after it."""
+    told = []
+
+    @ps.sink
+    async def notes(upstream, ctx):
+        async for event in ctx.events(upstream, many=True):
+            match event:
+                case ps.Completed(time):
+                    told.append(time)
+                case batch:
+                    told.append(list(batch.times))
+                    for time in batch.times:
+                        ctx.notify_at(time)
+
+    answers = ps.TimedBatch([1, 2, 3], list("abc")), ps.Batch(3, ["d"]), 4, ps.TimedBatch([5, 6], list("ef"))
+    async with ps.pipe(gives(*answers), notes()).open() as running:
+        await running.result()
+    assert told == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
+
+
+@LIMITS
+async def test_a_sink_that_awaits_keeps_its_times_open(limit, autojump_clock):
+    """Its notifications watch what arrives; who waits for its effects waits until they are done."""
+    effects = []
+
+    @ps.sink
+    async def writes(upstream, ctx):
+        kept = {}
+        async for event in ctx.events(upstream, many=True):
+            match event:
+                case ps.Completed(time):
+                    await trio.sleep(1)
+                    effects.append((time, kept.pop(time)))
+                case batch:
+                    for time, value in zip(batch.times, batch.values, strict=True):
+                        if time not in kept:
+                            ctx.notify_at(time)
+                        kept.setdefault(time, []).append(value)
+
+    source = ps.values([10, 11, 20, 30, 31], time=lambda n: n // 10)
+    async with ps.pipe(source, writes()).open(limit=limit) as running:
+        for time, done in enumerate([[10, 11], [20], [30, 31]], start=1):
+            await running.progress.completed(time)
+            assert effects[-1] == (time, done)
+        await running.result()
+
+
+async def test_any_of_its_times_may_be_held():
+    """While a batch is the current one it gives the right to each of its times, and to no earlier one."""
+
+    @ps.transformer
+    async def holds(upstream, ctx):
+        async for batch in ctx.batches(upstream, many=True):
+            with pytest.raises(ps.CapabilityError, match="hold 0, which it has no right to"), ctx.hold(0):
+                pass
+            with ctx.hold(3):
+                upstream.ack()
+                yield ps.Batch(3, ["late"])
+            assert list(batch.times) == [1, 2, 3]
+
+    pipeline = ps.pipe(gives(ps.TimedBatch([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
+    async with pipeline.open() as running:
+        assert await running.result() == [(3, "late")]
+
+
+async def test_who_waits_in_the_middle_says_how_far_it_has_come():
+    """What has been dealt with is complete below, while the rest is waited for."""
+    go_on = trio.Event()
+
+    @ps.transformer
+    async def waits(upstream, ctx):
+        async for event in ctx.events(upstream, many=True):
+            upstream.ack_but(event.part(2))
+            await go_on.wait()
+            yield event.part(2)
+
+    pipeline = ps.pipe(gives(ps.TimedBatch([1, 2, 3, 4], list("abcd"))), waits(), ps.collect(timed=True))
+    async with pipeline.open() as running:
+        await running.progress.completed(2)
+        assert list(running.progress.frontier()) == [3]
+        go_on.set()
+        assert await running.result() == [(3, "c"), (4, "d")]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
+    """A batch of many times that is longer than what is asked for, and one of one time after it."""
+
+    @ps.transformer
+    async def doubles(upstream, ctx):
+        async for batch in ctx.batches(upstream, many=True):
+            yield ps.TimedBatch([time for time in batch.times for _ in "ab"], [v for v in batch.values for _ in "ab"])
+
+    @ps.sink
+    async def parts(upstream, ctx):
+        return [batch async for batch in ctx.batches(upstream, many=True)]
+
+    source = ps.values([1, 2, 2, 3], time=lambda n: n)
+    answered = ps.run(ps.pipe(source, doubles(), parts()), limit=limit, check=True)
+    assert [time for batch in answered for time in batch.times] == [1, 1, 2, 2, 2, 2, 3, 3]
+    assert [value for batch in answered for value in batch.values] == [1, 1, 2, 2, 2, 2, 3, 3]
+    assert all(1 <= len(batch.values) <= limit for batch in answered)
+
+
+async def test_a_failure_comes_after_what_was_complete_before_it():
+    """Times that were complete when the stream failed are told, and no others."""
+    told = []
+
+    def failing():
+        yield from [1, 1, 2, 3]
+        raise ValueError("no more")
+
+    @ps.sink
+    async def notes(upstream, ctx):
+        async for event in ctx.events(upstream, many=True):
+            match event:
+                case ps.Completed(time):
+                    told.append(time)
+                case batch:
+                    for time in batch.times:
+                        ctx.notify_at(time)
+
+    with pytest.raises(ValueError, match="no more"):
+        async with ps.pipe(ps.values(failing(), time=lambda n: n), notes()).open() as running:
+            await running.result()
+    assert told == [1, 2]
+
+
+def test_who_expects_one_time_is_told_what_to_do():
+    """The pattern of a batch of one time does not fit, and says so."""
+
+    @ps.sink
+    async def confused(upstream, ctx):
+        async for event in ctx.events(upstream, many=True):
+            match event:
+                case ps.Batch(time, values):
+                    return time, values
+        return None
+
+    with pytest.raises(TypeError, match=r"take its runs\(\).*without many=True"):
+        ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()), limit=2)
+    assert ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()), limit=1) == (1, [1])
+
+
+def test_an_input_is_read_in_one_way():
+    """Two loops over the events of one input go on with each other's, and take batches alike."""
+
+    @ps.sink
+    async def both(upstream, ctx):
+        async for _ in ctx.events(upstream):
+            break
+        async for _ in ctx.events(upstream, many=True):
+            pass
+
+    with pytest.raises(ValueError, match="both, composed at .*many=True in one place and without it in another"):
+        ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), both()))
+
+
+def test_what_has_been_acknowledged_has_no_parts():
+    """Neither after `ack`, nor of a batch that is not the last."""
+
+    @ps.sink
+    async def confused(upstream, ctx):
+        batch = await upstream.ask_many(9)
+        upstream.ack()
+        upstream.ack_but(batch.part(1))
+
+    with pytest.raises(ValueError, match="no part of the batch that is worked on"):
+        ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()))
