@@ -61,11 +61,16 @@ Kernels
       which is given the run's `Assembly`; a sink at run time is something `Consuming`
     - `SideBranch`: some of the values go to a sink beside
 
+    An answer of many times, a `ps.TimedBatch`, may be answered by any of them, and is taken whole by who says so: by
+    `upstream.ask_many`; in `PassOn.answer_many`, run by run unless that is overridden; with `Notified.takes_many`, in
+    `Notified.receive_many`. All others are given the values of one time after another. Who fails in the middle says how
+    far it has come, by `upstream.ack_but` or `Notified.taken`.
+
 Parts of kernels
     `Outbox`, `Remainder`, `StreamEnd`: what is owed, in order, and then an ending. `Batcher` and `stamped`: an iterator
-    cut into batches of one time. `Accumulator`: folds into tables. `Pace`: how much to take at a time. `Grip`: what a
-    handle and its kernel share. `Interrupts`: Ctrl-C during what must not be torn apart. `ascending`, `Ascending`:
-    whether the times of an answer are in order, and those of which that is known.
+    cut into batches, each value at its time. `Accumulator`: folds into tables. `Pace`: how much to take at a time.
+    `Grip`: what a handle and its kernel share. `Interrupts`: Ctrl-C during what must not be torn apart. `ascending`,
+    `Ascending`: whether the times of an answer are in order, and those of which that is known.
 """
 
 from pullstream.blueprint import (

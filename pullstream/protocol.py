@@ -2,9 +2,14 @@
 
 A request goes up, its answer comes down:
 
-    ask(limit)     -> Batch(time, values) with 1 <= len(values) <= limit, or DONE; a failure is raised
-    abort()        -> DONE, once everything upstream has let go
-    error(reason)  -> DONE, the same, with a reason that travels to the source
+    ask(limit)      -> Batch(time, values) with 1 <= len(values) <= limit, or DONE; a failure is raised
+    ask_many(limit) -> the same, or TimedBatch(times, values), of values each at a time of its own
+    abort()         -> DONE, once everything upstream has let go
+    error(reason)   -> DONE, the same, with a reason that travels to the source
+
+An answer of many times is what as many batches in a row would be, handed over at once: each value is at its own time,
+demand counts values, and whatever ends the stream comes after all of it. On its way it counts with its least times,
+which keep the others from completing. Who asks with `ask` is given the values of one time after another.
 
 The life of an edge is the table `TRANSITIONS`. The kernel takes every step through it, so what the table does not
 list cannot happen; the documentation's diagram is drawn from it as well.
@@ -27,7 +32,9 @@ class Batch(Generic[T_co]):
     """Values at one logical time: the answer to an ask.
 
     `time` is any hashable with a partial order (`<=`): an int, a date, a tuple, a `timely.Product`. `values` holds at
-    least one value and never more than was asked for (R2).
+    least one value and never more than was asked for (R2). It is in flight, and keeps its time from completing, until
+    whoever got it asks again or says that it has been dealt with (R11). Who says `many=True`, or `ask_many`, may get a
+    `TimedBatch` in the place of several; `times`, `runs()` and `part()` go for both.
 
     >>> match Batch(3, ["a", "b"]):
     ...     case Batch(time, values):
@@ -57,9 +64,9 @@ class TimedBatch(Batch[T_co]):
 
     `times` and `values` are two sequences of one length; there is no `time`. It counts as many values as it has, was
     asked for with one ask, and whatever ends the stream comes after all of it. A module that asks as everybody does
-    never sees one: it is given the values of one time after another. Who takes them whole asks with `ask_many`,
-    and treats each value as if it had come alone, at its time. While it is in flight it keeps its least times from
-    completing, and so all of its times.
+    never sees one: it is given the values of one time after another. Who takes them whole asks with `ask_many`, or
+    reads `ctx.events(upstream, many=True)`, and treats each value as if it had come alone, at its time. While it is in
+    flight it keeps its least times from completing, and so all of its times.
 
     >>> batch = TimedBatch([3, 3, 4], ["a", "b", "c"])
     >>> list(batch.runs())

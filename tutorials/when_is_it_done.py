@@ -84,7 +84,7 @@ def times() -> None:
     """1. Every value has a time.
 
     A time is whatever you say: anything hashable that has an order. `values(..., time=f)` gives each value its own, and
-    they must come in order. What travels is a `Batch`, and a batch is at one time, so that days are never mixed.
+    they must come in order. What a module gets is a `Batch`, and that is at one time, so that days are never mixed.
     Without `time=` everything is at 0, until `epochs` numbers it: by count, here, or by a test, a key or the clock.
     """
 
@@ -288,8 +288,58 @@ def notified() -> None:
     # | 57.0 day 2: ['rice']
 
 
+@ps.transformer
+async def best_seller_at_once(upstream: ps.Reader[Sale], ctx: ps.Context) -> AsyncIterator[ps.Batch[str]]:
+    """What `best_seller` answers, of sales at many times at once."""
+    sold: dict[Any, Counter[str]] = {}
+    async for event in ctx.events(upstream, many=True):
+        match event:
+            case ps.Completed(time):
+                ((item, _),) = sold.pop(time).most_common(1)
+                yield ps.Batch(time, [item])
+            case sales:
+                for time, sale in zip(sales.times, sales.values, strict=True):
+                    if time not in sold:
+                        ctx.notify_at(time)
+                        sold[time] = Counter()
+                    sold[time][sale.item] += 1
+
+
+def many_times() -> None:
+    """8. A time for every row.
+
+    Where every row has a timestamp of its own, a batch of one time is a batch of one row, and to hand over each by
+    itself costs far more than what is done with it. So values of many times travel together, in a `TimedBatch`, which
+    has their `times` beside its `values`. It is what as many batches in a row would be: each value is at its own time,
+    an ask for ten values is answered with ten at most, the end comes after all of it, and while it is under way the
+    least of its times keeps the others from completing. Most ready modules take it whole. Your own get one time after
+    another, as in the piece before, unless they say `many=True`, as `best_seller_at_once`, just above, does. It is told
+    what the batch has completed after all of it; its answers are the same.
+    """
+
+    @ps.sink
+    async def show(upstream: ps.Reader[str], ctx: ps.Context, *, many: bool) -> None:
+        async for batch in ctx.batches(upstream, many=many):
+            print(batch)
+
+    rows = ps.values(week(), time=hour)
+    ps.run(ps.pipe(rows, ps.map(item), show(many=False)))
+    ps.run(ps.pipe(rows, ps.map(item), show(many=True)))
+    by_day = ps.pipe(rows, ps.restamp(day_of))
+    for module in (best_seller(), best_seller_at_once()):
+        print(ps.run(ps.pipe(by_day, module, ps.collect(timed=True))))
+    # | Batch(time=9, values=['tea'])
+    # | Batch(time=15, values=['rice'])
+    # | Batch(time=33, values=['tea'])
+    # | Batch(time=34, values=['tea'])
+    # | Batch(time=57, values=['rice'])
+    # | TimedBatch(times=[9, 15, 33, 34, 57], values=['tea', 'rice', 'tea', 'tea', 'rice'])
+    # | [(0, 'tea'), (1, 'tea'), (2, 'rice')]
+    # | [(0, 'tea'), (1, 'tea'), (2, 'rice')]
+
+
 def no_right() -> None:
-    """8. The right to speak.
+    """9. The right to speak.
 
     Completion can be relied upon since nobody may speak at a time that is complete. A module may answer at the time of
     the batch in its hands, or later, and else only at times that it holds. Who forgets to ask for them is told so,
@@ -309,13 +359,13 @@ def no_right() -> None:
         ps.run(ps.pipe(ps.values(week(), time=day), yesterday(), ps.collect()))
     except ps.CapabilityError as error:
         say(error)
-    # | yesterday, composed at when_is_it_done.py:309, answered at 0, but may not: it holds nothing, and the batch
+    # | yesterday, composed at when_is_it_done.py:359, answered at 0, but may not: it holds nothing, and the batch
     # |   that it works on is at 1. While the batch at that time is the current one, take ctx.hold(time), or
     # |   ctx.notify_at(time), in a kernel self.location.hold(time)
 
 
 def endings() -> None:
-    """9. What fails never looks complete.
+    """10. What fails never looks complete.
 
     When the till breaks on Tuesday, `completed(0)` returns, for Monday is complete, and `completed(1)` raises what
     broke the till. It would be the same for a file that cannot be written, or a clerk that raises. When the run is
@@ -354,12 +404,12 @@ def endings() -> None:
     # |  0.0 0 is complete
     # | OSError: out of paper
     # | 40.0 0 is complete
-    # | Abandoned: 1 will not be complete at drain, composed at when_is_it_done.py:339: the stream was aborted
+    # | Abandoned: 1 will not be complete at drain, composed at when_is_it_done.py:389: the stream was aborted
     # |   before
 
 
 def finishing() -> None:
-    """10. Enough: finish or abort.
+    """11. Enough: finish or abort.
 
     Some streams have no end of their own, and yet one wants what has come so far. `running.abort()` drops it: nothing
     more is completed, and `result` raises `Abandoned`. `running.finish()` ends the sources instead. What is under way
@@ -383,7 +433,7 @@ def finishing() -> None:
 
 
 def stalling() -> None:
-    """11. The classic mistake.
+    """12. The classic mistake.
 
     A clerk wants to report each day when it is complete, and awaits just that. But while the clerk waits, Monday's
     first batch is still in the clerk's hands, and Monday is not complete while it is there: nothing would ever move
@@ -421,9 +471,8 @@ def stalling() -> None:
 
     ps.run(ps.pipe(ps.values(week(), time=day), is_told()))
     # | nothing in this run can move any more, and it is not at its end
-    # | waits, composed at when_is_it_done.py:405, waits until 0 is complete. In its way:
+    # | waits, composed at when_is_it_done.py:455, waits until 0 is complete. In its way:
     # |     waits has not acknowledged a batch at 0, which is the one that waits
-    # |     values may still produce from 0 -> waits
     # | Who waits for a time lets go of it first (asks again, ack(), leaves the hold). To do something when a time
     # |   is complete, ask to be told: ctx.notify_at(time), and Completed(time) is among ctx.events(upstream)
     # | report of day 0
@@ -432,7 +481,7 @@ def stalling() -> None:
 
 
 def going_round() -> None:
-    """12. Loops.
+    """13. Loops.
 
     In `ps.loop(body)` what the body answers as `ps.Again(value)` goes round, and comes in once more; all else leaves.
     Inside, a time has a counter, the round: `LoopTime(0, (3,))` is round 3 of what came in at 0. Each turn adds one, so
@@ -500,7 +549,7 @@ async def wander(
 
 
 def converging() -> None:
-    """13. PageRank, which is done when it is complete.
+    """14. PageRank, which is done when it is complete.
 
     A page's rank is the share of all visits that it gets, if visitors begin anywhere, go on by a random link with a
     probability of 85 %, and else go home. So let them go round: 15 of 100 begin, spread over all pages, and each round

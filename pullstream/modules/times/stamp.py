@@ -289,8 +289,7 @@ def stamp(
     >>> ps.run(ps.pipe(ps.values([1, 5, 3, 2, 6]), stamped, ps.collect())), late
     ([1, 5, 3, 6], [2])
 
-    Each value with a time of its own is handled by itself, which costs some ten times as much as values that share
-    one; what is late costs as much again where a sink takes it, which is told of every time.
+    Values travel on together, whatever their times; a module below that works per time has its work once for each.
 
     The input's own times are given up; it may have one only, such as the 0 of a source that says nothing, or what
     `ps.restamp(lambda _: 0)` makes of any. With `nest=True` it may have several: times are then pairs (outer, inner),
