@@ -1,5 +1,7 @@
 """Answers of many times where streams part and meet: as one time after another, and nothing complete too soon."""
 
+import functools
+import itertools
 import random
 
 import pytest
@@ -12,7 +14,7 @@ from pullstream.authoring import Traits
 from pullstream.blueprint import Module
 from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.outbox import Outbox
-from timely import Product
+from timely import Product, join
 
 
 class Unseen(Exception):
@@ -62,7 +64,8 @@ async def record(upstream, ctx, log, seed, *, enough=10**6):
     while (batch := await upstream.ask_many(rng.choice([1, ctx.limit]))) is not ps.DONE:
         if rng.random() < 0.3:
             await trio.sleep(rng.random())
-        log.extend((time, repr(value)) for time, value in zip(batch.times, batch.values, strict=True))
+        values = [value.value if isinstance(value, ps.Failed) else value for value in batch.values]
+        log.extend(zip(batch.times, values, strict=True))
         if len(log) >= enough:
             return
     log.append(("end", None))
@@ -206,7 +209,69 @@ def test_what_is_not_dealt_is_not_complete(kind):
     for case in cases(kind, 7, 20):
         logs, failure, told = parted(kind, case, cut=False)
         there = {value for log in logs for _, value in log}
-        lost = [time for time, value in rows(case[0], case[1], case[4]) if repr((time, value)) not in there]
+        lost = [time for time, value in rows(case[0], case[1], case[4]) if (time, value) not in there]
         failed += failure is not None and bool(lost)
         assert not [(early, time) for time in told for early in lost if early <= time], case
     assert failed
+
+
+def numbered(value):
+    return value[1]
+
+
+def failing_key(value):
+    if value[1] == 9:
+        raise Unseen
+    return value[1]
+
+
+MEETING = {
+    "concat": ps.concat,
+    "merge": ps.merge,
+    "zip": ps.zip,
+    "padded": lambda *sources: ps.zip(*sources, mode="padded"),
+    "merge_sorted": lambda *sources: ps.merge_sorted(*sources, key=numbered),
+    "merge_sorted, fails": lambda *sources: ps.merge_sorted(*sources, key=failing_key),
+    "merge_sorted, skips": lambda *sources: ps.merge_sorted(*sources, key=failing_key, on_error="skip"),
+    "combine_latest": ps.combine_latest,
+}
+
+
+def met(kind, case, *, cut):
+    domain, _, fails, limit, seed = case
+    rng = random.Random(seed)
+    # Of each value it can be told where it comes from.
+    above = [
+        [(time, 100 * source + number) for time, number in rows(domain, rng.randrange(16), rng.random())]
+        for source in range(rng.randrange(1, 4))
+    ]
+    log = []
+    sources = [Rows(each, rng.random(), fails=fails and number == len(above) - 1) for number, each in enumerate(above)]
+    module = MEETING[kind](*[ps.pipe(source, Cut()) if cut else source for source in sources])
+    times = {functools.reduce(join, some) for some in itertools.product(*[[t for t, _ in each] for each in above])}
+    times |= {time for each in above for time, _ in each}
+    (got,), failure, told = ran(ps.pipe(module, record(log, rng.random())), [log], times, limit, seed)
+    return above, got, failure, told, times
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("kind", MEETING)
+def test_meeting_whole_is_meeting_one_time_after_another(kind, limit):
+    """The same comes at the same times, the same failure follows, and everything is complete in the end."""
+    for case in cases(kind, limit, 5):
+        above, whole, failure, told, times = met(kind, case, cut=False)
+        _, cut, same_failure, told_cut, _ = met(kind, case, cut=True)
+
+        if kind == "merge":
+            for each in above:
+                mine = [pair for time, pair in whole if time != "end" and pair in each]
+                assert mine == each[: len(mine)], case
+        if kind in ("zip", "padded", "combine_latest"):
+            for time, row in whole[: len(whole) - (failure is None)]:
+                assert time == functools.reduce(join, [value[0] for value in row if value is not None]), case
+        if kind != "combine_latest" and not (kind == "merge" and failure):
+            order = repr if kind == "merge" else (lambda _: 0)
+            assert sorted(whole, key=order) == sorted(cut, key=order), case
+        assert failure == same_failure, case
+        if failure is None:
+            assert told == told_cut == times, case

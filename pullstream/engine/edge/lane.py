@@ -1,6 +1,6 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from typing import Any, Literal, NoReturn, overload
 
 import trio
@@ -147,6 +147,15 @@ class Lane(End, Reader[T_co]):
             self.stamp_many(left)
             if self._counts.alert:
                 self._counts.activate(self.port)
+
+    def ack_before(self, least: Sequence[Hashable]) -> None:
+        """Acknowledge the last batch but for a part of it that is left, of which these are the least times.
+
+        So who deals with a batch in many parts need not look at all of it with each; a sink says `ack_but`.
+        """
+        self.stamp_least(least)
+        if self._counts.alert:
+            self._counts.activate(self.port)
 
     def settle(self) -> None:
         """Say that what came last has been dealt with: in the step in which it is answered, or after it is held."""

@@ -11,12 +11,15 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.outbox import Remainder, StreamEnd
 from pullstream.engine.parts.tasks import TaskKernel
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.engine.sidecar.minima import Minima
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import TimeDomainError, less_equal
 
 
 class Input(Remainder, StreamEnd):
     """An input, and what came from it and is not used yet: the rest of one batch, which stays in flight."""
+
+    _minima: Minima | None = None
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
@@ -31,12 +34,26 @@ class Input(Remainder, StreamEnd):
         else:
             self.end(answer)
 
-    def part(self, limit: int) -> Batch[Any]:
+    @override
+    def put(self, batch: Batch[Any]) -> None:
+        super().put(batch)
+        self._minima = None
+
+    @override
+    def part(self, count: int) -> Batch[Any]:
         """Answer the next values, in this very step; with the last of them the batch has been dealt with."""
-        values = self.take(limit)
+        part = super().part(count)
+        self.settle()
+        return part
+
+    def settle(self) -> None:
+        """Acknowledge what is used of the batch, in the step in which that is answered."""
         if not self.left:
             self.lane.settle()
-        return Batch(self.time, values)
+        elif self.times is not None and self.used:
+            if self._minima is None:
+                self._minima = Minima(self.times)
+            self.lane.ack_before(self._minima.at(self.used))
 
     @property
     def done(self) -> bool:
@@ -51,12 +68,13 @@ class Meeting:
         self._kernel = kernel
         self._time: Hashable = None
 
-    def meet(self, time: Hashable) -> None:
-        """Refuse a time that has no order with those that came before.
+    def meet(self, batch: Batch[Any]) -> None:
+        """Refuse a batch whose times have no order with those that came before; among themselves they have.
 
         Raises:
             TimeDomainError: it is of another domain.
         """
+        time = batch.times[0] if isinstance(batch, TimedBatch) else batch.time
         if time is self._time:
             return
         if self._time is not None:
@@ -143,7 +161,7 @@ class FanIn(TaskKernel[Any]):
         each = self._inputs[lane]
         if isinstance(answer, Batch):
             try:
-                self._meeting.meet(answer.time)
+                self._meeting.meet(answer)
             except TimeDomainError as exc:
                 self.failure_above = self.failure_above or exc
                 return
@@ -155,7 +173,6 @@ class FanIn(TaskKernel[Any]):
             self.failure_above = self.failure_above or answer
 
     def settle(self, among: Iterable[Input] | None = None) -> None:
-        """Acknowledge the batches of which nothing is left, in the step in which the last of them is answered."""
+        """Acknowledge what is used of the batches, in the step in which that is answered."""
         for each in self.all if among is None else among:
-            if not each.left:
-                each.lane.settle()
+            each.settle()

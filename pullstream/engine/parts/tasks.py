@@ -26,6 +26,9 @@ class TaskKernel(Kernel[T]):
 
     traits = Traits(trusted=True)
 
+    takes_many: bool = False
+    """Whether what is asked for beside may come as a batch of many times."""
+
     ended = False
     """Whether the stream is over here: what comes to a task now starts nothing new."""
 
@@ -115,7 +118,7 @@ class TaskKernel(Kernel[T]):
             # Ended by the termination that follows `halt`: cancelled, it would abort what is upstream of the input
             # before the reason of an error has reached it (R6).
             with own_scope(shield=True):
-                answer = await lane.ask(limit)
+                answer = await lane.ask(limit, many=self.takes_many)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers

@@ -8,9 +8,9 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
-from pullstream.engine.parts.fan_in import FanIn, Input
+from pullstream.engine.parts.fan_in import FanIn
 from pullstream.engine.traits import Carries, Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import join, less_equal
 
 A = TypeVar("A")
@@ -23,6 +23,7 @@ _NONE: Final[Any] = object()
 
 class _CombineLatest(FanIn):
     traits = Traits(trusted=True, carries=Carries.LOST, reorders=True)
+    takes_many = True
 
     def __init__(self, *sources: Source[Any]) -> None:
         super().__init__(*sources)
@@ -36,10 +37,11 @@ class _CombineLatest(FanIn):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             rows: list[tuple[Any, ...]] = []
-            time = self._gather(rows, limit)
+            times: list[Hashable] = []
+            self._gather(rows, times, limit)
             if rows:
                 self.settle()
-                return Batch(time, rows)
+                return Batch(times[0], rows) if times.count(times[0]) == len(times) else TimedBatch(times, rows)
             if self.failure_above is not None:
                 raise self.failure_above
             if all(each.done for each in self.all) or self._hopeless():
@@ -50,35 +52,34 @@ class _CombineLatest(FanIn):
     def _hopeless(self) -> bool:
         return any(each.done and value is _NONE for each, value in zip(self.all, self._latest, strict=True))
 
-    def _gather(self, rows: list[tuple[Any, ...]], limit: int) -> Hashable:
+    def _gather(self, rows: list[tuple[Any, ...]], times: list[Hashable], limit: int) -> None:
         """Take values one from each input in turn, so that it makes no difference how many came at once."""
-        latest, total, time, idle = self._latest, len(self.all), None, 0
+        latest, total, idle = self._latest, len(self.all), 0
         while len(rows) < limit and idle < total:
             number = self._turn
             each = self.all[number]
             if each.used < len(each.values):
-                joined = self._joined if self._times[number] is each.time else self._join(number, each)
-                if rows and joined != time:
-                    break
-                time = self._joined = joined
-                self._times[number] = each.time
+                time = each.time if each.times is None else each.times[each.used]
+                if self._times[number] is not time:
+                    self._joined = self._join(number, time)
+                    self._times[number] = time
                 self._lacking -= latest[number] is _NONE
                 latest[number] = each.values[each.used]
                 each.used += 1
                 idle = -1
                 if not self._lacking:
                     rows.append(tuple(latest))
+                    times.append(self._joined)
             idle += 1
             self._turn = (number + 1) % total
-        return time
 
-    def _join(self, number: int, each: Input) -> Hashable:
+    def _join(self, number: int, at: Hashable) -> Hashable:
         before = self._times[number]
-        if self._joined is not None and (before is None or less_equal(before, each.time)):
+        if self._joined is not None and (before is None or less_equal(before, at)):
             # What was joined before is part of it.
-            return join(self._joined, each.time)
+            return join(self._joined, at)
         others = (time for other, time in enumerate(self._times) if other != number and time is not None)
-        return reduce(join, others, each.time)
+        return reduce(join, others, at)
 
 
 @overload

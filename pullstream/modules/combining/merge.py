@@ -22,6 +22,7 @@ class Merge(FanIn):
     """Gives what is there, from one input after another."""
 
     traits = Traits(prompt=True, trusted=True, reorders=True)
+    takes_many = True
     _turn = 0
 
     @override

@@ -12,12 +12,14 @@ from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.failures import Caught
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 T = TypeVar("T")
 
 
 class _MergeSorted(FanIn):
+    takes_many = True
+
     def __init__(self, *sources: Source[Any], key: Callable[[Any], Any] | None, on_error: object) -> None:
         super().__init__(*sources)
         self._catches = key is not None and catches(on_error)
@@ -25,7 +27,8 @@ class _MergeSorted(FanIn):
         self._marks = Outbox(self)
         self._heads: list[tuple[Any, int]] = []
         self._failed: BaseException | None = None
-        self._at: Hashable = None
+        self._used: set[Input] = set()
+        """The inputs of which something is used that is not acknowledged."""
         # Inputs whose next value is not among the heads: keys are made one by one, and none before it is needed.
         self._missing = list(range(len(sources)))
 
@@ -33,16 +36,18 @@ class _MergeSorted(FanIn):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             values: list[Any] = []
+            times: list[Hashable] = []
             if self._failed is None:
                 try:
-                    self._gather(values, limit)
+                    self._gather(values, times, limit)
                 except BaseException as exc:  # noqa: BLE001 - raised when what comes before it has been answered
                     self._failed = exc
                 else:
                     if values or self._marks:
-                        self.settle(self._lacking())
+                        self.settle(self._used)
+                        self._used.clear()
             if values:
-                return Batch(self._at, values)
+                return Batch(times[0], values) if times.count(times[0]) == len(times) else TimedBatch(times, values)
             if self._marks:
                 return self._marks.take(limit)
             if self._failed is not None:
@@ -58,18 +63,18 @@ class _MergeSorted(FanIn):
         """The inputs whose next value is not known: of thousands, often one."""
         return [self.all[number] for number in self._missing]
 
-    def _gather(self, values: list[Any], limit: int) -> None:
-        """Take values in order, as long as they are at one time and the next one of every input is known."""
+    def _gather(self, values: list[Any], times: list[Hashable], limit: int) -> None:
+        """Take values in order, as long as the next one of every input is known."""
         heads, missing = self._heads, self._missing
         while len(values) < limit and (not missing or self._look()) and heads:
-            number = heads[0][1]
+            _, number = heappop(heads)
             each = self.all[number]
-            if not values:
-                self._at = each.time
-            elif each.time != self._at:
-                break
-            heappop(heads)
-            self._take_run(each, number, values, limit)
+            self._used.add(each)
+            before, used, at = len(values), each.used, each.times
+            try:
+                self._take_run(each, number, values, limit)
+            finally:
+                times += [each.time] * (len(values) - before) if at is None else at[used : each.used]
 
     def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
         """Take the head of an input, and what follows it there and comes before every other head."""
@@ -105,7 +110,8 @@ class _MergeSorted(FanIn):
                 head = value if key is None else key(value)
                 if self._catches and head.__class__ is Caught:
                     each.used += 1
-                    self._marks.put(each.time, (head,))
+                    self._used.add(each)
+                    self._marks.put(each.time if each.times is None else each.times[each.used - 1], (head,))
                     continue
                 heappush(self._heads, (head, missing[0]))
             elif not each.done:

@@ -12,7 +12,7 @@ from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.errors import JournalError, LengthError
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import join
 
 A = TypeVar("A")
@@ -32,6 +32,12 @@ class _Zip(FanIn):
         self._rows = 0
 
     @override
+    async def acquire(self) -> None:
+        # With a journal values of different times are refused, after what comes before them.
+        self.takes_many = self.scope.sidecar.keeper is None
+        await super().acquire()
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
             there = [each for each in self.all if each.left]
@@ -46,17 +52,21 @@ class _Zip(FanIn):
             await self.change()
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
-        joined = reduce(join, (each.time for each in there))
+        joined: Any = reduce(join, (each.time for each in there))
         if self.scope.sidecar.keeper is not None and any(each.time != joined for each in there):
             raise JournalError(
                 f"{self.location} pairs values of different times, {', '.join(repr(each.time) for each in there)}: "
                 f"which ones follows from all that came before, so a run with a journal cannot go on in its middle. "
                 f"Pair values by what they say: join(..., on=...)"
             )
-        columns = [each.take(count) if each.left else repeat(self._fill, count) for each in self.all]
+        parts = [each.part(count) if each.left else None for each in self.all]
+        columns = [repeat(self._fill, count) if part is None else part.values for part in parts]
+        rows = list(builtins.zip(*columns, strict=True))
         self._rows += count
-        self.settle()
-        return Batch(joined, list(builtins.zip(*columns, strict=True)))
+        if any(isinstance(part, TimedBatch) for part in parts):
+            times = [part.times for part in parts if part is not None]
+            return TimedBatch([reduce(join, row) for row in builtins.zip(*times, strict=True)], rows)
+        return Batch(joined, rows)
 
     def _over(self, there: Sequence[Input]) -> bool:
         if self._mode == "shortest" and self.all:
