@@ -192,7 +192,9 @@ async def test_nothing_is_held_after_many_times(autojump_clock):
     count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda _: "n")
     source = ps.values(range(4000), time=lambda n: n // 2)
     most = 0
-    async with ps.pipe(source, count, ps.map(str), ps.flat_map(lambda text: [text]), ps.collect()).open() as running:
+    async with ps.pipe(source, count, ps.map(str), ps.flat_map(lambda text: [text]), ps.collect()).open(
+        limit=4
+    ) as running:
         progress, sidecar = running.progress, running._run.scope.sidecar
         for time in range(0, 2000, 100):
             await progress.completed(time)

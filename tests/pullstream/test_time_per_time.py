@@ -47,7 +47,7 @@ async def test_distinct_holds_nothing(autojump_clock):
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_keys_and_states_are_given_up(limit):
-    """What is kept of ten thousand times is that of one, and nothing in the end."""
+    """What is kept of ten thousand times is that of one, or of those of one batch, and nothing in the end."""
     from pullstream.engine.parts.notified import Notified
 
     sizes, kernels = [], set()
@@ -65,7 +65,7 @@ def test_keys_and_states_are_given_up(limit):
         source = ps.values(range(20_000), time=lambda n: n // 2)
         modules = ps.distinct(lambda _: 0), ps.sort_by_time(), ps.accumulate(ps.agg.count())
         assert ps.run(ps.pipe(source, *modules, ps.last()), limit=limit) == 10_000
-    assert max(sizes) <= 2
+    assert max(sizes) <= 2 + limit // 2
     assert len(kernels) == 3
     for kernel in kernels:
         kept = getattr(kernel, "_seen", ()), getattr(kernel, "states", ())

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pullstream.engine.parts.fold import LISTING, Fold, itself, one_more
 from pullstream.failures import caught
@@ -43,15 +43,16 @@ class Accumulator:
         # A list that is told while it grows must be one of its own.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
         self._key = key
-        self._eager = eager
+        self.eager = eager
         self._catches = on_error != "fail"
-        self._plain = not (eager or self._catches)
+        self.plain = not (eager or self._catches)
+        """Whether nothing is told before the results, and a value that fails ends it."""
         self._lists = fold is LISTING
-        self._counts = self._plain and key is not None and self._step is one_more
+        self._counts = self.plain and key is not None and self._step is one_more
 
     def new(self, before: Mapping[Hashable, Any] | None = None) -> Table:
         """A table without values; a key that is in the table `before` goes on from its state there."""
-        if not self._plain or before is not None:
+        if not self.plain or before is not None:
             return _States(self._initial, {} if before is None else before)
         # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
         return Counter() if self._counts else defaultdict(self._initial)
@@ -61,8 +62,11 @@ class Accumulator:
 
         What it raises follows what was told before.
         """
-        if self._plain and len(tables) == 1:
-            self._take(tables[0], values)
+        if self.plain:
+            if len(tables) == 1:
+                self._take(tables[0], values)
+            else:
+                self._take_into_all(tables, values)
             return
         key, step = self._key, self._step
         for value in values:
@@ -85,7 +89,7 @@ class Accumulator:
                         told.append((number, caught(value, exc)))
                     failed = True
                 else:
-                    if self._eager:
+                    if self.eager:
                         told.append((number, self._result(name, state)))
 
     def _take(self, table: Table, values: Sequence[Any]) -> None:
@@ -100,10 +104,41 @@ class Accumulator:
                 name = key(value)
                 table[name] = step(table[name], value)
 
+    def _take_into_all(self, tables: Sequence[Table], values: Sequence[Any]) -> None:
+        key, step = self._key, self._step
+        if self._counts and key is not None:
+            names: list[Hashable] = []
+            try:
+                names += map(key, values)
+            finally:
+                for table in tables:
+                    cast("Counter[Hashable]", table).update(names)
+            return
+        for value in values:
+            name = None if key is None else key(value)
+            for table in tables:
+                table[name] = step(table[name], value)
+
+    def add_each(self, tables: Iterable[Table], values: Iterable[Any]) -> None:
+        """Take each value into a table of its own, if it is `plain`; on the way no value is read before its turn."""
+        key, step = self._key, self._step
+        if key is None:
+            for table, value in zip(tables, values, strict=False):
+                table[None] = step(table[None], value)
+        elif self._counts:
+            for table, name in zip(tables, map(key, values), strict=False):
+                table[name] = table.get(name, 0) + 1
+        else:
+            for table, value in zip(tables, values, strict=False):
+                name = key(value)
+                table[name] = step(table[name], value)
+
     def _all(self, state: Any, values: Sequence[Any]) -> Any:
         if self._lists:
             state.extend(values)
             return state
+        if self._step is one_more:
+            return state + len(values)
         return reduce(self._step, values, state)
 
     def results(self, table: Table) -> list[Any]:

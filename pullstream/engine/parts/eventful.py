@@ -140,6 +140,11 @@ class Eventful:
         """Whether upstream is asked in the module's own task, which never waits then."""
         self._wake = scope.run.signal()
         self._above: Above | None = None
+        self._fronts: list[Any] | None = None
+        """The least times that might still have come when somebody last looked, or earlier ones.
+
+        What was complete then stays so: of times that complete together only the first costs a look.
+        """
         self._places = [port.place for port in location.ports]
         self._waiters: list[Awaited] = []
 
@@ -188,14 +193,28 @@ class Eventful:
 
     def complete(self) -> list[Hashable]:
         """The times that are complete; of such as are in one order, the least."""
-        requests, times, sidecar = self.requests, self.requests.first, self._scope.sidecar
-        above = self._above or self.begin()
-        if above.tells and not any(requests[time] for time in times):
+        requests, times = self.requests, self.requests.first
+        return [time for time in times if self.knows(time, before=requests[time])] or self._look(times)
+
+    def told(self) -> Completed | None:
+        """The next completion, if it is known without a look: of times that are in one order the least, one by one."""
+        requests = self.requests
+        times = requests.first
+        if len(times) != 1 or not self.knows(times[0], before=requests[times[0]]):
+            return None
+        del requests[times[0]]
+        return Completed(times[0])
+
+    def knows(self, time: Hashable, *, before: bool) -> bool:
+        """Whether a time, or everything `before` it, was complete when somebody last looked."""
+        if self._slot is DONE:
+            # Though above a tee, say, it may go on for others.
+            return True
+        if self._fronts is not None:
             with suppress(TypeError):
-                # Else times of two domains have met: the sidecar is to be told.
-                return [time for time in times if not above.may_lead_to(time)]
-        sidecar.propagate()
-        return [waiter.time for waiter in self._awaited(times) if waiter.settled(sidecar.phase)]
+                # Else they are of two domains, which a look is to find out.
+                return self._is_past(time, before)
+        return False
 
     def ask(self, limit: int) -> None:
         """Let upstream be asked beside, unless it is being asked."""
@@ -216,6 +235,26 @@ class Eventful:
         self._wake.set()
 
     # ----
+
+    def _is_past(self, time: Hashable, before: bool) -> bool:  # noqa: FBT001
+        """Whether nothing that was there at the last look may lead to a time, or to one before it."""
+        fronts = self._fronts or ()
+        return not any(less_equal(front, time) and not (before and front == time) for front in fronts)
+
+    def _look(self, times: list[Hashable]) -> list[Hashable]:
+        """Those of some times that are asked for that are complete now."""
+        requests, sidecar = self.requests, self._scope.sidecar
+        above = self._above or self.begin()
+        if above.tells:
+            with suppress(TypeError):
+                # Else times of two domains have met: the sidecar is to be told.
+                done = [time for time in times if not above.may_lead_to(time, before=requests[time])]
+                if done and len(requests) > len(done):
+                    self._fronts = above.fronts()
+                return done
+        sidecar.propagate()
+        self._fronts = [front for place in self._places for front in sidecar.phase.frontier(place)]
+        return [time for time in times if self._is_past(time, requests[time])]
 
     def _into_slot(self, answer: Answer) -> None:
         self._slot = answer

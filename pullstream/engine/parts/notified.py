@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import override
 
@@ -44,7 +44,7 @@ class Notified(Kernel[Any], Stepwise):
 
     traits = Traits(trusted=True)
 
-    takes_many: ClassVar[bool] = False
+    takes_many: bool = False
     """Whether a batch of many times is received whole, and what it has completed told after all of it.
 
     Otherwise its values are received one time after another, and completions told between.
@@ -108,6 +108,11 @@ class Notified(Kernel[Any], Stepwise):
         if results:
             self.ready.put(time, results)
 
+    def give_many(self, times: Sequence[Hashable], results: Sequence[Any]) -> None:
+        """Answer results each at its time; those of no values are none."""
+        if results:
+            self.ready.put_batch(TimedBatch(times, results))
+
     def stop(self) -> None:
         """End after what was given; nothing that was asked for is told any more."""
         self.requests.clear()
@@ -156,9 +161,20 @@ class Notified(Kernel[Any], Stepwise):
         ready = self.ready
         if not (ready or ready.known):
             event = await self.events.next(limit, stepping=stepping)
-            if event is not None and self.take(event):
+            if isinstance(event, Completed):
+                self._take_all(event, limit)
+            elif event is not None and self.take(event):
                 await self.breathe()
         return ready.answer(limit)
+
+    def _take_all(self, event: Completed, limit: int) -> None:
+        """Deal with a completion and with those that are known by the same look, as far as one answer holds them."""
+        ready, told = self.ready, self.events.told
+        self.take(event)
+        for _ in range(limit):
+            if ready.known or ready.values >= limit or (more := told()) is None:
+                return
+            self.take(more)
 
     def take(self, event: Batch[Any] | Completed | Done | BaseException) -> bool:
         """Let the module deal with an event; True if that was a batch."""

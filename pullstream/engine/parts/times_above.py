@@ -1,10 +1,12 @@
 """The modules above one that looks at every time: cheaper than the tracker, where no path changes a time."""
 
 from collections.abc import Hashable
-from typing import Final
+from typing import Any, Final
 
 from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.sidecar.sidecar import Sidecar
+from timely import less_than
+from timely.order import minimal
 
 MANY: Final = 64
 """From so many places on the tracker is asked, which looks only at those where something has changed."""
@@ -28,12 +30,26 @@ class Above:
         """Whether it is enough to ask `may_lead_to`."""
         return self._plain and not self._sidecar.nesting.mirrors
 
-    def may_lead_to(self, time: Hashable) -> bool:
-        """Whether anything here may still lead to a batch at `time`.
+    def may_lead_to(self, time: Hashable, *, before: bool = False) -> bool:
+        """Whether anything here may still lead to a batch at `time` or, with `before`, at an earlier one.
 
         Raises:
             TypeError: the times here are of several domains.
         """
+        if before:
+            return any(less_than(front, time) for front in self.fronts())
         return any(location.holds(time) for location in self._locations) or any(
             stamp.covers(time) and stamp.port.place in self._places for stamp in self._sidecar.in_flight
         )
+
+    def fronts(self) -> list[Any]:
+        """The least times that anything here may still lead to.
+
+        Raises:
+            TypeError: the times here are of several domains.
+        """
+        times = {time for location in self._locations for time in location.held}
+        times.update(
+            stamp.stamped for stamp in self._sidecar.in_flight if stamp.live and stamp.port.place in self._places
+        )
+        return minimal(list(times))

@@ -1,7 +1,8 @@
 """Results per time, and per key and time: `reduce_by_time`, `reduce_by_key`, `count_by_key`."""
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from operator import length_hint
 from typing import Annotated, Any, Generic
 
 from typing_extensions import TypedDict, TypeVar, override
@@ -13,6 +14,8 @@ from pullstream.engine.parts.accumulator import Accumulator, Table, Told
 from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.modules.folds.agg import count
+from pullstream.protocol import TimedBatch
+from timely.order import in_one_order
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
@@ -48,10 +51,34 @@ class PerTime(Notified, Generic[S]):
 
     @override
     def receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        if time not in self.states:
-            self.notify(time, time)
-            self.states[time] = self.new()
-        self.add(time, self.states[time], values)
+        self.add(time, self._state(time), values)
+
+    def add_each(self, states: Iterable[S], values: Iterable[Any]) -> None:
+        """Take each value into the state of its time, as `add` does; read no value before its turn."""
+        raise NotImplementedError(f"{type(self).__name__} takes many times, and does not say how")
+
+    @override
+    def receive_many(self, batch: TimedBatch[Any]) -> None:
+        times = batch.times
+        if not in_one_order(times):
+            # Anything may be wrong with these, and what comes before it has its result.
+            super().receive_many(batch)
+            return
+        values = iter(batch.values if isinstance(batch.values, list) else list(batch.values))
+        states = [self._state(time) for time in times]
+        try:
+            self.add_each(states, values)
+        except BaseException:
+            self.taken = len(times) - length_hint(values) - 1
+            raise
+
+    def _state(self, time: Hashable) -> S:
+        states = self.states
+        if time in states:
+            return states[time]
+        self.notify(time, time)
+        states[time] = state = self.new()
+        return state
 
     @override
     def complete(self, time: Hashable) -> None:
@@ -64,6 +91,8 @@ class Folding(PerTime[Table]):
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
         self._accumulator = Accumulator(fold, **options)
+        # What is told early comes after the results of the times before.
+        self.takes_many = self._accumulator.plain
 
     @override
     def new(self) -> Table:
@@ -76,6 +105,10 @@ class Folding(PerTime[Table]):
             self._accumulator.add((state,), values, answers)
         finally:
             self.give(time, [result for _, result in answers])
+
+    @override
+    def add_each(self, states: Iterable[Table], values: Iterable[Any]) -> None:
+        self._accumulator.add_each(states, values)
 
     @override
     def results(self, time: Hashable, state: Table) -> Sequence[Any]:

@@ -1,7 +1,7 @@
 """`distinct`, `sort_by_time`, `accumulate`: values of a time told apart, in order, or added to what was before."""
 
-from collections.abc import Callable, Hashable, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import itemgetter, length_hint
 from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
@@ -17,7 +17,9 @@ from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.reduce import PerTime
+from pullstream.protocol import TimedBatch
 from timely import BEGINNING, less_equal
+from timely.order import in_one_order
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
@@ -25,6 +27,8 @@ R = TypeVar("R")
 
 
 class _Distinct(Notified):
+    takes_many = True
+
     def __init__(self, key: Callable[[Any], Hashable], on_error: object) -> None:
         super().__init__()
         self._key = key
@@ -54,6 +58,32 @@ class _Distinct(Notified):
             self.give(time, new)
 
     @override
+    def receive_many(self, batch: TimedBatch[Any]) -> None:
+        if self._catches or not in_one_order(batch.times):
+            super().receive_many(batch)
+            return
+        everything, key = self._seen, self._key
+        times: list[Hashable] = []
+        new: list[Any] = []
+        values = iter(list(batch.values))
+        try:
+            for time, value in zip(batch.times, values, strict=False):
+                seen = everything.get(time)
+                if seen is None:
+                    self.remind(time)
+                    seen = everything[time] = set()
+                name = key(value)
+                if name not in seen:
+                    seen.add(name)
+                    times.append(time)
+                    new.append(value)
+        except BaseException:
+            self.taken = len(batch.values) - length_hint(values) - 1
+            raise
+        finally:
+            self.give_many(times, new)
+
+    @override
     def complete(self, time: Hashable) -> None:
         del self._seen[time]
 
@@ -76,6 +106,8 @@ def distinct(key: Key[A, Hashable] | None = None, *, on_error: OnError[A] = "fai
 class _ValuesByTime(PerTime[list[Any]]):
     """Keeps the values of a time until it is complete."""
 
+    takes_many = True
+
     @override
     def new(self) -> list[Any]:
         return []
@@ -83,6 +115,11 @@ class _ValuesByTime(PerTime[list[Any]]):
     @override
     def add(self, time: Hashable, state: list[Any], values: Sequence[Any]) -> None:
         state.extend(values)
+
+    @override
+    def add_each(self, states: Iterable[list[Any]], values: Iterable[Any]) -> None:
+        for state, value in zip(states, values, strict=False):
+            state.append(value)
 
 
 class _Sorting(_ValuesByTime):

@@ -34,6 +34,15 @@ class Grid:
             number += 1
         return windows
 
+    def cell(self, time: Any) -> tuple[Any, Any, list[tuple[Any, Any]]]:
+        """The times around one that are in the same windows as it, from the first on and before the last, and these."""
+        number = self._first(time)
+        windows = self.around(time)
+        low, high = self._end(number - 1), self._start(number + len(windows))
+        if windows:
+            low, high = max(low, windows[-1][0]), min(high, windows[0][1])
+        return low, high, windows
+
     def _start(self, number: Any) -> Any:
         return self._origin + number * self._every
 

@@ -5,7 +5,10 @@ it is. So sessions are only ever prolonged, never joined, and a fold sees values
 to have one, is held at the end that the session will have at least; while it goes on the hold goes with it.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from heapq import heappop
+from operator import attrgetter
 from typing import Annotated, Any, overload
 
 import attrs
@@ -22,8 +25,9 @@ from pullstream.failures import Caught, caught
 from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
+from pullstream.protocol import TimedBatch
 from timely import Delay, TimeDomainError
-from timely.order import is_total
+from timely.order import in_one_order, is_total
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
@@ -52,20 +56,21 @@ class _Sessions(Windowed, Resumable):
         self._catches = catches(on_error)
         self._gap = gap
         self._key = key
-        self._sessions: dict[Hashable, _Session] = {}
-        self._closing: dict[Any, dict[int, _Session]] = {}
-        self._early: dict[Any, list[Sequence[Any]]] = {}
+        self._sessions: OrderedDict[Hashable, _Session] = OrderedDict()
+        """The open ones, in the order of their ends: since values come in the order of times, who gets one is last."""
+        self._early: dict[Any, list[Any]] = {}
         self._now: Any = None
         self._number = 0
+        self._held: Any = None
+        """The least of the ends of all sessions, those of what waits included; the others are later."""
         self.traits = attrs.evolve(self.traits, summaries=[Delay(gap)])
 
     @override
     def restore(self) -> None:
-        for key, (start, end, states, number) in self.memory.items():
+        for key, (start, end, states, number) in sorted(self.memory.items(), key=lambda item: item[1][1]):
             session = self._sessions[key] = _Session(start, end, self.accumulator.new(), key, number)
             session.table.update(states)
             self._number = max(self._number, number)
-            self._close(session, end)
 
     @override
     async def acquire(self) -> None:
@@ -74,44 +79,102 @@ class _Sessions(Windowed, Resumable):
 
     @override
     def receive(self, time: Any, values: Sequence[Any]) -> None:
-        end = self._end_after(time)
+        self._end_after(time)
         if time != self._now:
             self.met(time)
         if time == self._now or (time not in self._early and self.reached(time)):
             self._now = time
             self._feed(time, values)
-        elif time in self._early:
-            self._early[time].append(values)
         else:
-            self.location.hold(end)
-            self._early[time] = [values]
+            self._wait(time).extend(values)
+        self.listen()
+
+    @override
+    def receive_many(self, batch: TimedBatch[Any]) -> None:
+        times: Sequence[Any] = batch.times
+        if not self._usual(times):
+            super().receive_many(batch)
+            return
+        self.met_all(times)
+        early = self._early
+        for time, value in zip(times, batch.values, strict=True):
+            if time in early:
+                early[time].append(value)
+            else:
+                self._wait(time).append(value)
+        self.listen()
+
+    def _usual(self, times: Sequence[Any]) -> bool:
+        """Whether times are in one order, and the gap can be added to all of them."""
+        if not in_one_order(times):
+            return False
+        try:
+            return all(time < time + self._gap for time in (min(times), max(times)))
+        except (TypeError, OverflowError):
+            return False
+
+    def _wait(self, time: Any) -> list[Any]:
+        """The values of a time that wait until everything before it is complete."""
+        if time not in self._early:
+            self._early[time] = []
             self.expect(time)
+        return self._early[time]
+
+    @override
+    def complete(self, time: Any) -> None:
+        self.listening = None
+        self.reach(time)
+        # Most give nothing, and are dealt with here as long as they do.
+        while not self.ready and (first := self.first()) is not None and self.events.knows(first, before=True):
+            self.reach(first)
         self.listen()
 
     @override
     def reach(self, moment: Any) -> None:
-        closed = self._closing.pop(moment, None)
-        if closed is not None:
-            memory = self.memory.at(moment)
-            for _, session in sorted(closed.items()):
-                del self._sessions[session.key]
-                if memory.saves:
-                    del memory[session.key]
-                self.give(moment, self.results(session))
-            self.location.drop(moment)
-        early = self._early.pop(moment, None)
-        if early is not None:
+        self._close_until(moment)
+        if self.moments and self.moments[0] == moment:
+            heappop(self.moments)
             self._now = moment
-            for values in early:
-                self._feed(moment, values)
-            self.location.drop(self._end_after(moment))
+            self._feed(moment, self._early.pop(moment))
+
+    def _close_until(self, moment: Any) -> None:
+        """Close the sessions that are over, those that end at one time in the order in which they began."""
+        over: list[_Session] = []
+        for session in self._sessions.values():
+            if not session.end <= moment:
+                break
+            over.append(session)
+        if not over:
+            return
+        over.sort(key=attrgetter("number"))
+        memory = self.memory.at(moment)
+        for session in over:
+            del self._sessions[session.key]
+            if memory.saves:
+                del memory[session.key]
+        for session in over:
+            self.give(moment, self.results(session))
+
+    @override
+    def first(self) -> Any:
+        # A session ends, or a time that waits has its turn.
+        ends = next(iter(self._sessions.values())).end if self._sessions else None
+        if not self.moments:
+            return ends
+        return self.moments[0] if ends is None or self.moments[0] <= ends else ends
 
     @override
     def listen(self) -> None:
-        # Ends that have been put off stay among the moments until they are reached, or are too many.
-        expected = len(self._closing) + len(self._early)
-        if len(self.moments) > 2 * expected + 8:
-            self.moments = sorted({*self._closing, *self._early})
+        if self._sessions:
+            least = next(iter(self._sessions.values())).end
+        else:
+            least = self._end_after(self.moments[0]) if self.moments else None
+        if least != self._held:
+            if least is not None:
+                self.location.hold(least)
+            if self._held is not None:
+                self.location.drop(self._held)
+            self._held = least
         super().listen()
 
     def _feed(self, time: Any, values: Sequence[Any]) -> None:
@@ -126,9 +189,13 @@ class _Sessions(Windowed, Resumable):
             finally:
                 # What is left out neither begins a session nor prolongs one.
                 if not answers or sum(result.__class__ is Caught for _, result in answers) < len(part):
-                    self._prolong(session, end)
+                    session.end = end
+                    self._number = max(self._number, session.number)
+                    self._sessions[key] = session
+                    self._sessions.move_to_end(key)
                     touched[key] = session
-                self.give(end, [self.result(session, result) for _, result in answers])
+                if answers:
+                    self.give(end, [self.result(session, result) for _, result in answers])
         if memory.saves:
             memory.update({key: (each.start, each.end, dict(each.table), each.number) for key, each in touched.items()})
 
@@ -146,27 +213,6 @@ class _Sessions(Windowed, Resumable):
                 self.give(end, [caught(value, exc)])
             else:
                 yield key, (value,)
-
-    def _prolong(self, session: _Session, end: Any) -> None:
-        """Let a session, a new one perhaps, go on until `end`."""
-        before, session.end = session.end, end
-        if session.number > self._number:
-            self._number = session.number
-            self._sessions[session.key] = session
-            self._close(session, end)
-        elif before != end:
-            self._close(session, end)
-            del self._closing[before][session.number]
-            if not self._closing[before]:
-                del self._closing[before]
-                self.location.drop(before)
-
-    def _close(self, session: _Session, end: Any) -> None:
-        if end not in self._closing:
-            self.location.hold(end)
-            self._closing[end] = {}
-            self.expect(end)
-        self._closing[end][session.number] = session
 
     @override
     def result(self, window: OpenWindow, value: Any) -> Any:

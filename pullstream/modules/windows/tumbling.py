@@ -5,8 +5,9 @@ was made of came before. What a window may still answer is held; what may still 
 frontier above and a summary, the least end of a window after a time.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any, Generic, overload
+from typing import Annotated, Any, Generic, TypeAlias, overload
 
 import attrs
 from typing_extensions import TypeVar, Unpack, override
@@ -19,11 +20,17 @@ from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.modules.folds.reduce import FoldOptions
 from pullstream.modules.windows.grid import Grid, duration
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
+from pullstream.protocol import TimedBatch
 from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
+from timely.order import in_one_order
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
+
+
+_Cell: TypeAlias = tuple[Any, Any, Sequence[OpenWindow]]
+"""Times from one on and before another, and the open windows that all of them are in."""
 
 
 class _OnGrid(Windowed):
@@ -42,6 +49,10 @@ class _OnGrid(Windowed):
         self._open: dict[Any, OpenWindow] = {}
         self._time: Any = None
         self._around: Sequence[tuple[Any, Any]] = ()
+        self._lows: list[Any] = []
+        self._cells: list[_Cell] = []
+        """Times that are in the same windows, in order, and by their first ones."""
+        self._kind: object = None
         self.traits = attrs.evolve(self.traits, summaries=[MapTime(self._tracked)], lasting=self._last_end)
 
     def _last_end(self, number: int, time: Any) -> list[Any]:
@@ -73,6 +84,60 @@ class _OnGrid(Windowed):
             self.add(windows, values)
         self.listen()
 
+    @override
+    def receive_many(self, batch: TimedBatch[Any]) -> None:
+        times: Sequence[Any] = batch.times
+        values = batch.values
+        if not self._alike(times):
+            super().receive_many(batch)
+            return
+        self.met_all(times)
+        begin = 0
+        low: Any = None
+        high: Any = None
+        windows: Sequence[OpenWindow] = ()
+        try:
+            for position, time in enumerate(times):
+                if low is not None and low <= time < high:
+                    continue
+                if windows:
+                    self.add(windows, values[begin:position])
+                self.taken = begin = position
+                low, high, windows = self._cell(time)
+            if windows:
+                self.add(windows, values[begin:])
+        finally:
+            self.listen()
+
+    def _alike(self, times: Sequence[Any]) -> bool:
+        """Whether times, and those in the cells that are kept, are so much of one kind that a cell holds for all."""
+        if not in_one_order(times):
+            return False
+        first: object = times[0]
+        kind = (type(first), getattr(first, "tzinfo", None) is None)
+        if kind != self._kind:
+            self._kind = kind
+            self._lows.clear()
+            self._cells.clear()
+        return True
+
+    def _cell(self, time: Any) -> _Cell:
+        """The times that are in the same windows as one, and the windows."""
+        number = bisect_right(self._lows, time)
+        if number and time < (cell := self._cells[number - 1])[1]:
+            return cell
+        try:
+            low, high, around = self._grid.cell(time)
+        except TimeDomainError:
+            self.distrust()
+            raise
+        cell = low, high, [self._window(start, end) for start, end in around]
+        if around:
+            # Others would stay for ever.
+            self._lows.insert(number, low)
+            self._cells.insert(number, cell)
+        return cell
+
     def _window(self, start: Any, end: Any) -> OpenWindow:
         window = self._open.get(end)
         if window is None:
@@ -84,6 +149,9 @@ class _OnGrid(Windowed):
     @override
     def reach(self, moment: Any) -> None:
         window = self._open.pop(moment)
+        if self._lows:
+            over = bisect_left(self._lows, moment)
+            del self._lows[:over], self._cells[:over]
         self.give(moment, self.results(window))
         self.location.drop(moment)
 

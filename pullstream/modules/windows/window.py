@@ -44,15 +44,23 @@ class Windowed(Notified):
     def __init__(self, accumulator: Accumulator) -> None:
         super().__init__()
         self.accumulator = accumulator
+        # What is told early comes after the results of the windows before.
+        self.takes_many = not accumulator.eager
         self._met: list[Any] = []
         self.moments: list[Any] = []
         """A heap of what is expected; one that has been reached for nothing does no harm."""
-        self._listening: Any = None
+        self.listening: Any = None
+        """The moment that was asked for."""
 
     def met(self, time: Any) -> None:
         """Values have come at a time, other than those just before."""
         if len(self._met) < 2:
             self._met.append(time)
+
+    def met_all(self, times: Sequence[Any]) -> None:
+        """Values have come at times that are in one order."""
+        if len(self._met) < 2:
+            self._met += {min(times), max(times)}
 
     @override
     async def release(self) -> None:
@@ -98,21 +106,25 @@ class Windowed(Notified):
 
     @override
     def complete(self, time: Any) -> None:
-        self._listening = None
+        self.listening = None
         while self.moments and self.moments[0] == time:
             heappop(self.moments)
         self.reach(time)
         self.listen()
 
+    def first(self) -> Any:
+        """The moment that comes first, if any is expected."""
+        return self.moments[0] if self.moments else None
+
     def listen(self) -> None:
         """Ask to be told of the moment that comes first."""
-        first = self.moments[0] if self.moments else None
-        if first != self._listening:
-            if self._listening is not None:
-                self.forget(self._listening)
+        first = self.first()
+        if first != self.listening:
+            if self.listening is not None:
+                self.forget(self.listening)
             if first is not None:
                 self.remind(first, before=True)
-            self._listening = first
+            self.listening = first
 
     def distrust(self) -> None:
         """Give up completion: what becomes of a time that is about to be refused cannot be tracked."""

@@ -1,0 +1,222 @@
+"""Modules that compute per time, given many times at once: the same as one time after another, in whatever order."""
+
+import random
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from functools import partial
+
+import attrs
+import pytest
+
+import pullstream as ps
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.per_batch import PassOn
+from pullstream.engine.traits import PROMPT, Traits
+from timely import Product, TimeDomainError
+
+LIMITS = (1, 2, 7, 1000)
+
+WAYS = [(1000, False), *((limit, True) for limit in LIMITS), (2, False)]
+"""The limits, and whether a module gets what comes at many times whole."""
+
+DAY = datetime(2024, 3, 30, tzinfo=UTC)
+
+KINDS = {
+    "int": lambda n: n,
+    "float": lambda n: n / 4,
+    "datetime": lambda n: DAY + timedelta(seconds=n),
+    "fraction": lambda n: Fraction(n, 3),
+    "int and float": lambda n: n / 2 if n % 2 else n // 2,
+}
+"""Times that are in one order, made of numbers that mostly rise."""
+
+PARTIAL = {
+    "product": lambda n: Product(n // 4, n % 4),
+    "frozenset": lambda n: frozenset(range(n % 5)) | {100 + n // 7},
+}
+
+
+class Known(PassOn):
+    """Answers values at the times that they name, and holds those that are to come: the frontier is exact."""
+
+    traits = attrs.evolve(PROMPT, summaries=((),))
+
+    def __init__(self, times):
+        self.left = Counter(times)
+
+    def placed(self):
+        for time in self.left:
+            self.location.hold(time)
+
+    def answer(self, batch):
+        times = [time for time, _, _ in batch.values]
+        for time in times:
+            self.left[time] -= 1
+            if not self.left[time]:
+                self.location.drop(time)
+        return ps.TimedBatch(times, batch.values)
+
+
+class Cut(Kernel):
+    """Answers as its input does, one time after another."""
+
+    traits = Traits(trusted=True)
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        self.upstream.settle()
+        return batch
+
+
+known, cut = ps.transformer(Known), ps.transformer(Cut)
+
+
+class Strike(Exception):
+    pass
+
+
+def key(row):
+    if row[2] % 1000 == 999:
+        raise Strike(row[2])
+    return row[1]
+
+
+def step(state, row):
+    if row[2] % 1000 == 998:
+        raise Strike(row[2])
+    return [*state, row[2]]
+
+
+def row_number(row):
+    key(row)
+    return -row[2] % 7
+
+
+LISTED = ps.Fold(list, step)
+
+PER_TIME = {
+    "reduce_by_time": lambda **options: ps.reduce_by_time(LISTED, **options),
+    "reduce_by_key": lambda **options: ps.reduce_by_key(LISTED, key=key, **options),
+    "count_by_key": lambda **options: ps.count_by_key(key, **options),
+    "count": lambda **options: ps.reduce_by_time(ps.agg.count(), **options),
+    "distinct": lambda eager=False, **options: ps.distinct(key, **options),
+    "sort_by_time": lambda eager=False, **options: ps.sort_by_time(row_number, **options),
+    "take_times": lambda eager=False, on_error="fail": ps.take_times(5),
+}
+
+ACCUMULATING = {
+    "accumulate": lambda **options: ps.accumulate(LISTED, key=key, **options),
+}
+
+
+def of(unit, number):
+    return timedelta(seconds=number) if unit == "datetime" else number
+
+
+WINDOWS = {
+    "tumbling": lambda unit, **options: ps.tumbling(of(unit, 5), LISTED, **options),
+    "tumbling counted": lambda unit, **options: ps.tumbling(of(unit, 3), ps.agg.count(), key=key, **options),
+    "tumbling listed": lambda unit, **options: ps.tumbling(of(unit, 20), **options),
+    "sliding": lambda unit, **options: ps.sliding(of(unit, 6), of(unit, 2), LISTED, key=key, **options),
+    "sliding counted": lambda unit, **options: ps.sliding(of(unit, 7), of(unit, 3), ps.agg.count(), key=key, **options),
+    "sliding with gaps": lambda unit, **options: ps.sliding(of(unit, 1), of(unit, 4), LISTED, **options),
+    "sessions": lambda unit, **options: ps.sessions(of(unit, 2), LISTED, **options),
+    "sessions by key": lambda unit, **options: ps.sessions(of(unit, 3), LISTED, key=key, **options),
+}
+
+
+def rows(rng, time, *, failing):
+    jitter = rng.choice([0, 0, 3, 20])
+    bad = rng.randrange(10, 150) if failing else -1
+    numbers = [n // rng.choice([1, 3]) + rng.randint(0, jitter) for n in range(rng.randrange(1, 120))]
+    return [
+        (time(at), rng.choice("abcd"), n + (1000 - n - rng.choice([1, 2]) if n == bad else 0))
+        for n, at in enumerate(numbers)
+    ]
+
+
+def outcome(given, module, *, limit, whole):
+    """What comes of rows, with the times, and what it ends with."""
+    came = []
+    between = [] if whole else [cut()]
+    modules = [ps.values(given), known([time for time, _, _ in given]), *between, module(), ps.timed()]
+    try:
+        ps.run(ps.pipe(*modules, ps.drain(came.append)), limit=limit)
+    except Strike as exc:
+        return came, str(exc)
+    return came, None
+
+
+def check(given, module, seed, *, ordered=True):
+    outcomes = [outcome(given, module, limit=limit, whole=whole) for limit, whole in WAYS]
+    if not ordered:
+        outcomes = [(Counter(map(repr, came)), ending) for came, ending in outcomes]
+    for other in outcomes[1:]:
+        assert other == outcomes[0], seed
+
+
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [*PER_TIME, *ACCUMULATING])
+def test_modules_per_time_do_with_many_times_what_they_do_with_each(name, kind, failing, eager):
+    """In one order, out of order by so much, with a key or a step that fails: the same results, the same ending."""
+    for seed in range(2):
+        rng = random.Random(f"{seed} {name} {kind} {failing}")
+        given = rows(rng, KINDS[kind], failing=failing)
+        check(given, lambda: {**PER_TIME, **ACCUMULATING}[name](eager=eager), seed)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("kind", PARTIAL)
+@pytest.mark.parametrize("name", PER_TIME)
+def test_times_that_are_in_no_order_come_out_alike(name, kind, failing):
+    """Of times that are incomparable either may come first; what comes is the same."""
+    for seed in range(2):
+        rng = random.Random(f"{seed} {name} {kind} {failing}")
+        given = rows(rng, PARTIAL[kind], failing=failing)
+        if name == "take_times":
+            given = given[:3]
+        check(given, PER_TIME[name], seed, ordered=False)
+
+
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_do_with_many_times_what_they_do_with_each(name, kind, failing, eager):
+    """The same windows with the same values in the same order, and the same that are answered before a failure."""
+    for seed in range(2):
+        rng = random.Random(f"{seed} {name} {kind} {failing}")
+        given = rows(rng, KINDS[kind], failing=failing)
+        check(given, lambda: WINDOWS[name](kind, eager=eager), seed)
+
+
+@pytest.mark.parametrize("name", [*PER_TIME, *WINDOWS])
+def test_what_fails_is_left_out_or_goes_aside_alike(name):
+    """With a policy for failures, the values that it is for are the same."""
+    make = PER_TIME[name] if name in PER_TIME else partial(WINDOWS[name], "")
+    for seed in range(6):
+        rng = random.Random(f"{seed} {name}")
+        given = rows(rng, KINDS["float"], failing=True)
+        failed = {}
+        for limit, whole in WAYS:
+            aside = []
+            sink = ps.drain(lambda bad, aside=aside: aside.append(bad.value))
+            failed[limit, whole] = outcome(given, partial(make, on_error=sink), limit=limit, whole=whole), aside
+        assert all(other == failed[2, False] for other in failed.values()), seed
+        check(given, partial(make, on_error="skip"), seed)
+
+
+@pytest.mark.parametrize("name", ["tumbling", "sliding", "sessions"])
+def test_a_time_that_no_window_takes_fails_alike(name):
+    """One time that has no place on a grid is refused in the same words, however many come with it."""
+    module = {"tumbling": ps.tumbling(2), "sliding": ps.sliding(2, 1), "sessions": ps.sessions(1)}[name]
+    endings = set()
+    for limit, whole in WAYS:
+        stream = [ps.values([0.0, 1.0, 5.0, 6.0, 1e300]), ps.stamp(float), *([] if whole else [cut()]), module]
+        with pytest.raises(TimeDomainError) as failed:
+            ps.run(ps.pipe(*stream, ps.drain()), limit=limit)
+        endings.add(str(failed.value))
+    assert len(endings) == 1, endings
