@@ -120,7 +120,7 @@ def minimal(times: Iterable[T]) -> list[T]:
     [frozenset({'a'}), frozenset({'b'})]
     """
     if isinstance(times, Ascending):
-        return list(times[:1])
+        return [times[0]] if times else []
     times = times if isinstance(times, Sequence) else list(times)
     if in_one_order(times):
         # Nothing looks as quickly as `min` does, and of many times this is the commonest kind.
@@ -217,6 +217,9 @@ class Ascending(Sequence[T]):
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._times)
+
+    def __reversed__(self) -> Iterator[T]:
+        return reversed(self._times)
 
     def __repr__(self) -> str:
         return repr(list(self._times))

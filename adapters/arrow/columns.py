@@ -1,9 +1,13 @@
 """Arrow columns: their values in Python, and where a value changes."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import chain, pairwise, repeat
+from typing import Any, Final, overload
+
+from typing_extensions import override
 
 from adapters.arrow.package import Array, DataType, RecordBatch, pyarrow
+from pullstream.authoring import ascending
 
 
 def values(column: Array) -> list[Any]:
@@ -40,6 +44,76 @@ def run_starts(column: Array) -> Array:
     changes = pa.compute.not_equal(column.slice(1), column.slice(0, len(column) - 1))
     first = pa.array([True], pa.bool_())
     return pa.compute.indices_nonzero(pa.concat_arrays([first, changes]))
+
+
+def goes_on(column: Array) -> bool:
+    """Whether no value of a column without nulls is less than the one in front of it."""
+    pa = pyarrow()
+    try:
+        # None for a column of one value, which is not in front of any.
+        return (
+            pa.compute.all(pa.compute.less_equal(column.slice(0, len(column) - 1), column.slice(1))).as_py()
+            is not False
+        )
+    except pa.ArrowNotImplementedError:
+        return ascending(values(column))
+
+
+FEW: Final = 4
+"""The number of times that are looked at one by one: each costs as much as many made together."""
+
+
+class ColumnTimes(Sequence[Hashable]):
+    """A column's values as times: no Python objects are made of them before somebody looks at more than a few."""
+
+    __slots__ = ("_column", "_looks", "_times")
+
+    def __init__(self, column: Array) -> None:
+        self._column = column
+        self._looks = 0
+        self._times: list[Hashable] | None = None
+
+    def _made(self) -> list[Hashable]:
+        if self._times is None:
+            starts = run_starts(self._column)
+            if 2 * len(starts) > len(self._column):
+                self._times = values(self._column)
+            else:
+                heads = values(self._column.take(starts))
+                ends = pairwise([*starts.to_pylist(), len(self._column)])
+                runs = (repeat(time, end - start) for time, (start, end) in zip(heads, ends, strict=True))
+                self._times = list(chain.from_iterable(runs))
+        return self._times
+
+    @override
+    def __len__(self) -> int:
+        return len(self._column)
+
+    @overload
+    def __getitem__(self, place: int) -> Hashable: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Hashable]: ...
+    @override
+    def __getitem__(self, place: int | slice) -> Hashable | Sequence[Hashable]:
+        if self._times is None and isinstance(place, int) and self._looks < FEW:
+            self._looks += 1
+            return values(self._column.slice(range(len(self._column))[place], 1))[0]
+        if self._times is None and isinstance(place, slice) and place.step in (None, 1):
+            start, stop, _ = place.indices(len(self._column))
+            return ColumnTimes(self._column.slice(start, max(0, stop - start)))
+        return self._made()[place]
+
+    @override
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._made())
+
+    @override
+    def __reversed__(self) -> Iterator[Hashable]:
+        return reversed(self._made())
+
+    @override
+    def __repr__(self) -> str:
+        return repr(self._made())
 
 
 def in_utc(batch: RecordBatch) -> RecordBatch:

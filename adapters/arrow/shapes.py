@@ -2,17 +2,17 @@
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 from keyword import iskeyword
 from typing import Any, Literal, TypeAlias, cast
 
-from adapters.arrow.columns import converted, run_starts, values
+from adapters.arrow.columns import ColumnTimes, converted, goes_on, run_starts, values
 from adapters.arrow.package import Array, RecordBatch
 from adapters.arrow.rows import tuple_names
-from pullstream import CompositionError, PullstreamError
-from pullstream.authoring import Site
+from pullstream import Batch, CompositionError, PullstreamError, TimedBatch
+from pullstream.authoring import Ascending, Site
 
 As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
 """The form of a table's values: `"rows"` are named tuples, `"batches"` are Arrow record batches."""
@@ -49,8 +49,8 @@ class Shape:
     'AA'
     >>> Shape("dicts").of(batch)[2]
     {'day': 2, 'carrier': None}
-    >>> [(time, rows) for time, rows in Shape("tuples").runs(batch, batch.column("day"))]
-    [(1, [(1, 'AA'), (1, 'UA')]), (2, [(2, None)])]
+    >>> list(Shape("tuples").timed(batch, batch.column("day")))
+    [TimedBatch(times=[1, 1, 2], values=[(1, 'AA'), (1, 'UA'), (2, None)])]
     """
 
     def __init__(self, as_: As = "rows", names: Sequence[str] | None = None) -> None:
@@ -83,8 +83,10 @@ class Shape:
             return [dict(zip(cast("Sequence[str]", self._names), row, strict=True)) for row in rows]
         return list(map(self._row, rows))
 
-    def runs(self, batch: RecordBatch, time: Array, shown: str = "their time") -> Iterator[tuple[Hashable, list[Any]]]:
-        """The same in runs of equal time, each with its time; `time` is a column as long as the batch.
+    def timed(self, batch: RecordBatch, time: Array, shown: str = "their time") -> Iterator[Batch[Any]]:
+        """The same with their times: at once if these are in order, or else in runs of equal time.
+
+        `time` is a column as long as the batch; as `"batches"`, a batch is cut where it changes.
 
         Raises:
             NullTimeError: a row has no time; the message says that `shown` is null.
@@ -94,17 +96,25 @@ class Shape:
                 f"no time in {time.null_count} of the next {len(time)} rows: {shown} is null. Give every row one, or "
                 f"leave out those without, with a filter",
             )
+        if len(time) == 0:
+            return
         starts = run_starts(time)
+        in_order = goes_on(time)
+        if in_order and len(starts) > 1 and self._as != "batches":
+            yield TimedBatch(Ascending(ColumnTimes(time)), self.of(batch))
+            return
         times = values(time.take(starts))
-        bounds: list[int] = [*starts.to_pylist(), len(time)]
-        spans = pairwise(bounds)
+        spans = pairwise([*starts.to_pylist(), len(time)])
         if self._as == "batches":
             whole = self._renamed(batch)
-            parts = [[whole.slice(start, end - start)] for start, end in spans]
+            parts: list[Any] = [[whole.slice(start, end - start)] for start, end in spans]
         else:
             rows = self.of(batch)
-            parts = [rows[start:end] for start, end in spans]
-        yield from zip(times, parts, strict=True)
+            parts = [rows[start:end] for start, end in spans] if len(times) > 1 else [rows]
+        if in_order and len(times) > 1:
+            yield TimedBatch(Ascending(times), [part for (part,) in parts])
+            return
+        yield from map(Batch, times, parts)
 
     def _renamed(self, batch: RecordBatch) -> RecordBatch:
         return batch.rename_columns(list(cast("Sequence[str]", self._names))) if self._named else batch

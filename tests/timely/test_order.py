@@ -236,6 +236,7 @@ def test_ascending_times_are_those_that_never_go_back(domain, data):
         known = Ascending(times)
         assert ascending(known)
         assert (list(known), len(known), repr(known)) == (times, len(times), repr(times))
+        assert list(reversed(known)) == times[::-1]
         assert minimal(known) == minimal(times)
         assert (list(known[1:3]), known[::-1]) == (times[1:3], times[::-1])
         assert isinstance(known[1:3], Ascending)

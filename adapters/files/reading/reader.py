@@ -1,6 +1,6 @@
 """Reading files in a run's threads: which file is next, what is in it, and at which times."""
 
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import pairwise
 from threading import Lock
@@ -17,9 +17,9 @@ from adapters.files.reading.listing import File, Listing
 from adapters.files.reading.read_ahead import ReadAhead
 from adapters.files.reading.resuming import EarlierRun, Position, Turn
 from adapters.files.reading.streams import RawFile, Stop, explained
-from adapters.files.reading.times import PathTime, Stretch, Timing
+from adapters.files.reading.times import PathTime, Timing
 from adapters.files.reading.watch import Watch
-from pullstream import CapabilityError
+from pullstream import Batch, CapabilityError, TimedBatch
 from pullstream.authoring import caught
 from timely import less_equal
 
@@ -71,13 +71,13 @@ class Decided:
 
 @attrs.frozen
 class Reached:
-    """The place that reading has reached at a time."""
+    """The place that reading has reached, at some times in order."""
 
-    time: Hashable
+    times: Sequence[Hashable]
     place: Position
 
 
-Found = Stretch | Floor | Wait | Decided | Reached
+Found = Batch[Any] | Floor | Wait | Decided | Reached
 
 
 class FilesReader:
@@ -95,7 +95,7 @@ class FilesReader:
         self._agreed = Agreed(earlier.schema)
         self._timeless: list[Any] = []
         self._last: tuple[Hashable, ...] = ()
-        """The time of the last stretch, if there was one."""
+        """The time of the last value, if there was one."""
         self._front: tuple[Hashable, ...] = ()
         """The same, as it was in front of the present file."""
         self.ready = False
@@ -144,17 +144,17 @@ class FilesReader:
                     yield from self._file(turn, timing)
                     self.done += 1
                     if turn.floor is not None:
-                        self._advance(turn.file, turn.floor)
+                        self._advance(turn.file, (turn.floor,))
                         yield [Floor(turn.floor)]
             except Exception:
                 if self._timeless:
-                    yield [self._pending()]
+                    yield [self._pending(self._last[0] if self._last else 0)]
                 raise
             finally:
                 for read in reads:
                     self._run_files.over(read)
             if self._timeless:
-                yield [self._pending()]
+                yield [self._pending(self._last[0] if self._last else 0)]
             if self._earlier.journal and not plan.available:
                 yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
 
@@ -166,7 +166,7 @@ class FilesReader:
             if turn.file.path in self._mended or self._earlier.files.get(turn.file.path) != decided:
                 facts.append(Decided(turn.file.path, decided))
         if turn.time is not None:
-            self._advance(turn.file, turn.time)
+            self._advance(turn.file, (turn.time,))
             facts.append(Floor(turn.time))
         if turn.last:
             self._last = turn.last
@@ -255,37 +255,38 @@ class FilesReader:
                         yield [Decided(SCHEMA, agreed.saved())]
                     yield from self._told(turn, piece, timing)
             if self._earlier.journal and turn.time is None and self._last:
-                yield [Reached(self._last[0], Position(file.path, None, self._last))]
+                yield [Reached(self._last, Position(file.path, None, self._last))]
         except (FileChangedError, NoColumnError):
             raise
         except FileReadError as exc:
             if not self._catches:
                 raise
-            stretch = self._marked(Bad(file.path, exc), turn.time)
-            if stretch is not None:
-                yield [stretch]
+            mark = self._marked(Bad(file.path, exc), turn.time)
+            if mark is not None:
+                yield [mark]
         finally:
             if raw is not None:
                 raw.close()
 
     def _told(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
-        """The stretches of a piece, all at once; what is wrong comes after those before it (R8)."""
+        """What is in a piece, all at once; what is wrong comes after that before it (R8)."""
         facts: list[Found] = []
         # A place is told for times that come one after the other in a file; a whole file's needs none.
         place = self._place(turn.file, piece) if self._earlier.journal and turn.time is None else None
         line = None if isinstance(piece, Bad) else piece.line
         try:
-            for part in [piece] if isinstance(piece, Bad) else timing.stretches(turn.file, piece, turn.time):
+            for part in [piece] if isinstance(piece, Bad) else timing.timed(turn.file, piece, turn.time):
                 at, line = line, None if line is None else line + self._rows(part)
-                stretch = self._marked(part, turn.time) if isinstance(part, Bad) else part
-                if stretch is None:
+                batch = self._marked(part, turn.time) if isinstance(part, Bad) else part
+                if batch is None:
                     continue
-                self._advance(turn.file, stretch[0], at)
+                times: Sequence[Hashable] = batch.times if isinstance(batch, TimedBatch) else (batch.time,)
+                self._advance(turn.file, times, at)
                 if place is not None:
-                    facts.append(Reached(stretch[0], place))
+                    facts.append(Reached(times, place))
                 if self._timeless:
-                    facts.append((stretch[0], self._pending()[1]))
-                facts.append(stretch)
+                    facts.append(self._pending(times[0]))
+                facts.append(batch)
         except Exception:
             if facts:
                 yield facts
@@ -310,17 +311,19 @@ class FilesReader:
             return Position(file.path, Start(), self._front)
         return Position(file.path, piece.start, self._last)
 
-    def _rows(self, part: Stretch | Bad) -> int:
+    def _rows(self, part: Batch[Any] | Bad) -> int:
         """The number of lines that something is made of, if each is a row."""
         if isinstance(part, Bad):
             return 1
-        return sum(map(len, part[1])) if self._plan.shape == "batches" else len(part[1])
+        return sum(map(len, part.values)) if self._plan.shape == "batches" else len(part.values)
 
-    def _advance(self, file: File, time: Hashable, line: int | None = None) -> None:
+    def _advance(self, file: File, times: Sequence[Hashable], line: int | None = None) -> None:
+        """Go on to times, which are in order among themselves."""
+        time = times[0]
         if self._last and self._last[0] is not time and not less_equal(self._last[0], time):
             where = file.path if line is None else f"{file.path}:{line}"
             raise CapabilityError(f"{where}: goes back in time, to {time!r} after {self._last[0]!r}. {self._advice()}")
-        self._last = (time,)
+        self._last = (times[-1],)
 
     def _advice(self) -> str:
         if not self._plan.follow:
@@ -334,7 +337,7 @@ class FilesReader:
             first = "Sort what is read, or read it"
         return f"{first} without time= and give times below, with some lateness: {below} (R12)"
 
-    def _marked(self, bad: Bad, time: Hashable | None) -> Stretch | None:
+    def _marked(self, bad: Bad, time: Hashable | None) -> Batch[Any] | None:
         """A mark in the place of what is bad, at the file's time or at that of the value before it."""
         if not self._catches:
             if isinstance(bad.error, FileReadError):
@@ -342,9 +345,9 @@ class FilesReader:
             raise bad.error
         mark = caught(bad.value, bad.error)
         if time is not None:
-            return time, [mark]
+            return Batch(time, [mark])
         if self._last:
-            return self._last[0], [mark]
+            return Batch(self._last[0], [mark])
         self._timeless.append(mark)
         if len(self._timeless) > MOST_TIMELESS:
             raise CapabilityError(
@@ -353,9 +356,9 @@ class FilesReader:
             ) from bad.error
         return None
 
-    def _pending(self) -> Stretch:
+    def _pending(self, time: Hashable) -> Batch[Any]:
         marks, self._timeless = self._timeless, []
-        return (self._last[0] if self._last else 0), marks
+        return Batch(time, marks)
 
 
 def check_over(plan: ReadPlan, earlier: EarlierRun) -> None:

@@ -93,8 +93,8 @@ class FilesSource(Kernel[Any], Outside):
                     return DONE
                 self._row.extend(facts)
             match self._row.popleft():
-                case (time, values):
-                    self._rest.put(Batch(time, values))
+                case Batch() as batch:
+                    self._rest.put(batch)
                 case Floor(time):
                     if self._floor and self._floor[0] != time:
                         self._passed = self._floor
@@ -102,11 +102,12 @@ class FilesSource(Kernel[Any], Outside):
                     self.location.advance(time)
                 case Decided(key, value):
                     self.memory.ledger[key] = value
-                case Reached(time, place):
-                    self.memory.at(time)[PLACE] = place
+                case Reached(times, place):
+                    for time in dict.fromkeys(times):
+                        self.memory.at(time)[PLACE] = place
                 case Wait():
                     await trio.sleep(self._plan.every)
-        return Batch(self._rest.time, self._rest.take(limit))
+        return self._rest.part(limit)
 
     async def _recorded(self) -> None:
         """Record a completed time in the journal while this run goes on, so that the next does not do it again."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from decimal import Decimal
-from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -13,8 +12,8 @@ from adapters.arrow import Shape, pyarrow
 from adapters.files.reading.errors import FileReadError, NoColumnError
 from adapters.files.reading.formats import Bad, Table, Values, listed
 from adapters.files.reading.listing import File
-from pullstream import CompositionError
-from pullstream.authoring import Call, Site, Sync, stamped
+from pullstream import Batch, CompositionError, TimedBatch
+from pullstream.authoring import Ascending, Call, Site, Sync, ascending, stamped
 
 
 @attrs.frozen
@@ -90,18 +89,15 @@ def path_time(function: Callable[[str], Hashable]) -> PathTime:
     return PathTime(function)
 
 
-Stretch = tuple[Hashable, list[Any]]
-
-
 class Timing:
-    """Cuts what is read into stretches at one time each."""
+    """Gives what is read its times, all at once where they are in order; cuts it where they go back."""
 
     def __init__(self, time: str | Callable[[Any], Hashable] | None, shape: Shape) -> None:
         self._column = time if isinstance(time, str) else None
         self._function = itemgetter(time) if isinstance(time, str) else time
         self._shape = shape
 
-    def stretches(self, file: File, piece: Values | Table, whole: Hashable) -> Iterator[Stretch | Bad]:
+    def timed(self, file: File, piece: Values | Table, whole: Hashable) -> Iterator[Batch[Any] | Bad]:
         """The values of a piece, with their times; `whole` is that of all the file has, where it is one."""
         if isinstance(piece, Table) and self._function is not None and self._column is not None:
             yield from self._by_column(file, piece, self._column)
@@ -109,11 +105,11 @@ class Timing:
         values = self._shape.of(piece.batch) if isinstance(piece, Table) else piece.values
         if self._function is None:
             if values:
-                yield whole, values
+                yield Batch(whole, values)
             return
         yield from self._by_function(file, values, piece.line, self._function)
 
-    def _by_column(self, file: File, piece: Table, name: str) -> Iterator[Stretch | Bad]:
+    def _by_column(self, file: File, piece: Table, name: str) -> Iterator[Batch[Any] | Bad]:
         batch = piece.batch
         if name not in batch.schema.names:
             has = listed(batch.schema.names)
@@ -128,35 +124,37 @@ class Timing:
         if column.null_count or pa.types.is_floating(column.type):
             for row in pa.compute.indices_nonzero(column.is_null(nan_is_null=True)).to_pylist():
                 part = batch.slice(begin, row - begin)
-                yield from self._shape.runs(part, part.column(name))
+                yield from self._shape.timed(part, part.column(name))
                 begin = row + 1
                 line = None if piece.line is None else piece.line + row
                 value = batch.slice(row, 1).to_pylist()[0]
                 yield Bad(value, _timeless(file, name, value, line))
         rest = batch.slice(begin)
-        yield from self._shape.runs(rest, rest.column(name))
+        yield from self._shape.timed(rest, rest.column(name))
 
     def _by_function(
         self, file: File, values: list[Any], line: int | None, function: Callable[[Any], Hashable]
-    ) -> Iterator[Stretch | Bad]:
+    ) -> Iterator[Batch[Any] | Bad]:
         try:
             times = list(map(function, values))
             same = times.count(times[0]) == len(times)
             bad = None in times or any(map(no_time, times[:1] if same else _different(times)))
         except Exception:  # noqa: BLE001 - found again, with its line
-            bad = same = True
-            times = []
+            yield from self._one_by_one(file, values, line, function)
+            return
         if bad:
             yield from self._one_by_one(file, values, line, function)
         elif same:
-            yield times[0], values
+            yield Batch(times[0], values)
+        elif _in_order(times):
+            yield TimedBatch(Ascending(times), values)
         else:
-            for time, group in groupby(zip(times, values, strict=True), key=itemgetter(0)):
-                yield time, [value for _, value in group]
+            # Whoever compares them one by one finds the place.
+            yield from TimedBatch(times, values).runs()
 
     def _one_by_one(
         self, file: File, values: list[Any], line: int | None, function: Callable[[Any], Hashable]
-    ) -> Iterator[Stretch | Bad]:
+    ) -> Iterator[Batch[Any] | Bad]:
         for number, value in enumerate(values):
             at = None if line is None else line + number
             try:
@@ -171,7 +169,7 @@ class Timing:
                     yield Bad(value, exc)
             else:
                 if why is None:
-                    yield time, [value]
+                    yield Batch(time, [value])
                 else:
                     yield Bad(value, FileReadError(file.path, f"has a value without a time: {why}; look at time=", at))
 
@@ -189,6 +187,13 @@ def _has_nan(time: Any) -> bool:
     if isinstance(time, tuple):
         return any(map(_has_nan, time))  # pyright: ignore[reportUnknownArgumentType]
     return isinstance(time, (float, Decimal)) and time != time  # noqa: PLR0124 - only NaN is not equal to itself
+
+
+def _in_order(times: Sequence[Any]) -> bool:
+    try:
+        return ascending(times)
+    except Exception:  # noqa: BLE001 - what cannot be compared is in no order
+        return False
 
 
 def _different(times: Sequence[Any]) -> Iterator[Any]:

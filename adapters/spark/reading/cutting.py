@@ -1,30 +1,30 @@
-"""Stretches of values at one time, cut from Arrow batches, read and not yet handed on."""
+"""From Arrow batches to what is answered: values with their times, as few times as may be for each batch."""
 
-from collections.abc import Hashable
-from typing import Any, Self, TypeAlias
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple, Self
 
 import attrs
+from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, Shape, in_utc, pyarrow
 from adapters.spark.reading.timed import TimedFrame
+from pullstream import Batch
 
-Stretch: TypeAlias = tuple[Hashable, list[Any]]
 
-
-@attrs.frozen(eq=False)
-class Run:
+class Run(NamedTuple):
     """Values of one time, together a value on their way to the module that gives it this time."""
 
     time: Hashable
     values: list[Any]
 
+    @override
     def __repr__(self) -> str:
         return f"{self.values[0]!r}" + (f" (and {len(self.values) - 1} more)" if len(self.values) > 1 else "")
 
 
 @attrs.frozen(eq=False)
 class Cutting:
-    """A way to cut Arrow batches into stretches; a time is in their last column, and `time` is how it is shown.
+    """A way to make answers of Arrow batches; a time is in their last column, and `time` is how it is shown.
 
     `jumbled` batches are not in order of time: every time in one becomes a `Run`, at time 0.
     """
@@ -39,8 +39,8 @@ class Cutting:
         """The cutting of a frame's batches."""
         return cls(Shape(as_, frame.names), len(frame.names), frame.time, frame.jumbled)
 
-    def cut(self, batch: RecordBatch) -> list[Stretch]:
-        """The stretches of a batch, in order.
+    def cut(self, batch: RecordBatch) -> Iterator[Batch[Any]]:
+        """The values of a batch with their times: at once if these are in order, or else in runs of equal time.
 
         Raises:
             NullTimeError: a row has no time.
@@ -50,11 +50,15 @@ class Cutting:
         visible = batch.select(range(self.width))
         if self.time is None:
             values = self.shape.of(visible)
-            return [(0, values)] if values else []
+            if values:
+                yield Batch(0, values)
+            return
         time = batch.column(self.width)
         if not self.jumbled:
-            return list(self.shape.runs(visible, time, self.time))
+            yield from self.shape.timed(visible, time, self.time)
+            return
         order = pyarrow().compute.sort_indices(time)
-        runs = self.shape.runs(visible.take(order), time.take(order), self.time)
-        values = [Run(at, values) for at, values in runs]
-        return [(0, values)] if values else []
+        sorted_batches = self.shape.timed(visible.take(order), time.take(order), self.time)
+        runs = [Run(run.time, list(run.values)) for each in sorted_batches for run in each.runs()]
+        if runs:
+            yield Batch(0, runs)

@@ -8,6 +8,7 @@ changes nothing, because a partition is handed over only when it is whole.
 `OrderedBatches` knows nothing of the pull protocol; it blocks, and is meant for a thread.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -17,12 +18,12 @@ import trio
 from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, pyarrow
-from adapters.spark.reading.cutting import Cutting, Stretch
+from adapters.spark.reading.cutting import Cutting
 from adapters.spark.reading.jobs import Jobs, spark_errors
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, Done, Kernel
-from pullstream.authoring import Outbox, Traits
+from pullstream.authoring import Remainder, Traits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -93,7 +94,8 @@ class OrderedSource(Kernel[Any]):
     def __init__(self, timed: TimedFrame, *, as_: As = "rows") -> None:
         self._frame = timed.frame
         self._cutting = Cutting.of(timed, as_)
-        self._outbox = Outbox()
+        self._answers: deque[Batch[Any]] = deque()
+        self._rest = Remainder()
         self._waiting = False
         self._doing = ""
         self._looking = trio.CancelScope()
@@ -105,16 +107,18 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._outbox:
+        while not self._rest.left:
+            if self._answers:
+                self._rest.put(self._answers.popleft())
+                continue
             # A cancelled wait leaves the thread behind, and `release` makes it come back and waits for it.
             self._waiting = True
-            stretches = await in_thread(self._read)
+            answers = await in_thread(self._read)
             self._waiting, self._doing = False, ""
-            if stretches is None:
+            if answers is None:
                 return DONE
-            for stretch in stretches:
-                self._outbox.put(*stretch)
-        return self._outbox.take(limit)
+            self._answers.extend(answers)
+        return self._rest.part(limit)
 
     @override
     async def release(self) -> None:
@@ -134,9 +138,9 @@ class OrderedSource(Kernel[Any]):
                     doing = await in_thread(self._batches.doing)
                     self._doing = doing if self._waiting else ""
 
-    def _read(self) -> list[Stretch] | None:
+    def _read(self) -> list[Batch[Any]] | None:
         batch = self._batches.next()
-        return None if batch is None else self._cutting.cut(batch)
+        return None if batch is None else list(self._cutting.cut(batch))
 
 
 def _packing() -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:

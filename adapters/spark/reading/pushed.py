@@ -25,8 +25,8 @@ from adapters.spark.reading.cutting import Cutting
 from adapters.spark.reading.jobs import Jobs, failed
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
-from pullstream import DONE, Batch, CapabilityError, Done, ProtocolError
-from pullstream.authoring import Outbox, StreamEnd, TaskKernel
+from pullstream import DONE, Batch, CapabilityError, Done, ProtocolError, TimedBatch
+from pullstream.authoring import Remainder, StreamEnd, TaskKernel
 from timely import BEGINNING, less_equal
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class PushedSource(TaskKernel[Any]):
         self._admitted: dict[Attempt, trio.Event] = {}
         self._ready: deque[_Ready] = deque()
         self._queue: deque[tuple[Partition, RecordBatch]] = deque()
-        self._outbox = Outbox()
+        self._answers: deque[Batch[Any]] = deque()
+        self._rest = Remainder()
         self._current: Partition | None = None
         self._ending = StreamEnd()
         self._all_begun = False
@@ -131,15 +132,17 @@ class PushedSource(TaskKernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while True:
-            if self._outbox:
+            if self._rest.left:
                 return self._part(limit)
+            if self._answers:
+                self._rest.put(self._answers.popleft())
+                continue
             self._let_go(self._current)
             self._current = None
             if self._queue:
                 self._current, batch = self._queue.popleft()
                 self._current.queued -= 1
-                for stretch in self._cutting.cut(batch):
-                    self._outbox.put(*stretch)
+                self._answers.extend(self._cutting.cut(batch))
             elif self._ending.reached() and not self._ready:
                 return DONE
             elif self._ready:
@@ -195,9 +198,17 @@ class PushedSource(TaskKernel[Any]):
     # ---- what is handed on
 
     def _part(self, limit: int) -> Batch[Any]:
-        if self._clocks and self._current is not None:
-            self._advance(self._current, self._outbox.first)
-        return self._outbox.take(limit)
+        batch = self._rest.part(limit)
+        partition = self._current
+        if self._clocks and partition is not None:
+            times = batch.times if isinstance(batch, TimedBatch) else (batch.time,)
+            self._advance(partition, times[0])
+            if times[-1] != times[0]:
+                self.location.hold(times[-1])
+                partition.time = times[-1]
+                # When it has been answered: until then the right to its first time is needed.
+                self._run.run_sync_soon(self.location.drop, times[0])
+        return batch
 
     def _advance(self, partition: Partition, time: Hashable) -> None:
         before = partition.time
@@ -352,7 +363,7 @@ class PushedSource(TaskKernel[Any]):
         for batch in partition.kept:
             self._put(partition, batch)
         partition.kept.clear()
-        if partition is not self._current or not self._outbox:
+        if partition is not self._current or not (self._rest.left or self._answers):
             self._let_go(partition)
         self.changed()
 

@@ -45,7 +45,7 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
-from timely.order import ascending, in_one_order, minimal
+from timely.order import Ascending, ascending, in_one_order, minimal
 
 T = TypeVar("T")
 
@@ -585,7 +585,7 @@ class Edge(Generic[T]):
         if self._trusted and not self.origin:
             return answer
         times: Sequence[Any] = answer.times
-        if self.origin and in_one_order(times) and ascending(times):
+        if self.origin and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
             # Nothing is between the first and the last of them that would be refused.
             self.location.advance(times[0])
             self.location.advance(times[-1])

@@ -90,20 +90,45 @@ class TestRuns:
     def test_a_null_time_is_refused_by_name(self):
         """A row without a time belongs to no batch; the message names what is null."""
         with pytest.raises(NullTimeError, match=r"no time in 1 of the next 2 rows: 'day' is null"):
-            list(Shape("rows").runs(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
+            list(Shape("rows").timed(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
 
-    @given(st.lists(st.integers(0, 3), max_size=30).map(sorted))
-    def test_runs_are_the_groups_of_equal_time(self, times):
-        """Splitting is `itertools.groupby`, only faster, whatever the lengths of the runs."""
+    @given(st.lists(st.integers(0, 3), max_size=30), st.booleans())
+    def test_runs_are_the_groups_of_equal_time(self, times, in_order):
+        """Times and values are those of `itertools.groupby`, at once if the times are in order."""
+        times = sorted(times) if in_order else times
         table = pa.record_batch({"n": pa.array(range(len(times)), pa.int64())})
         column = pa.array(times, pa.int64())
         expected = [
             (time, [(n,) for _, n in group])
             for time, group in groupby(zip(times, range(len(times)), strict=True), lambda p: p[0])
         ]
-        assert list(Shape("tuples").runs(table, column)) == expected
-        parts = [(time, part.to_pylist()) for time, (part,) in Shape("batches").runs(table, column)]
+        rows, batches = (list(Shape(as_).timed(table, column)) for as_ in ("tuples", "batches"))
+        assert [(run.time, run.values) for batch in rows for run in batch.runs()] == expected
+        parts = [
+            (time, part.to_pylist()) for each in batches for time, part in zip(each.times, each.values, strict=True)
+        ]
         assert parts == [(time, [{"n": n} for (n,) in rows]) for time, rows in expected]
+        whole = times == sorted(times)
+        assert len(rows) == len(batches) == (min(1, len(times)) if whole else len(expected))
+
+    @pytest.mark.parametrize(
+        "kind", ["int8", "float", "string", "date32", "time64[us]", "bool", "decimal128(5)", "dictionary"]
+    )
+    def test_times_of_every_kind_are_those_that_values_makes(self, kind):
+        """Whatever the type, the times are what `values` makes of the column, also of parts, the ends and repeats."""
+        column = pa.array([0, 0, 0, 1, 1], pa.int32())
+        if kind == "dictionary":
+            column = column.cast(pa.string()).dictionary_encode()
+        else:
+            column = column.cast(pa.int64() if kind in {"time64[us]", "timestamp[us]"} else pa.int32()).cast(
+                pa.type_for_alias(kind) if "(" not in kind else pa.decimal128(10)
+            )
+        expected = values(column)
+        (whole,) = Shape("tuples").timed(pa.record_batch({"n": column}), column)
+        assert (whole.times[0], whole.times[-1]) == (expected[0], expected[-1])
+        assert list(whole.times[1:4]) == expected[1:4]
+        assert list(whole.times) == expected
+        assert [whole.times[place] for place in (1, -2)] == [expected[1], expected[-2]]
 
     @pytest.mark.parametrize("times", [["a", "a", "b"], [dt.date(2013, 1, 1)] * 2 + [dt.date(2013, 1, 2)]])
     def test_starts_of_other_types(self, times):

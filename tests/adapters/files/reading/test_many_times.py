@@ -1,0 +1,77 @@
+"""Files whose rows have a time each: they are answered many times at once, and as if each had come alone."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pullstream as ps
+from adapters import files
+from adapters.arrow.columns import ColumnTimes
+
+ROWS = 40
+
+
+@ps.sink
+async def answers(upstream, ctx, seen):
+    """Keeps what it is answered, whole."""
+    while (answer := await upstream.ask_many(ctx.limit)) is not ps.DONE:
+        seen.append(answer)
+
+
+def of_csv(put, times, **options):
+    path = put("data", "t,n\n" + "".join(f"{t},{n}\n" for n, t in enumerate(times)))
+    return files.read_csv(path, as_="tuples", **options)
+
+
+def of_jsonl(put, times, **options):
+    options = {**options, "time": (lambda row: row[0])} if options.get("time") == "t" else options
+    path = put("data", "".join(f"[{t}, {n}]\n" for n, t in enumerate(times)))
+    return ps.pipe(files.read_jsonl(path, **options), ps.map(tuple))
+
+
+def of_parquet(put, times, **options):
+    path = put("data", b"")
+    pq.write_table(pa.table({"t": pa.array(times, pa.int64()), "n": range(len(times))}), path)
+    return files.read_parquet(path, as_="tuples", **options)
+
+
+READERS = {"csv": of_csv, "jsonl": of_jsonl, "parquet": of_parquet}
+
+
+@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+def test_rows_are_answered_at_once_each_at_its_time(form, put, limit):
+    """As many as are asked for, at the times that they would have one by one."""
+    times = [n // 2 for n in range(ROWS)]
+    expected = [(t, (t, n)) for n, t in enumerate(times)]
+    seen = []
+
+    ps.run(ps.pipe(READERS[form](put, times, time="t"), answers(seen)), limit=limit, check=True)
+
+    assert [(t, v) for each in seen for t, v in zip(each.times, each.values, strict=True)] == expected
+    most = max(len(each.values) for each in seen)
+    assert most <= limit
+    if limit > 2:
+        assert max(len(set(each.times)) for each in seen) > 2, "as many times as are asked for at once"
+    one_by_one = ps.run(ps.pipe(READERS[form](put, times, time="t"), ps.collect(timed=True)), limit=limit, check=True)
+    assert one_by_one == expected
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_what_comes_before_a_time_that_goes_back_is_answered(form, put):
+    """The rows before it, each at its time, and then the failure; none after it (R8)."""
+    seen = []
+    with pytest.raises(ps.CapabilityError, match="goes back in time, to 4 after 5"):
+        ps.run(ps.pipe(READERS[form](put, [1, 2, 3, 5, 4, 6], time="t"), answers(seen)), check=True)
+    assert [t for each in seen for t in each.times] == [1, 2, 3, 5]
+
+
+def test_no_time_is_made_that_nobody_looks_at(put, monkeypatch):
+    """A column's times stay in Arrow past modules that have no use for them, and the run knows what is complete."""
+
+    def made(self):
+        raise AssertionError("somebody looked")
+
+    monkeypatch.setattr(ColumnTimes, "_made", made)
+    program = ps.pipe(of_parquet(put, range(ROWS), time="t"), ps.map(lambda row: row[1]), ps.drain())
+    ps.run(program)
