@@ -11,7 +11,7 @@ from pullstream.checker.rules import Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
 from pullstream.history.events import SAMPLE, Act, EventLog, Seen, shown_time
-from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
+from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State, TimedBatch
 
 
 class _Unknown:
@@ -160,11 +160,11 @@ class WatchedEdge:
 
     # ---- answers to asks
 
-    def answered(self, number: int, answer: Any) -> None:
-        """An ask is answered."""
+    def answered(self, number: int, answer: Any, *, many: bool = False) -> None:
+        """An ask is answered; one for `many` times may be so with a `TimedBatch`."""
         lane, limit = self._asks.pop(number)
         if isinstance(answer, Batch):
-            self._value(number, lane, limit, cast("Batch[Any]", answer))
+            self._value(number, lane, limit, cast("Batch[Any]", answer), many=many)
         elif answer is DONE:
             self.record.note((self.clock(), Act.DONE, number, lane, None))
             self._told.add(lane)
@@ -177,7 +177,7 @@ class WatchedEdge:
         """An ask that went a step of the way has no answer yet; whoever asked will ask again."""
         del self._asks[number]
 
-    def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]") -> None:
+    def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]", *, many: bool) -> None:
         count = len(batch.values)
         # Of a large batch only what would be shown is kept.
         summary = batch if count <= SAMPLE else (shown_time(batch), count, tuple(batch.values[:SAMPLE]))
@@ -185,7 +185,9 @@ class WatchedEdge:
         if not 1 <= count <= limit:
             wanted = "one value" if limit == 1 else f"1 to {limit} values"
             self._blame_above("R2", f"ask {number} was for {wanted}, and was answered with {count}")
-        if batch.__class__ is Batch and batch.time is None:
+        if isinstance(batch, TimedBatch):
+            self._times(number, batch, many=many)
+        elif batch.time is None:
             self._blame_above("R2", "its time is None, which is no time")
         if self._asks and min(self._asks) < number:
             self._blame_above("R1", f"ask {min(self._asks)} came first, and is not answered")
@@ -193,6 +195,15 @@ class WatchedEdge:
             # The table has no step for it.
             rule = "R5" if self.state is State.CLOSING and self.terminated else "R3"
             self._blame_above(rule, "a value came after the termination")
+
+    def _times(self, number: int, batch: "TimedBatch[Any]", *, many: bool) -> None:
+        if not many:
+            self._blame_above("R2", f"ask {number} was for values of one time, and was answered with a TimedBatch")
+        if len(batch.times) != len(batch.values):
+            what = f"it has {len(batch.times)} times for {len(batch.values)} values: each value has one"
+            self._blame_above("R2", what)
+        if any(time is None for time in batch.times):
+            self._blame_above("R2", "one of its times is None, which is no time")
 
     def raised(self, number: int, exc: BaseException) -> None:
         """An ask raised: the stream failed, or the ask was cancelled."""

@@ -12,6 +12,7 @@ from pullstream.checker.edge import Partner, WatchedEdge
 from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
+from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.counters import LaneCount
@@ -72,7 +73,7 @@ class WatchedLane(Lane[T_co]):
         if answer is None:
             edge.unanswered(number)
             return None
-        edge.answered(number, answer)
+        edge.answered(number, answer, many=many)
         if isinstance(answer, TimedBatch):
             counted = self.live and all(map(self.covers, answer.times))
         else:
@@ -96,9 +97,10 @@ class WatchedLane(Lane[T_co]):
         super().stamp(time)
 
     @override
-    def stamp_many(self, batch: TimedBatch[Any]) -> None:
+    def brought(self, batch: TimedBatch[Any], limit: int) -> None:
+        if problem := mistake(batch, limit):
+            self.record.violated("R2", self.record.above, f"it answered {problem}")
         self._verify_open(batch.times)
-        super().stamp_many(batch)
 
     def _verify_open(self, times: Sequence[Any]) -> None:
         # As of the ask: to look now might see a hold dropped whose batch is not counted yet.

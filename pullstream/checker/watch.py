@@ -49,13 +49,20 @@ class WatchedReader(Reader[T_co]):
 
     @override
     async def ask(self, limit: int = 1) -> Batch[T_co] | Done:
+        return await self._ask(limit, many=False)
+
+    @override
+    async def ask_many(self, limit: int = 1) -> Batch[T_co] | Done:
+        return await self._ask(limit, many=True)
+
+    async def _ask(self, limit: int, *, many: bool) -> Batch[T_co] | Done:
         number = self._edge.ask(self._lane, limit)
         try:
-            answer = await self._reader.ask(limit)
+            answer = await (self._reader.ask_many(limit) if many else self._reader.ask(limit))
         except BaseException as exc:
             self._edge.raised(number, exc)
             raise
-        self._edge.answered(number, answer)
+        self._edge.answered(number, answer, many=many)
         return answer
 
     @override

@@ -16,9 +16,11 @@ DELAY: Final = 1.0
 """Seconds that a delayed source takes for an answer, and an async callable a tenth of it. The time is virtual."""
 
 Ending = Literal["done", "failure"]
+Many = Literal["", "in order", "out of order"]
 Way = Literal["end", "abort", "error", "cancel", "raise"]
 
 ENDINGS: Final[tuple[Ending, ...]] = ("done", "failure")
+MANY: Final[tuple[Many, ...]] = ("in order", "out of order")
 TERMINATIONS: Final[tuple[Way, ...]] = ("abort", "error")
 FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
 
@@ -27,9 +29,11 @@ FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
 class Cell:
     """A way in which the partners of a module may behave.
 
-    From above come `values` values, then `ending`, immediately or `delayed`, at one time or each at a time of its own
-    (`timed`). From below asks with `limit` come, and then, after `position` of them, `way`: nothing special (`end`), an
-    abort, an error, or the cancellation of an ask; with `raise` it is the module's callable that raises, at that value.
+    From above come `values` values, then `ending`, immediately or `delayed`, at one time, or each at a time of its own
+    (`timed`), or at times of which an answer has `many`, in order or not. From below asks with `limit` come, which take
+    such an answer as it is if they take it `whole`, and then, after `position` of them, `way`: nothing special (`end`),
+    an abort, an error, or the cancellation of an ask; with `raise` it is the module's callable that raises, at that
+    value.
 
     A termination comes in turn or, with `moment`, so many seconds after an ask on another lane that is outstanding;
     it waits for its confirmation, or is an indication; it comes once, or `again` while the first is under way.
@@ -48,6 +52,16 @@ class Cell:
     waits: bool = True
     again: bool = False
     seed: int = 0
+    many: Many = ""
+    whole: bool = False
+
+    def time(self, value: int) -> int:
+        """The time of the value that comes in a place."""
+        if self.many:
+            # The first alone, then two at a time: an answer of two values has two times.
+            time = (value + 1) // 2
+            return time if self.many == "in order" else time ^ 1
+        return value if self.timed else 0
 
     def __str__(self) -> str:
         fields = attrs.fields(type(self))
@@ -58,11 +72,13 @@ class Cell:
 def supplies(*, fed: bool) -> Iterator[Cell]:
     """The behaviours from above; a source has nothing above it."""
     if not fed:
-        yield from (Cell(limit=limit) for limit in LIMITS)
+        yield from (Cell(limit=limit, whole=whole) for limit, whole in product(LIMITS, (False, True)))
         return
     for values, ending, delayed, timed, limit in product(VALUES, ENDINGS, (False, True), (False, True), LIMITS):
         if values > 1 or not timed:
             yield Cell(values, ending, delayed, timed, limit)
+    for values, ending, many, limit, whole in product((3, 5), ENDINGS, MANY, LIMITS[1:], (False, True)):
+        yield Cell(values, ending, delayed=whole, limit=limit, many=many, whole=whole)
 
 
 @cache

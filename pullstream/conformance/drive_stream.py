@@ -48,14 +48,14 @@ class StreamDriver:
 
     async def _step(self, reader: Reader[Any]) -> bool:
         try:
-            answer = await reader.ask(self.cell.limit)
+            answer = await (reader.ask_many if self.cell.whole else reader.ask)(self.cell.limit)
         except Exception as exc:  # noqa: BLE001 - judged below
             self.ending = exc
             return False
         if answer is DONE:
             self.ending = DONE
             return False
-        self.values.extend((answer.time, value) for value in answer.values)
+        self.values += zip(answer.times, answer.values, strict=True)
         return True
 
     async def _take(self, reader: Reader[Any], answers: int) -> None:

@@ -63,6 +63,8 @@ class Trial:
         if self.subject.batches or self._agrees(cell, outcome, other):
             return finding
         message = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it (batches=True)"
+        if cell.many:
+            message += "; of an answer of many times each value is at its own, as if it had come alone"
         return Finding(self.subject.name, "batching", cell, f"what comes out depends on how it is asked: it {message}")
 
     async def drive(self, cell: Cell) -> tuple[Outcome | None, Finding | None]:
@@ -103,6 +105,7 @@ class Trial:
             waits=True,
             again=False,
             seed=0,
+            whole=False,
         )
         if key not in self._undisturbed:
             self._undisturbed[key], _ = await self.drive(key)

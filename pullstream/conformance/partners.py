@@ -15,8 +15,9 @@ from pullstream.conformance.cells import DELAY, Cell
 from pullstream.decorators import sink, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
+from pullstream.engine.traits import Traits
 from pullstream.program.pipe import pipe
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 
 
 class SourceFailed(Exception):
@@ -78,10 +79,19 @@ class _ReferenceSource(Kernel[Any]):
         self._cell = cell
         self._failure = failure
         self._given = 0
+        self._let_go = 0
+        """The number of values whose times it holds no more: of those that are not in order it holds each."""
+        if cell.many == "out of order":
+            self.traits = Traits(follows=True, trusted=True)
 
     @override
     async def acquire(self) -> None:
         self._ledger.opened += 1
+        cell = self._cell
+        if self.traits.follows:
+            for n in range(cell.values):
+                self.location.hold(cell.time(n))
+            self.location.drop_capability()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -90,11 +100,18 @@ class _ReferenceSource(Kernel[Any]):
         if cell.delayed:
             await trio.sleep(DELAY)
         most = 1 if cell.timed else limit
-        values = list(range(self._given, min(cell.values, self._given + most)))
+        values: list[Any] = list(range(self._given, min(cell.values, self._given + most)))
         self._given += len(values)
         if values:
-            time = values[0] if cell.timed else 0
-            return Batch(time, values if self._value is None else list(map(self._value, values)))
+            times = list(map(cell.time, values))
+            if self.traits.follows:
+                # But for the last, as one does whose times are in order.
+                for n in range(self._let_go, self._given - 1):
+                    self.location.drop(cell.time(n))
+                self._let_go = self._given - 1
+            if self._value is not None:
+                values = list(map(self._value, values))
+            return TimedBatch(times, values) if len(set(times)) > 1 else Batch(times[0], values)
         self._ledger.ended = True
         if self._failure is not None:
             self._ledger.failed = True

@@ -7,7 +7,7 @@ r"""Drawing events in the specification's notation (001).
 A line belongs to a request and what follows from it. A request that is sent while others are outstanding stands on a
 line of its own, behind a diagonal; what stands further right has happened later. When nothing is outstanding any more,
 the next line begins with an arrow. Beyond the specification, an ask for more than one value shows its limit, a batch
-how many values it has and its time, unless that is 0.
+how many values it has and its time, unless that is 0; a batch of many times shows each value at its own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from pullstream.history.events import Act, Batched, Seen
+from pullstream.history.events import Act, Batched, Seen, Times
 
 WIDTH: Final = 104
 """The column at which a row of concurrent events is broken."""
@@ -98,10 +98,17 @@ def shown(event: Seen, face: Face = EDGE) -> str:
 def _value(about: object) -> str:
     if not isinstance(about, Batched):
         return f"value({_SHORT.repr(about)})"
-    values = ", ".join(_SHORT.repr(value) for value in about.sample)
+    shown_values = map(_SHORT.repr, about.sample)
+    if isinstance(about.time, Times):
+        shown_values = map(_at, about.sample, about.time)
+    values = ", ".join(shown_values)
     more = "" if about.count <= len(about.sample) else f", ... {about.count} in all"
-    time = "" if about.time == 0 else f" at {_SHORT.repr(about.time)}"
+    time = "" if isinstance(about.time, Times) or about.time == 0 else f" at {_SHORT.repr(about.time)}"
     return f"value({values}{more}){time}"
+
+
+def _at(value: object, time: object) -> str:
+    return f"{_SHORT.repr(value)} at {_SHORT.repr(time)}"
 
 
 Key = tuple[str, int]

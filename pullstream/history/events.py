@@ -39,9 +39,15 @@ REQUESTS: Final = frozenset(
 """The events that come from below."""
 
 
+class Times(tuple[Hashable, ...]):
+    """The times of the first values of a batch of many times."""
+
+    __slots__ = ()
+
+
 @attrs.frozen
 class Batched:
-    """A summary of a batch: its time, how many values it had, and the first of them."""
+    """A summary of a batch: its time, or `Times`, how many values it had, and the first of them."""
 
     time: Hashable
     count: int
@@ -97,8 +103,8 @@ class EventLog:
 
 
 def shown_time(batch: Batch[Any]) -> Hashable:
-    """The time of a batch, for show; of one of many times all of them, or the first few."""
-    return tuple(batch.times[: SAMPLE + 1]) if isinstance(batch, TimedBatch) else batch.time
+    """The time of a batch, for show; of one of many times those of the values that are kept."""
+    return Times(batch.times[:SAMPLE]) if isinstance(batch, TimedBatch) else batch.time
 
 
 Noted = tuple[int, Act, int, int, Any]

@@ -10,7 +10,7 @@ import trio.lowlevel
 
 import pullstream as ps
 from pullstream.checker import RULES, Checker, Violation, watch
-from pullstream.engine.edge.edge import Edge
+from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.traits import Traits
 
 
@@ -108,6 +108,39 @@ class Timeless(Numbers):
         return ps.Batch(None, [0])
 
 
+class ManyUnasked(Numbers):
+    async def ask(self, limit=1):
+        return ps.TimedBatch([0], ["a"])
+
+
+class ManyTooMany(Numbers):
+    async def ask_many(self, limit=1):
+        return ps.TimedBatch([0, 1], "ab")
+
+
+class ManyAndNone(Numbers):
+    async def ask_many(self, limit=1):
+        return ps.TimedBatch([0, None], ["a", "b"])
+
+
+class ManyUnequal(Numbers):
+    async def ask_many(self, limit=1):
+        return ps.TimedBatch([0, 1, 2], ["a", "b"])
+
+
+class LateMany(Numbers):
+    """Answers the outstanding ask with the values under way, although the stream has been aborted."""
+
+    async def ask_many(self, limit=1):
+        await self.changed.wait()
+        return ps.TimedBatch([0, 1], ["a", "b"])
+
+    async def abort(self):
+        self.changed.set()
+        await trio.sleep(1)
+        return ps.DONE
+
+
 class Bare(Numbers):
     async def ask(self, limit=1):
         return 17
@@ -197,6 +230,21 @@ async def ask_twice(reader):
     await take(reader, 2)
 
 
+async def ask_for_many(reader):
+    await reader.ask_many(2)
+
+
+async def ask_for_one_of_many(reader):
+    await reader.ask_many(1)
+
+
+async def abort_beside_many(reader):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reader.lane().ask_many, 2)
+        await trio.testing.wait_all_tasks_blocked()
+        await reader.abort()
+
+
 async def ask_three_times(reader):
     for _ in range(3):
         with suppress(Boom):
@@ -251,6 +299,11 @@ PARTNERS = [
     ("R2", ABOVE, Empty, ask_twice),
     ("R2", ABOVE, Timeless, ask_twice),
     ("R2", ABOVE, Bare, ask_twice),
+    ("R2", ABOVE, ManyUnasked, ask_twice),
+    ("R2", ABOVE, ManyTooMany, ask_for_one_of_many),
+    ("R2", ABOVE, ManyAndNone, ask_for_many),
+    ("R2", ABOVE, ManyUnequal, ask_for_many),
+    ("R5", ABOVE, LateMany, abort_beside_many),
     ("R3", ABOVE, Undead, ask_three_times),
     ("R3", ABOVE, Forgetful, ask_three_times),
     ("R3", ABOVE, Relenting, ask_three_times),
@@ -614,6 +667,76 @@ async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
         "-> D: abort3(Ans3) -> U: Ans3=done",
         "-> D: error4(Boom('x'))",
     ]
+
+
+async def test_an_answer_of_many_times_is_drawn_with_each_value_at_its_time(autojump_clock):
+    """And of a long one the first, as of any batch."""
+
+    class Many(Numbers):
+        async def ask_many(self, limit=1):
+            return ps.TimedBatch([0, 1, (2, "b"), 3][:limit], ["a", "b", "c", "d"][:limit])
+
+    reader = watch(Many())
+    await reader.ask_many(2)
+    await reader.ask_many(4)
+
+    assert reader.diagram().splitlines() == [
+        "D: ask1(Ans1 2) -> U: Ans1=value('a' at 0, 'b' at 1)",
+        "-> D: ask2(Ans2 4) -> U: Ans2=value('a' at 0, 'b' at 1, 'c' at (2, 'b'), ... 4 in all)",
+    ]
+
+
+@ps.source
+class TrustedMany(ps.Kernel):
+    """Gives what it is told to, unverified without the checker; it holds 4 until it has answered."""
+
+    traits = Traits(trusted=True, follows=True)
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def acquire(self):
+        self.location.advance(4)
+
+    async def produce(self, limit):
+        if len(self.answers) < 2:
+            self.location.drop_capability()
+        return self.answers.pop(0) if self.answers else ps.DONE
+
+
+@ps.sink
+async def takes(upstream, ctx, whole):
+    """Takes everything, whole or one time after another."""
+    while (await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
+        pass
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(
+    ("answers", "rule", "what"),
+    [
+        ([ps.TimedBatch([1, 2], ["a"])], "R2", "2 times and 1 values: each has one"),
+        ([ps.TimedBatch([1, None], ["a", "b"])], "R2", "the time None, which is no time"),
+        ([ps.TimedBatch([1, 2] * 5, [*"abcdefghij"])], "R2", "10 values to an ask for 1 to 9"),
+        ([ps.Batch(1, ["a"]), ps.TimedBatch([3, 2], ["a", "b"])], "R12", "it answered at 3, which was complete"),
+        ([ps.Batch(4, ["a"]), ps.TimedBatch([4, 3], ["a", "b"])], "R12", "it answered at 3, which was complete"),
+    ],
+)
+def test_a_module_that_nobody_verifies_is_caught_in_an_answer_of_many_times(answers, rule, what, whole):
+    """The machine trusts it; the checker looks at each of the times (R2, R12)."""
+    pipeline = ps.pipe(TrustedMany(*answers), takes(whole))
+    with pytest.raises(Violation, match=what) as caught:
+        ps.run(pipeline, check=True)
+    assert caught.value.rule == rule
+    assert caught.value.module == "TrustedMany"
+
+
+@pytest.mark.parametrize("method", ["stamp", "stamp_many"])
+def test_a_batch_of_many_times_that_is_not_counted_is_found(method, monkeypatch):
+    """What is handed over is in flight, at each of its times (R11)."""
+    monkeypatch.setattr(End, method, lambda *_: None, raising=False)
+    with pytest.raises(Violation, match="R11"):
+        ps.run(ps.pipe(TrustedMany(ps.TimedBatch([1, 2], ["a", "b"])), takes(whole=True)), check=True)
 
 
 async def test_a_long_stream_is_watched_in_bounded_memory():

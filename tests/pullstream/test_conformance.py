@@ -65,6 +65,53 @@ class DropsAtLimits(Passing):
 
 
 @ps.transformer
+class FirstTimeForAll(Passing):
+    """Takes an answer of many times whole, and gives all of it at the first."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask_many(limit)
+        return batch if batch is ps.DONE else ps.Batch(batch.times[0], batch.values)
+
+
+@ps.transformer
+class LeastTimeForAll(Passing):
+    """The same, at the least of its times."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask_many(limit)
+        return batch if batch is ps.DONE else ps.Batch(min(batch.times), batch.values)
+
+
+@ps.transformer
+class LosesRuns(Passing):
+    """Takes an answer of many times whole, and gives the first of them alone."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask_many(limit)
+        return batch if batch is ps.DONE else next(batch.runs())
+
+
+@ps.transformer
+class SortsRuns(Passing):
+    """Takes an answer of many times whole, and gives it in the order of the times."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask_many(limit)
+        if batch is ps.DONE:
+            return batch
+        pairs = sorted(zip(batch.times, batch.values, strict=True))
+        return ps.TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
+
+
+@ps.transformer
+class PassesMany(Passing):
+    """Takes an answer of many times whole, and gives it so."""
+
+    async def produce(self, limit):
+        return await self.upstream.ask_many(limit)
+
+
+@ps.transformer
 class KeepsOne(Passing):
     """Keeps the last batch back until the next one comes, and loses it when its upstream fails."""
 
@@ -193,6 +240,10 @@ BROKEN = [
     (Subject("swallows", Swallows), {"R6"}),
     (Subject("drops at limits", DropsAtLimits), {"batching"}),
     (Subject("keeps one", KeepsOne), {"R8"}),
+    (Subject("first time for all", FirstTimeForAll), {"batching"}),
+    (Subject("least time for all", LeastTimeForAll), {"batching"}),
+    (Subject("loses runs", LosesRuns), {"batching"}),
+    (Subject("sorts runs", SortsRuns), {"batching"}),
     (Subject("deaf", Deaf), {"R6", "R7", "R10"}),
     (Subject("shielded", Shielded), {"R5", "R9"}),
     (Subject("tired", tired), {"batching"}),
@@ -250,6 +301,20 @@ def test_a_correct_module_passes_whole():
     assert report.ok
     assert report.cells.total() == 300
     assert str(report).splitlines()[-1].split() == ["in", "all", "300", "0", "ok"]
+
+
+def test_a_module_that_takes_many_times_whole_passes():
+    """What takes answers of many times, and gives each value at its own, conforms."""
+    conformance(PassesMany, cells=400).check()
+
+
+@pytest.mark.parametrize("broken", [FirstTimeForAll, LeastTimeForAll, LosesRuns, SortsRuns])
+def test_a_module_that_mistakes_many_times_is_told_so(broken):
+    """In the sample that is run unless more is asked for, whatever its number; and nothing else is wrong with it."""
+    findings = conformance(broken).findings
+    assert {"batching"} <= {finding.rule for finding in findings} <= {"batching", "R8"}
+    assert all(finding.cell.many for finding in findings)
+    assert any("of an answer of many times each value is at its own" in finding.message for finding in findings)
 
 
 def test_what_is_not_a_module_is_refused():

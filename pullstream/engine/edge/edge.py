@@ -72,6 +72,9 @@ class End(Stamp):
         edge.ends.add(self)
         self._counts.stamps.add(self)
 
+    def brought(self, batch: TimedBatch[Any], limit: int) -> None:
+        """Hear of an answer of many times to an ask of this end, before any of it is counted; for who verifies it."""
+
     def stamp_many(self, batch: TimedBatch[Any]) -> None:
         """Count a batch of many times that is handed over whole: its least times alone, which hold up the others.
 
@@ -559,6 +562,7 @@ class Edge(Generic[T]):
 
     def _hand_over(self, answer: Batch[T], end: End, limit: int) -> Batch[T]:
         """Count an answer of many times; what is handed over is all of it, or as much as was asked for (`whole`)."""
+        end.brought(cast("TimedBatch[T]", answer), limit)
         batch = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
         try:
             if end.whole:
