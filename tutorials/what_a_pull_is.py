@@ -376,7 +376,7 @@ def states() -> None:
 def times() -> None:
     """12. Times, and acknowledgement.
 
-    A batch has a time, at which all its values are; so far it was 0. Below it is the day of a sale, and beside the
+    A batch has a time, to which all its values belong; so far it was 0. Below it is the day of a sale, and beside the
     run its *progress* knows when a day is complete: when no more of it will come, and all that came has been dealt
     with. A receiver says that it has dealt with a batch by asking again: that acknowledges what the same lane has
     received (R11). Until then the batch is in flight, and whoever waits for its day waits. `ack()` acknowledges without

@@ -355,3 +355,11 @@ def test_ack_but_of_what_never_came():
 
     with pytest.raises(ValueError, match="ask_many"):
         ps.run(ps.pipe(at_once([1, 2]), confused()))
+
+
+@LIMITS
+def test_what_comes_between_old_and_new_may_be_of_many_times(limit):
+    """The `sync` of `live` is held at its times until it has been answered."""
+    source = ps.live(at_once([1, 1]), at_once([4, 5]), sync=ps.TimedBatch([2, 2, 3], ["a", "b", "c"]))
+    given = ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True)
+    assert given == [(1, 1), (1, 1), (2, "a"), (2, "b"), (3, "c"), (4, 4), (5, 5)]

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Coroutine, Sequence
+from types import FunctionType
 from typing import Any, Final, cast
 
 from typing_extensions import TypeVar, override
@@ -154,6 +155,8 @@ def traits_of(kernel: Kernel[Any]) -> Traits:
     return traits
 
 
+_KINDS: Final = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+
 METHODS: Final = tuple(name for name in vars(Behaviour) if not name.startswith("_") and name != "traits")
 """The methods that the machine calls of a module."""
 
@@ -161,7 +164,7 @@ METHODS: Final = tuple(name for name in vars(Behaviour) if not name.startswith("
 def _check_names(cls: type[Kernel[Any]]) -> None:
     """Refuse a class of modules that has something else by a name that is a module's own or the machine's."""
     for name in GIVEN:
-        if inspect.getattr_static(cls, name) is not vars(Kernel)[name]:
+        if _static(cls, name) is not vars(Kernel)[name]:
             raise CompositionError(_taken(cls.__name__, name))
     for name in METHODS:
         if not callable(getattr(cls, name)):
@@ -170,15 +173,23 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
                 f"give it another name"
             )
     for name, method in vars(cls).items():
-        _check_method(cls, name, method)
-    if not isinstance(inspect.getattr_static(cls, "traits"), (Traits, property)):
+        if isinstance(method, FunctionType):
+            _check_method(cls, name, method)
+    if not isinstance(_static(cls, "traits"), (Traits, property)):
         raise CompositionError(_taken(cls.__name__, "traits"))
 
 
-def _check_method(cls: type[Kernel[Any]], name: str, method: object) -> None:
+def _static(cls: type[object], name: str) -> object:
+    """What a class has by a name, as it stands there; every import of the toolkit waits for this."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
+def _check_method(cls: type[Kernel[Any]], name: str, method: FunctionType) -> None:
     """Refuse a method that yields, or is async, where that of the toolkit's own class is not: nobody would run it."""
     base = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
-    if not (inspect.isfunction(base) and inspect.isfunction(method) and base.__module__.startswith("pullstream.")):
+    if not (isinstance(base, FunctionType) and base.__module__.startswith("pullstream.")):
+        return
+    if not (base.__code__.co_flags ^ method.__code__.co_flags) & _KINDS:
         return
     if inspect.iscoroutinefunction(base) and (
         inspect.isasyncgenfunction(method) or inspect.isgeneratorfunction(method)

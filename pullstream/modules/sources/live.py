@@ -11,7 +11,7 @@ from pullstream.blueprint import Call, Instance, Positive, Source
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.outbox import Remainder
+from pullstream.engine.parts.outbox import Outbox
 from pullstream.modules.flow.prefetch import Prefetch
 from pullstream.modules.sources.values import values
 from pullstream.protocol import Batch, Done
@@ -26,15 +26,17 @@ class _Live(Prefetch):
     def __init__(self, new: Source[Any], old: Source[Any], capacity: int, sync: Batch[Any] | None = None) -> None:
         super().__init__(capacity)
         self.traits = attrs.evolve(self.traits, sources=(new, old))
-        self._sync = Remainder(sync)
+        self._between = sync
+        self._sync = Outbox(self)
         self._listening = False
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
         self._old = Input(self.inputs[1])
-        if self._sync.left:
-            self.location.hold(self._sync.time)
+        if self._between is not None:
+            for run in self._between.runs():
+                self._sync.put(run.time, run.values)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -51,13 +53,7 @@ class _Live(Prefetch):
             old.reached()
             self.ask_beside(old.lane, limit)
             await self.change()
-        sync = self._sync
-        if not sync.left:
-            return await super().produce(limit)
-        part = sync.take(limit)
-        if not sync.left:
-            self.location.drop(sync.time)
-        return Batch(sync.time, part)
+        return self._sync.take(limit) if self._sync else await super().produce(limit)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
