@@ -14,7 +14,7 @@ from pullstream.authoring import Traits
 from pullstream.blueprint import Module
 from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.outbox import Outbox
-from timely import Product, join
+from timely import BEGINNING, Product, join
 
 
 class Unseen(Exception):
@@ -27,13 +27,18 @@ class Rows(ps.Kernel):
 
     traits = Traits(trusted=True, follows=True)
 
-    def __init__(self, rows, seed, *, fails=False):
+    def __init__(self, rows, seed, *, fails=False, lots=None):
         self._rng = random.Random(seed)
         self._rows = rows
         self._fails = fails
+        self._lots = lots
         self._left = Outbox(self)
 
     async def acquire(self):
+        if self._lots is not None:
+            # Opened anew, it gives other rows.
+            self._rows, self._fails = self._lots.pop(0)
+            self.location.hold(BEGINNING)
         if self._rows:
             self._left.put_batch(ps.TimedBatch([time for time, _ in self._rows], list(self._rows)))
         self._left.end(Unseen("above") if self._fails else ps.DONE)
@@ -275,3 +280,69 @@ def test_meeting_whole_is_meeting_one_time_after_another(kind, limit):
         assert failure == same_failure, case
         if failure is None:
             assert told == told_cut == times, case
+
+
+async def soon(value):
+    await trio.sleep(value[1] % 3 / 10)
+    return value
+
+
+async def failing_soon(value):
+    await trio.sleep(value[1] % 3 / 10)
+    return failing_later_still(value)
+
+
+def failing_later_still(value):
+    if value[1] == 14:
+        raise Unseen
+    return value
+
+
+PASSING = {
+    "prefetch": lambda: ps.prefetch(5),
+    "in_flight": lambda: ps.in_flight(ps.prefetch(9), 4),
+    "rate": lambda: ps.rate(3, per=0.5),
+    "timeout": lambda: ps.timeout(1000),
+    "pausable": ps.pausable,
+    "abortable": ps.abortable,
+    "probe": lambda: ps.probe(lambda _: None),
+    "catch": lambda: ps.catch(lambda _: [], on=ZeroDivisionError),
+    "map_async": lambda: ps.map_async(soon, 3),
+    "map_async, one": lambda: ps.map_async(failing_soon, 1),
+    "map_async, fails": lambda: ps.map_async(failing_soon, 3),
+    "lend": lambda: ps.lend(ps.map_async(soon, 2), ps.map(lambda value: value), concurrency=3),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("kind", PASSING)
+def test_what_passes_whole_passes_as_one_time_after_another(kind, limit):
+    """Below modules that hand on what comes, or work on each value, everything is as it came, and as soon complete."""
+    for domain, count, fails, _, seed in cases(kind, limit):
+        above = rows(domain, count, seed)
+        results = []
+        for cut in (False, True):
+            log = []
+            source = Rows(above, seed, fails=fails)
+            parts = [source, Cut(), PASSING[kind]()] if cut else [source, PASSING[kind]()]
+            results.append(ran(ps.pipe(*parts, record(log, seed)), [log], [time for time, _ in above], limit, seed))
+
+        assert results[0][:2] == results[1][:2]
+        if results[0][1] is None:
+            assert results[0][2] == results[1][2] == {time for time, _ in above}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_source_that_is_opened_anew_goes_on_in_the_middle_of_an_answer(limit):
+    """What was given is skipped, value by value; the rest is at its times."""
+    for domain, count, _, _, seed in cases("retry", limit):
+        above = rows(domain, count, seed)
+        times = [time for time, _ in above]
+        log = []
+        lots = [(above[: count // 2], True), (above, False)]
+        source = ps.retry(ps.pipe(Rows([], seed, lots=lots), ps.map(lambda value: value)), 1, skip_delivered=True)
+        got, failure, told = ran(ps.pipe(source, record(log, seed)), [log], times, limit, seed)
+
+        assert failure is None
+        assert told == set(times)
+        assert got == [[*((time, (time, number)) for time, number in above), ("end", None)]]

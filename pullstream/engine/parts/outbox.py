@@ -86,6 +86,15 @@ class Remainder:
         return TimedBatch(times if len(values) == len(times) else times[used : used + len(values)], values)
 
 
+def timed(times: Sequence[Hashable], values: Sequence[Any]) -> Batch[Any]:
+    """A batch of values, of which there are some, each at its time: of one time, if they have no other.
+
+    >>> timed([1, 1], "ab"), timed([1, 2], "ab")
+    (Batch(time=1, values='ab'), TimedBatch(times=[1, 2], values='ab'))
+    """
+    return Batch(times[0], values) if times.count(times[0]) == len(times) else TimedBatch(times, values)
+
+
 class StreamEnd:
     """The end that a stream is to come to, once it is known: that it is done, or a failure; the first counts.
 
@@ -203,8 +212,7 @@ class Outbox(StreamEnd):
             part = self._part(limit - len(out))
             out += part.values
             times += part.times
-        time = times[0]
-        return Batch(time, out) if times.count(time) == len(times) else TimedBatch(times, out)
+        return timed(times, out)
 
     def _part(self, limit: int) -> Batch[Any]:
         first, owner = self._answers[0], self._owner

@@ -9,8 +9,9 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import FanIn
+from pullstream.engine.parts.outbox import timed
 from pullstream.engine.traits import Carries, Traits
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 from timely import join, less_equal
 
 A = TypeVar("A")
@@ -41,7 +42,7 @@ class _CombineLatest(FanIn):
             self._gather(rows, times, limit)
             if rows:
                 self.settle()
-                return Batch(times[0], rows) if times.count(times[0]) == len(times) else TimedBatch(times, rows)
+                return timed(times, rows)
             if self.failure_above is not None:
                 raise self.failure_above
             if all(each.done for each in self.all) or self._hopeless():

@@ -10,9 +10,9 @@ from pullstream.blueprint import Source, Sync, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.fan_in import FanIn, Input
-from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.parts.outbox import Outbox, timed
 from pullstream.failures import Caught
-from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from pullstream.protocol import DONE, Batch, Done
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class _MergeSorted(FanIn):
                         self.settle(self._used)
                         self._used.clear()
             if values:
-                return Batch(times[0], values) if times.count(times[0]) == len(times) else TimedBatch(times, values)
+                return timed(times, values)
             if self._marks:
                 return self._marks.take(limit)
             if self._failed is not None:

@@ -41,7 +41,7 @@ class _Gate(Kernel[Any]):
         while self.inside >= self.capacity:
             self._room = self.run.signal()
             await self._room.wait(outside=self._quota is not None)
-        batch = await self.upstream.ask(min(limit, self.capacity - self.inside))
+        batch = await self.upstream.ask(min(limit, self.capacity - self.inside), many=True)
         if batch is not DONE:
             self.inside += len(batch.values)
             self.upstream.settle()
@@ -70,6 +70,8 @@ class _Exit(PassOn):
     def answer(self, batch: Batch[Any]) -> Batch[Any]:
         self._gate.let_out(len(batch.values))
         return batch
+
+    answer_many = answer
 
 
 @attrs.frozen(eq=False)

@@ -19,6 +19,7 @@ class Prefetch(TaskKernel[Any]):
     """Keeps an ask outstanding for as many values as there is room for; what came is held until it is answered."""
 
     traits = Traits(trusted=True, asks_apart=True)
+    takes_many = True
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -43,7 +44,7 @@ class Prefetch(TaskKernel[Any]):
         if not isinstance(answer, Batch):
             self._kept.end(answer)
             return
-        self._kept.put(answer.time, answer.values)
+        self._kept.put_batch(answer)
         lane.ack()
         self.ask_ahead()
 

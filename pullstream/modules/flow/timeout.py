@@ -16,6 +16,7 @@ A = TypeVar("A")
 
 class _Timeout(Passing):
     outside: ClassVar[bool] = True
+    takes_many = True
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

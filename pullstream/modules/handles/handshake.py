@@ -200,7 +200,7 @@ class Listening(TaskKernel[Any]):
             if not self._talk.left:
                 self.upstream.settle()
             return heard
-        answer = await cast("Any", self.upstream).ask(limit)
+        answer = await cast("Any", self.upstream).ask(limit, many=True)
         self.upstream.settle()
         return answer
 
@@ -235,7 +235,7 @@ class Speaking(Kernel[Any]):
             self._talk.over.reached()
             self._talking = False
             self.location.drop(BEGINNING)
-        answer = await cast("Any", self.upstream).ask(limit)
+        answer = await cast("Any", self.upstream).ask(limit, many=True)
         self.upstream.settle()
         return answer
 

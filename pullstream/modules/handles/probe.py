@@ -27,7 +27,8 @@ class Probed:
     """A request that passed a probe, or its answer; as text, in the specification's notation (001).
 
     Requests are numbered from 1, and an answer has the number of its request. `what` is `ask`, `abort` or `error` of a
-    request; `value`, `done`, `error` or `cancelled` of an answer. `about` is an ask's limit, a batch, or an exception.
+    request; `value`, `done`, `error` or `cancelled` of an answer. `about` is an ask's limit, a batch, at one time or
+    many as it passed, or an exception.
 
     >>> print(Probed("ask", 1, 16), Probed("value", 1, Batch(0, ["a"]), answer=True))
     D: ask1(Ans1 16) U: Ans1=value('a')
@@ -89,7 +90,7 @@ class _Probe(Kernel[Any]):
         number = self._requests
         self._show(Probed("ask", number, limit))
         try:
-            answer = await self.upstream.ask(limit)
+            answer = await self.upstream.ask(limit, many=True)
         except BaseException as exc:
             self._show(_raised(number, exc))
             raise

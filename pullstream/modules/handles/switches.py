@@ -113,6 +113,7 @@ class _Switched(Passing):
     """Ends by itself when it is told to, whether anybody asks or not."""
 
     outside: ClassVar[bool] = True
+    takes_many = True
 
     def __init__(self, grip: _Switch) -> None:
         grip.attach(self)

@@ -13,7 +13,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
 from pullstream.engine.nested.inner_streams import forget_inner, open_below
 from pullstream.engine.parts.handle import Grip
-from pullstream.engine.parts.outbox import StreamEnd
+from pullstream.engine.parts.outbox import StreamEnd, timed
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
@@ -50,6 +50,7 @@ class Lend(TaskKernel[Any]):
     """
 
     traits = Traits(trusted=True, reorders=True, asks_apart=True)
+    takes_many = True
 
     def __init__(
         self, workers: tuple[Any, ...], concurrency: int, *, ordered: bool, pool: "Pool | None" = None
@@ -82,7 +83,7 @@ class Lend(TaskKernel[Any]):
             self._open_all()
             results = self._results(limit)
             if results:
-                return Batch(results[0].time, [loan.value for loan in results])
+                return timed([loan.time for loan in results], [loan.value for loan in results])
             if self._failed is not None:
                 raise self._failed
             if not self._row and self._outer.reached():
@@ -121,10 +122,10 @@ class Lend(TaskKernel[Any]):
             self.ask_beside(self.upstream, room)
 
     def _results(self, limit: int) -> list[_Loan]:
-        """The loans to be answered now: the first in the row or, out of order, whatever is there; all at one time."""
+        """The loans to be answered now: the first in the row or, out of order, whatever is there."""
         results: list[_Loan] = []
         source = self._row if self._ordered else self._ready
-        while source and source[0].done and len(results) < limit and source[0].time == (results or source)[0].time:
+        while source and source[0].done and len(results) < limit:
             loan = source.popleft()
             results.append(loan)
             self.location.drop(loan.time)
@@ -141,9 +142,9 @@ class Lend(TaskKernel[Any]):
             else:
                 self._left(borrower, answer)
         elif isinstance(answer, Batch):
-            for value in answer.values:
-                self.location.hold(answer.time)
-                loan = _Loan(self._arrived, answer.time, value)
+            for time, value in zip(answer.times, answer.values, strict=True):
+                self.location.hold(time)
+                loan = _Loan(self._arrived, time, value)
                 self._arrived += 1
                 self._row.append(loan)
                 self._free.append(loan)

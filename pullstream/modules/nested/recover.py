@@ -24,7 +24,7 @@ from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, i
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError
 from pullstream.modules.sources.values import Values
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import BEGINNING, Antichain, TimeDomainError, less_equal
 
 A = TypeVar("A")
@@ -86,14 +86,14 @@ class Catch(Recovering):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self.frozen is None:
             try:
-                batch = await self.upstream.ask(limit)
+                batch = await self.upstream.ask(limit, many=True)
             except self._on as failure:
                 if not self.edge.open or failure is not self.upstream.edge.failure or _cancelled():
                     raise
                 self._handle(failure)
             else:
                 if batch is not DONE:
-                    self._last = batch.time
+                    self._last = batch.times[-1] if isinstance(batch, TimedBatch) else batch.time
                     self.upstream.settle()
                 return batch
         if self.current is None:
@@ -226,7 +226,7 @@ class Retry(Recovering):
             lane = self.current
             assert lane is not None
             try:
-                batch = await lane.ask(limit)
+                batch = await lane.ask(limit, many=True)
             except self._on:
                 if not self.edge.open or self._left == 0 or _cancelled():
                     raise
@@ -234,12 +234,12 @@ class Retry(Recovering):
                 continue
             if batch is DONE or not self.edge.open:
                 return DONE
-            values = self._new(batch)
-            if values:
-                self._given += len(values)
-                self._last = values[-1]
+            new = self._new(batch)
+            if new.values:
+                self._given += len(new.values)
+                self._last = new.values[-1]
                 lane.settle()
-                return Batch(batch.time, values)
+                return new
             await self.breathe()
 
     async def _again(self, lane: Lane[Any]) -> None:
@@ -262,13 +262,17 @@ class Retry(Recovering):
             raise TypeError(f"resume, given to retry, gives a source to go on with, and gave {source!r}")
         return source
 
-    def _new(self, batch: Batch[Any]) -> list[Any]:
+    def _new(self, batch: Batch[Any]) -> Batch[Any]:
         """The values that are to be given: neither those to skip, nor any at a time that is complete."""
         skipped = min(self._skip, len(batch.values))
         self._skip -= skipped
-        if self.frozen is not None and not self.frozen.less_equal(batch.time):
-            return []
-        return list(batch.values[skipped:])
+        new = batch.part(skipped) if skipped else batch
+        if self.frozen is None or not new.values:
+            return new
+        runs = [run for run in new.runs() if self.frozen.less_equal(run.time)]
+        if not isinstance(new, TimedBatch):
+            return runs[0] if runs else new.part(0, 0)
+        return TimedBatch([time for run in runs for time in run.times], [value for run in runs for value in run.values])
 
 
 def _source(call: Call, given: Any) -> Any:

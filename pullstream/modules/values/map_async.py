@@ -14,7 +14,7 @@ from pullstream.blueprint import Positive, Transformer, checks
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
-from pullstream.engine.parts.outbox import StreamEnd
+from pullstream.engine.parts.outbox import StreamEnd, timed
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.deadlock import Signal
@@ -41,7 +41,7 @@ TOO_LONG: Final = 0.5
 
 
 class Calls:
-    """The values of one batch, from their arrival until the last of their results is answered."""
+    """The values of one batch at one time, from their arrival until the last of their results is answered."""
 
     __slots__ = ("begun", "failures", "given", "results", "time", "values")
 
@@ -75,6 +75,8 @@ class MapAsync(TaskKernel[Any]):
     start, and for more only while calls turn out cheap; never for more than was asked for here and is not here already.
     """
 
+    takes_many = True
+
     def __init__(self, function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool) -> None:
         self._function = function
         self._concurrency = concurrency
@@ -102,7 +104,7 @@ class MapAsync(TaskKernel[Any]):
         while True:
             if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
                 # With nothing under way there is nothing to ask beside.
-                self.arrived(self.upstream, await self.upstream.ask(min(limit, self._pace.next())))
+                self.arrived(self.upstream, await self.upstream.ask(min(limit, self._pace.next()), many=True))
             self._begin(limit)
             batch = self._ready(limit)
             if batch is not None:
@@ -155,16 +157,16 @@ class MapAsync(TaskKernel[Any]):
             self.ask_beside(self.upstream, min(room, self._pace.next() - busy))
 
     def _ready(self, limit: int) -> Batch[Any] | None:
-        """The results to answer now, all at one time: the head of the row or, out of order, whatever is there."""
+        """The results to answer now: the head of the row or, out of order, whatever is there."""
         results: list[Any] = []
-        time: Hashable = None
+        times: list[Hashable] = []
         failure = self._failure
         for group in list(self._groups):
-            if not group.begun or (results and group.time != time):
+            if not group.begun:
                 break
             if group.ready:
                 results += group.take(limit - len(results))
-                time = group.time
+                times += [group.time] * (len(results) - len(times))
             if group.given == len(group.values):
                 self._groups.remove(group)
                 self.location.drop(group.time)
@@ -175,7 +177,7 @@ class MapAsync(TaskKernel[Any]):
                 break
         if results:
             self._unanswered -= len(results)
-            return Batch(time, results)
+            return timed(times, results)
         if failure is not None:
             raise failure
         return None
@@ -258,12 +260,13 @@ class MapAsync(TaskKernel[Any]):
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, Batch):
             self._pace.took(len(answer.values))
-            group = Calls(answer, ordered=self._ordered)
-            self.location.hold(group.time)
-            self._groups.append(group)
-            self._waiting.append(group)
-            self._unanswered += len(group.values)
-            self._unbegun += len(group.values)
+            for run in answer.runs():
+                group = Calls(run, ordered=self._ordered)
+                self.location.hold(group.time)
+                self._groups.append(group)
+                self._waiting.append(group)
+            self._unanswered += len(answer.values)
+            self._unbegun += len(answer.values)
             lane.ack()
         else:
             self._outer.end(answer)
