@@ -753,16 +753,23 @@ def test_where_nothing_of_the_user_s_raised_the_innermost_frame_stays(monkeypatc
     assert 2 <= len(frames_of(caught.value)) <= 4
 
 
+MICROSECONDS = ps.values([60_000_000, 70_000_000], time=lambda n: n)
+"""Times as a TIMESTAMP column has them."""
+
+
 @pytest.mark.parametrize(
     "modules",
     [
-        (ps.values([60_000_000], time=lambda n: n), ps.tumbling(timedelta(seconds=30))),
-        (ps.values([60_000_000], time=lambda n: n), ps.sessions(timedelta(seconds=30))),
+        (MICROSECONDS, ps.tumbling(timedelta(seconds=30))),
+        (MICROSECONDS, ps.sliding(timedelta(seconds=30), timedelta(seconds=10))),
+        (MICROSECONDS, ps.sessions(timedelta(seconds=30))),
+        (MICROSECONDS, ps.delay(timedelta(seconds=30))),
+        (ps.join(MICROSECONDS, MICROSECONDS, on=str, within=timedelta(seconds=30)),),
         (ps.values([60_000_000]), ps.stamp(lambda n: n, lateness=timedelta(seconds=30))),
     ],
-    ids=["tumbling", "sessions", "stamp"],
+    ids=["tumbling", "sliding", "sessions", "delay", "join", "stamp"],
 )
 def test_a_timedelta_over_whole_numbers_says_what_it_is_in_microseconds(modules):
-    """Of a TIMESTAMP column times are whole numbers, which a timedelta does not know the unit of."""
+    """Wherever a duration is given; of a TIMESTAMP column times are whole numbers, whose unit no timedelta knows."""
     with pytest.raises((TypeError, TimelyError), match="microseconds, of which it is 30_000_000"):
         ps.run(ps.pipe(*modules, ps.drain()))

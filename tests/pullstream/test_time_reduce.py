@@ -98,20 +98,21 @@ async def test_results_come_when_a_source_only_moves_its_clock(autojump_clock):
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
-    """States and holds of a time are gone once it is complete."""
+    """States and holds of a time are gone once it is complete; there are as many as a batch has times."""
     sizes, kernels = [], []
-    given = PerTime.receive
+    given = PerTime.take
 
-    def receive(self, time, values):
-        given(self, time, values)
+    def take(self, event):
+        told = given(self, event)
         kernels.append(self)
         sizes.append(max(len(self.states), len(self.requests), len(self._owed), len(self.location.held)))
+        return told
 
-    monkeypatch.setattr(PerTime, "receive", receive)
+    monkeypatch.setattr(PerTime, "take", take)
     source = ps.values(range(20_000), time=lambda n: n // 2)
     modules = [ps.count_by_key(), ps.reduce_by_time(ps.agg.count())]
     assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, m: n + m, 0)), limit=limit) == 20_000
-    assert max(sizes) == 1
+    assert 1 <= max(sizes) <= max(1, limit // 2)
     for kernel in set(kernels):
         left = (kernel.states, kernel.requests, kernel._owed, kernel.ready, kernel.location.held)
         assert not any(left)

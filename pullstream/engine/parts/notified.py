@@ -60,6 +60,10 @@ class Notified(Kernel[Any], Stepwise):
         """The times that are asked for; see `Eventful`."""
         self._owed: dict[Hashable, Hashable] = {}
         self.ready = Outbox(self)
+        self._limit = 1
+        self._together: list[tuple[Hashable, Sequence[Any]]] | None = None
+        """What was given, while several completions are dealt with at once."""
+        self._gathered = 0
 
     # ---- what a module supplies
 
@@ -105,13 +109,28 @@ class Notified(Kernel[Any], Stepwise):
 
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
         """Answer results at `time`, in the order in which they are given; those of no values are none."""
-        if results:
+        if not results:
+            return
+        if self._together is None:
             self.ready.put(time, results)
+        else:
+            self._together.append((time, results))
+            self._gathered += len(results)
 
     def give_many(self, times: Sequence[Hashable], results: Sequence[Any]) -> None:
         """Answer results each at its time; those of no values are none."""
-        if results:
+        if not results:
+            return
+        if self._together is None:
             self.ready.put_batch(TimedBatch(times, results))
+        else:
+            for time, result in zip(times, results, strict=True):
+                self.give(time, [result])
+
+    @property
+    def full(self) -> bool:
+        """Whether as much was given as is asked for, or nothing more is to be given."""
+        return self.ready.known or self.ready.values + self._gathered >= self._limit
 
     def stop(self) -> None:
         """End after what was given; nothing that was asked for is told any more."""
@@ -159,22 +178,53 @@ class Notified(Kernel[Any], Stepwise):
     async def once(self, limit: int, *, stepping: bool = False) -> Batch[Any] | Done | None:
         """The next answer, or one step towards it."""
         ready = self.ready
+        self._limit = limit
         if not (ready or ready.known):
             event = await self.events.next(limit, stepping=stepping)
             if isinstance(event, Completed):
-                self._take_all(event, limit)
+                self._complete_all(event.time)
             elif event is not None and self.take(event):
                 await self.breathe()
         return ready.answer(limit)
 
-    def _take_all(self, event: Completed, limit: int) -> None:
+    def _complete_all(self, first: Hashable) -> None:
         """Deal with a completion and with those that are known by the same look, as far as one answer holds them."""
-        ready, told = self.ready, self.events.told
-        self.take(event)
-        for _ in range(limit):
-            if ready.known or ready.values >= limit or (more := told()) is None:
-                return
-            self.take(more)
+        ready = self.ready
+        done: list[Hashable] = []
+        given = self._together = []
+        self._gathered = 0
+        failure: BaseException | None = None
+        try:
+            self.complete(first)
+            done.append(first)
+            for time in self.events.told(self._limit):
+                self.complete(time)
+                done.append(time)
+                if self.full:
+                    break
+        except BaseException as exc:  # noqa: BLE001 - it follows what was given before
+            failure = exc
+        self._together = None
+        self._put(given)
+        # Not before what comes of them is held.
+        for time in done:
+            self._settle(time)
+        if failure is not None:
+            if not ready:
+                raise failure
+            ready.ending = failure
+
+    def _put(self, given: list[tuple[Hashable, Sequence[Any]]]) -> None:
+        if len(given) < 2:
+            for time, results in given:
+                self.ready.put(time, results)
+            return
+        times: list[Hashable] = []
+        out: list[Any] = []
+        for time, results in given:
+            out += results
+            times += [time] * len(results)
+        self.ready.put_batch(TimedBatch(times, out))
 
     def take(self, event: Batch[Any] | Completed | Done | BaseException) -> bool:
         """Let the module deal with an event; True if that was a batch."""
@@ -190,8 +240,7 @@ class Notified(Kernel[Any], Stepwise):
                     self.upstream.settle()
                 return True
             if isinstance(event, Completed):
-                self.complete(event.time)
-                self._settle(event.time)
+                self._complete_all(event.time)
             elif isinstance(event, BaseException):
                 if event is not self._own:
                     self.failed()

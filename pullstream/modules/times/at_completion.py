@@ -33,12 +33,13 @@ async def at_completion(
     is no `on_error`.
     """
     kept: dict[Hashable, list[A]] = {}
-    async for event in ctx.events(upstream):
+    async for event in ctx.events(upstream, many=True):
         if isinstance(event, Batch):
-            if event.time not in kept:
-                ctx.notify_at(event.time)
-                kept[event.time] = []
-            kept[event.time].extend(event.values)
+            for run in event.runs():
+                if run.time not in kept:
+                    ctx.notify_at(run.time)
+                    kept[run.time] = []
+                kept[run.time].extend(run.values)
             continue
         result = function(event.time, kept.pop(event.time))
         if isawaitable(result):

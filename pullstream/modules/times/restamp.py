@@ -12,6 +12,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
+from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import Batch, Done, TimedBatch
 from timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
@@ -116,7 +117,10 @@ class _Delaying(Retiming):
 
     @override
     def made(self, time: Any) -> Hashable:
-        later = self._delay.results_in(time)
+        try:
+            later = self._delay.results_in(time)
+        except SummaryError as exc:
+            raise SummaryError(f"{self.location}: {exc}{in_microseconds(self._step, time)}") from exc
         if later is None:
             raise SummaryError(f"{self.location}: the time {time!r} has none that is {self._step!r} later")
         return later

@@ -124,8 +124,7 @@ class _Sessions(Windowed, Resumable):
     def complete(self, time: Any) -> None:
         self.listening = None
         self.reach(time)
-        # Most give nothing, and are dealt with here as long as they do.
-        while not self.ready and (first := self.first()) is not None and self.events.knows(first, before=True):
+        while not self.full and (first := self.first()) is not None and self.events.knows(first, before=True):
             self.reach(first)
         self.listen()
 
