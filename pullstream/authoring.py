@@ -126,7 +126,7 @@ from pullstream.failures import caught
 from pullstream.frames import chain, is_between, users_frames
 from pullstream.logger import LOG
 from pullstream.protocol import State
-from timely.order import Ascending, ascending
+from timely.order import Ascending, ascending, minimal
 
 __all__ = [
     "LOG",
@@ -200,6 +200,7 @@ __all__ = [
     "checked",
     "function",
     "is_between",
+    "minimal",
     "nearest",
     "opens",
     "seconds",

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, groupby, repeat
 from queue import SimpleQueue
 from typing import Any, cast
 
@@ -18,18 +19,16 @@ from typing_extensions import override
 from adapters.arrow import As, NullTimeError, RecordBatch, Shape, pyarrow
 from adapters.arrow import values as python_values
 from adapters.spark.executing.answers import Answer
-from pullstream import DONE, Batch, Done, Kernel, Source
-from pullstream.authoring import PROMPT, Module, Site, Traits
+from pullstream import DONE, Batch, Done, Kernel, Source, TimedBatch
+from pullstream.authoring import PROMPT, Module, Remainder, Site, Traits, minimal
 
 
 @attrs.define
 class Stretch:
-    """Neighbouring rows of one key and one time, and how many of them have been handed on."""
+    """Neighbouring rows of one key, each at its time, and what is left of them."""
 
     key: tuple[Any, ...]
-    time: Any
-    values: Sequence[Any]
-    given: int = 0
+    rest: Remainder
 
 
 class Splitting:
@@ -53,7 +52,7 @@ class Splitting:
         if not len(batch):
             return []
         if not extra:
-            return [Stretch((), 0, self._shape.of(batch))]
+            return [Stretch((), Remainder(Batch(0, self._shape.of(batch))))]
         marks = batch.columns[width:]
         if self._timed and marks[-1].null_count:
             raise NullTimeError(
@@ -63,14 +62,27 @@ class Splitting:
         starts = _starts(marks)
         changes = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
         bounds: list[int] = [*starts.to_pylist(), len(batch)]
-        rows = batch.select(list(range(width)))
-        values = self._shape.of(rows)
+        values = self._shape.of(batch.select(list(range(width))))
+        runs = zip(changes, bounds, bounds[1:], strict=False)
+        if self._whole:
+            # Arrow batches, cut where anything changes.
+            return [self._stretch(mark, [values[0].slice(start, end - start)]) for mark, start, end in runs]
+        if not self._timed:
+            return [self._stretch(mark, values[start:end]) for mark, start, end in runs]
         stretches: list[Stretch] = []
-        for mark, start, end in zip(changes, bounds, bounds[1:], strict=False):
-            key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
-            same = [values[0].slice(start, end - start)] if self._whole else values[start:end]
-            stretches.append(Stretch(key, time, same))
+        for key, same in groupby(runs, lambda run: run[0][:-1]):
+            parts = list(same)
+            begin, end = parts[0][1], parts[-1][2]
+            if len(parts) == 1:
+                stretches.append(self._stretch(parts[0][0], values[begin:end]))
+                continue
+            times = list(chain.from_iterable(repeat(mark[-1], stop - start) for mark, start, stop in parts))
+            stretches.append(Stretch(key, Remainder(TimedBatch(times, values[begin:end]))))
         return stretches
+
+    def _stretch(self, mark: tuple[Any, ...], values: Sequence[Any]) -> Stretch:
+        key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
+        return Stretch(key, Remainder(Batch(time, values)))
 
 
 def _starts(columns: Sequence[Any]) -> Any:
@@ -151,15 +163,13 @@ class Cursor:
             self._stretches.extend(more)
         return self._stretches[0]
 
-    def take(self, limit: int) -> Sequence[Any]:
+    def take(self, limit: int) -> Batch[Any]:
         """The next values of the stretch, at most `limit`."""
-        stretch = self._stretches[0]
-        start, end = stretch.given, stretch.given + limit
-        values = stretch.values[start:end] if start or end < len(stretch.values) else stretch.values
-        stretch.given += len(values)
-        if stretch.given == len(stretch.values):
+        rest = self._stretches[0].rest
+        batch = rest.part(limit)
+        if not rest.left:
             self._stretches.popleft()
-        return values
+        return batch
 
     async def next_key(self) -> tuple[Any, ...] | None:
         """Leave out what is left of the present key, and go to the next; None at the end."""
@@ -185,7 +195,7 @@ class Rows(Kernel[Any]):
         stretch = await self._cursor.here()
         if stretch is None or (self._key is not None and stretch.key != self._key):
             return DONE
-        return Batch(stretch.time, self._cursor.take(limit))
+        return self._cursor.take(limit)
 
 
 class Keys(Kernel[Any]):
@@ -218,8 +228,11 @@ class Told(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask(limit)
+        batch = await self.upstream.ask(limit, many=True)
         if batch is DONE:
             return DONE
         self.upstream.ack()
+        if isinstance(batch, TimedBatch):
+            # One value, which comes before all that its rows hold up.
+            return Batch(minimal(batch.times)[0], [Answer(batch.values, batch.times, self._key, timed=True)])
         return Batch(batch.time, [Answer(batch.values, batch.time, self._key)])

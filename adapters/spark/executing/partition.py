@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -132,7 +133,9 @@ class PartitionRun:
         failure: BaseException | None = None
         try:
             while portions := self._handover.take():
-                yield from self._packing.batches(portion.filled(self._plan.given) for portion in portions)
+                given = self._plan.given
+                filled = chain.from_iterable(portion.filled(given) for portion in portions)
+                yield from self._packing.batches(filled)
             self._thread.join()
             orderly = self._failure is None
         except RowError as exc:

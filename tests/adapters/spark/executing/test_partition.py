@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import pullstream as ps
 from adapters.spark.executing.answers import Answer
 from adapters.spark.executing.input import Cursor, Keys, PartitionInput, Rows, Splitting, Told
-from adapters.spark.executing.partition import ROWS
+from adapters.spark.executing.partition import ROWS, Handover
+from pullstream.authoring import Remainder
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
 
@@ -246,8 +247,32 @@ class TestKeysAndTimes:
         source = Source((keys, *ps.flatten().modules))
         portions = ps.run(ps.pipe(source, ps.collect()), check=True)
         reading.close(None)
-        found = [((*portion.key, portion.time), value) for portion in portions for value in portion.values]
+        found = []
+        for portion in portions:
+            times = portion.time if portion.timed else [portion.time] * len(portion.values)
+            found += [((*portion.key, at), value) for at, value in zip(times, portion.values, strict=True)]
         assert found == list(expected.items())
+
+    @pytest.mark.parametrize("keys", [[], ["k"]])
+    def test_rows_of_many_times_go_through_at_once(self, ran, keys, monkeypatch):
+        """Each result has the time of its row, and few answers bring them."""
+        answers, put = [], Handover.put
+
+        async def counting(self, portion):
+            answers.append(portion)
+            await put(self, portion)
+
+        monkeypatch.setattr(Handover, "put", counting)
+        batches = [
+            batch if keys else batch.drop_columns("m0") for batch in batches_of([("a", n, n) for n in range(400)], 200)
+        ]
+        schema = pa.schema([("t", pa.int64()), ("n", pa.int64())])
+        rows, failure = ran(
+            batches, ps.map(lambda row: row.n), ps.filter(lambda n: n % 2), schema=schema, keys=keys, time="t"
+        )
+        assert failure is None
+        assert [tuple(row.values()) for row in rows] == [(n, n) for n in range(1, 400, 2)]
+        assert len(answers) < 40
 
     def test_a_key_that_has_enough_leaves_the_others_alone(self, ran):
         """What is left of its rows is left out, and the next key begins."""
@@ -301,18 +326,27 @@ class TestConformance:
         """In every ending, with an input that is slow, at every limit."""
         from adapters.spark.executing.input import Stretch
 
+        def stretch(key, time, values):
+            return Stretch(key, Remainder(ps.Batch(time, values)))
+
+        def many():
+            stretches = [[Stretch((), Remainder(ps.TimedBatch([1, 1, 2, 3], [1, 2, 3, 4]))), stretch((), 4, [5])]]
+            return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
+
         def plain():
-            stretches = [[Stretch((), 1, [1, 2, 3]), Stretch((), 2, [4])], [], [Stretch((), 2, [5, 6])]]
+            stretches = [[stretch((), 1, [1, 2, 3]), stretch((), 2, [4])], [], [stretch((), 2, [5, 6])]]
             return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
 
         def keys():
-            stretches = [[Stretch(("a",), 1, [1, 2, 3]), Stretch(("b",), 1, [4])], [Stretch(("b",), 2, [5, 6])]]
+            stretches = [[stretch(("a",), 1, [1, 2, 3]), stretch(("b",), 1, [4])], [stretch(("b",), 2, [5, 6])]]
             modules = ps.map(lambda n: n + 1).modules
             source = Module("keys", Keys, (Cursor(FakeInput(stretches)), modules, Site.here()))
             return Source((source, *ps.flatten().modules, *ps.flat_map(lambda portion: portion.values).modules))
 
         told = Subject("told", lambda: ps.pipe(Told_(), ps.flat_map(lambda portion: portion.values)))
-        conformance(Subject("rows", plain), Subject("keys", keys), told, cells=60).check()
+        conformance(
+            Subject("rows", plain), Subject("rows of many times", many), Subject("keys", keys), told, cells=60
+        ).check()
 
     def test_the_real_input_keeps_them_too(self, numbers):
         """With the checker watching, strictly."""
