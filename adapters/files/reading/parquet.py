@@ -11,6 +11,7 @@ from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.files.reading.blocks import opened
 from adapters.files.reading.errors import FileReadError
 from adapters.files.reading.formats import Agreed, Piece, ReadFormat, Start, Table, arrow_types, missing_columns, unique
+from adapters.files.reading.joined import refuse_joined_arrow, refuse_joined_parquet
 from adapters.files.reading.listing import File, Paths
 from adapters.files.reading.options import Options, Tabular, tabular_source
 from adapters.files.reading.streams import RawFile, compression_of, explained
@@ -74,6 +75,7 @@ class ParquetFormat(ReadFormat):
         parquet = import_module("pyarrow.parquet")
         with explained(file, raw, "is no Parquet file that can be read"):
             reader = parquet.ParquetFile(raw, **{"pre_buffer": False, "buffer_size": BUFFER, **self.options})
+            refuse_joined_parquet(file, raw, reader.metadata)
         with reader:
             self.typed.settle(file, reader.schema_arrow, agreed)
             for group in range(start.at, reader.num_row_groups):
@@ -120,6 +122,7 @@ class ArrowFormat(ReadFormat):
                 raw.seek(0)
                 if begin == b"ARROW1":
                     reader = ipc.open_file(raw)
+                    refuse_joined_arrow(file, raw)
                     for number in range(start.at, reader.num_record_batches):
                         yield reader.get_batch(number)
                     return
@@ -180,10 +183,10 @@ def read_parquet(
     them the pages that pyarrow decodes, whole: of large values a writer may have put a row group's into one, which is
     then there twice. `parquet_options` go to `pyarrow.parquet.ParquetFile`.
 
-    A file is what its footer says: files that were joined end to end are taken for the last of them, so join tables.
-    A file that cannot be read, wholly or from some row group on, is a failure that names it; with `on_error`, see
-    `map`, what is left of it is left out, revealed or diverted, as its path. `paths`, what else can be said (`Options`)
-    and what is raised: see `read_text`.
+    Files that were joined end to end (`cat`) are refused, as the last one's footer knows nothing of the others: join
+    tables. A file that cannot be read, wholly or from some row group on, is a failure that names it; with `on_error`,
+    see `map`, what is left of it is left out, revealed or diverted, as its path. `paths`, what else can be said
+    (`Options`) and what is raised: see `read_text`.
     """
     arguments = dict(parquet_options or {})
     return tabular_source(
@@ -226,7 +229,8 @@ def read_arrow(
     [(1, 2), (2, 1)]
 
     `as_`, `columns`, `schema`, `on_error` and the rest are those of `read_parquet`; a record batch of the file is in
-    memory at a time. A stream may end wherever a batch does, as the format has it, and nothing may follow its end.
+    memory at a time. A stream may end wherever a batch does, as the format has it, and nothing may follow its end; nor
+    may a file follow another.
     """
     return tabular_source(
         "read_arrow",

@@ -1,0 +1,126 @@
+"""Files that are several, one behind the other, as `cat` makes them: the last one's end says nothing of the others.
+
+Parquet and Arrow files are read from their end, which says where everything is, counted from their beginning. Of joined
+files that would give rows of the wrong one, or lose some, without a word.
+"""
+
+import struct
+from collections.abc import Iterator
+from importlib import import_module
+from io import BytesIO
+from typing import Any, Final
+
+from adapters.files.reading.errors import FileReadError
+from adapters.files.reading.listing import File
+from adapters.files.reading.streams import RawFile
+
+_PARQUET: Final = b"PAR1"
+_ARROW: Final = b"ARROW1"
+_WINDOW: Final = 1 << 20
+"""The number of bytes that are looked at together."""
+
+
+def refuse_joined_parquet(file: File, raw: RawFile, metadata: Any) -> None:
+    """Refuse a Parquet file with another one in front of it.
+
+    Between the last column and the end there are at most indexes. What stands in front of a file's beginning adds to
+    that, so only as many bytes are searched for a beginning as there are: of a file as it should be few, or none.
+
+    Raises:
+        FileReadError: it is such a file.
+    """
+    raw.seek(-8, 2)
+    end = raw.tell() - _number(raw.read(4))
+    behind = end - _end_of_data(metadata)
+    for begin in _found(raw, 2 * _PARQUET, behind + len(_PARQUET)):
+        if _ends_parquet(raw, begin + len(_PARQUET)):
+            raise _joined(file, "Parquet")
+    raw.seek(0)
+
+
+def _end_of_data(metadata: Any) -> int:
+    if not metadata.num_row_groups:
+        return len(_PARQUET)
+    group = metadata.row_group(metadata.num_row_groups - 1)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    begins = [each.dictionary_page_offset or each.data_page_offset for each in columns]
+    sizes = [each.total_compressed_size for each in columns]
+    return max(map(int.__add__, begins, sizes), default=len(_PARQUET))
+
+
+def _found(raw: RawFile, wanted: bytes, size: int) -> Iterator[int]:
+    """The places of some bytes in the first `size` of a file."""
+    for begin in range(0, max(0, size), _WINDOW):
+        raw.seek(begin)
+        window = raw.read(min(_WINDOW, size - begin) + len(wanted) - 1)
+        at = window.find(wanted)
+        while at >= 0:
+            yield begin + at
+            at = window.find(wanted, at + 1)
+
+
+def _ends_parquet(raw: RawFile, end: int) -> bool:
+    """Whether a Parquet file ends at a place; the same bytes may be a value."""
+    if end < 3 * len(_PARQUET):
+        return False
+    raw.seek(end - 8)
+    size = _number(raw.read(4))
+    if size > end - 12:
+        return False
+    raw.seek(end - 8 - size)
+    try:
+        import_module("pyarrow.parquet").read_metadata(BytesIO(_PARQUET + raw.read(size + 8)))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def refuse_joined_arrow(file: File, raw: RawFile) -> None:
+    """Refuse an Arrow file whose messages do not go up to what its end says of them.
+
+    Raises:
+        FileReadError: it is such a file.
+    """
+    raw.seek(-10, 2)
+    size = raw.tell()
+    end = size - _number(raw.read(4))
+    at = 8
+    while at < end:
+        raw.seek(at)
+        head = _number(raw.read(4))
+        prefix = 8 if head == 0xFFFFFFFF else 4
+        length = _number(raw.read(4)) if prefix == 8 else head
+        if not length:
+            # The end of the stream of messages; what is behind it may be filled up to a multiple of 64.
+            if end - at - prefix >= 64:
+                raise _joined(file, "Arrow")
+            break
+        at += prefix + length + _body(raw.read(length))
+    raw.seek(0)
+
+
+def _body(message: bytes) -> int:
+    """The size of a message's body, which its flatbuffer has as its fourth field."""
+    try:
+        (table,) = struct.unpack_from("<I", message)
+        fields = table - struct.unpack_from("<i", message, table)[0]
+        (size,) = struct.unpack_from("<H", message, fields)
+        (place,) = struct.unpack_from("<H", message, fields + 10) if size > 10 else (0,)
+        (body,) = struct.unpack_from("<q", message, table + place) if place else (0,)
+    except struct.error as exc:
+        raise ValueError(f"a message has no size: {exc}") from None
+    if body < 0:
+        raise ValueError("a message has no size")
+    return body
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data[:4], "little")
+
+
+def _joined(file: File, kind: str) -> FileReadError:
+    return FileReadError(
+        file.path,
+        f"is more than one {kind} file, one behind the other, of which only the last would be read: give each a file "
+        f"of its own",
+    )
