@@ -130,6 +130,12 @@ async def test_what_waits_in_a_channel_comes_at_once():
         ps.skip(4),
         ps.skip(lambda n: n < 6),
         ps.tap(lambda n: None, on_end=lambda exc: None),
+        ps.flat_map(lambda n: [n] * (n % 4)),
+        ps.flat_map(lambda n: iter([n] * (n % 4))),
+        ps.flat_map(lambda n: ps.values([n] * (n % 3)) if n % 2 else [n]),
+        ps.flat_map(lambda n: range(100)),
+        ps.map_batches(lambda values: [n for n in values for _ in range(n % 3)]),
+        ps.pipe(ps.map(lambda n: [[n], [n, n]]), ps.flatten(depth=2)),
         ps.pipe(ps.restamp(lambda n: n // 4), ps.map(lambda n: -n), ps.delay(1), ps.filter(lambda n: n % 2)),
     ],
     ids=str,
@@ -162,6 +168,9 @@ def test_a_function_of_times_is_called_once_for_values_in_a_row():
     [
         (ps.map(fails_at(5)), Boom),
         (ps.timed(fails_at(5)), Boom),
+        (ps.flat_map(fails_at(5, lambda n: [n])), Boom),
+        (ps.flat_map(lambda n: map(fails_at(5), [n])), Boom),
+        (ps.flat_map(lambda n: ps.values([n]) if n != 5 else ps.fail(Boom())), Boom),
         (ps.take(fails_at(5, lambda n: True), ahead=100), Boom),
         (ps.skip(fails_at(5, lambda n: n < 2)), None),
     ],
@@ -216,6 +225,36 @@ async def test_a_delay_past_the_last_time(limit):
 def test_take_counts_values_of_many_times(limit, count):
     """It asks for so many, and ends after them."""
     assert ps.run(ps.pipe(at_once(range(30)), ps.take(count), ps.collect()), limit=limit) == list(range(30))[:count]
+
+
+async def test_what_is_read_in_the_middle_of_many_times(autojump_clock):
+    """While a stream in its middle is waited for, the times before it are complete, and those after it are not."""
+
+    def stream(n):
+        return ps.pipe(ps.interval(10), ps.take(1), ps.map(lambda _: n)) if n == 3 else [n] * (n % 2)
+
+    async with ps.pipe(at_once([1, 2, 3, 4, 5]), ps.flat_map(stream), ps.collect(timed=True)).open() as running:
+        await running.progress.completed(2)
+        assert trio.current_time() < 10
+        assert list(running.progress.frontier()) == [3]
+        await running.progress.completed(5)
+        assert await running.result() == [(1, 1), (3, 3), (5, 5)]
+
+
+async def test_a_time_is_complete_with_the_last_of_what_it_was_expanded_to():
+    """Also where exactly that was asked for, and more is there."""
+
+    @ps.sink
+    async def in_twos(upstream, ctx):
+        for time in (1, 2):
+            batch = await upstream.ask_many(2)
+            assert (list(batch.times), batch.values) == ([time] * 2, [time] * 2)
+        upstream.ack()
+        await running.progress.completed(2)
+
+    pipeline = ps.pipe(at_once([1, 2, 3, 4]), ps.flat_map(lambda n: [n, n]), in_twos())
+    async with pipeline.open() as running:
+        await running.result()
 
 
 # ---- sinks

@@ -15,7 +15,7 @@ from pullstream.engine.parts.outbox import spent
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 _END: Final = object()
 
@@ -34,7 +34,8 @@ class Open:
 class Expand(FailsLater):
     """Reads one stream after another; those that are open lie in a stack, the outer one at the bottom.
 
-    While anything of an outer batch is left, upstream is not asked again, so the batch stands for its own time.
+    While anything of an outer batch is left, upstream is not asked again, so the batch stands for its own time. One of
+    many times is gone through run by run, and stands for what is left of it.
     """
 
     traits = Traits(waits=False, trusted=True)
@@ -45,6 +46,11 @@ class Expand(FailsLater):
         self.levels = levels
         self._open: list[Open] = []
         self._time: Hashable = None
+        self._whole: Batch[Any] | None = None
+        """An outer batch of many times, until all of it has been dealt with."""
+        self._runs: Iterator[Batch[Any]] = iter(())
+        self._run = self._done = 0
+        """The number of its values in the run that is read, and in those before that."""
         self._pace = Pace()
 
     def batch(self, values: Sequence[Any]) -> Iterator[Any]:
@@ -64,17 +70,53 @@ class Expand(FailsLater):
         while self._open and self.edge.open:
             if self.failed is not None:
                 raise self.failed
-            values: Sequence[Any] = self.collect(self._take, limit)
-            if values:
-                if self.failed is None and self._over():
-                    self.upstream.settle()
-                return Batch(self._time, values)
+            if self._whole is not None:
+                answer = self._answer_many(self._whole, limit)
+                if answer is not None:
+                    return answer
+            else:
+                values: Sequence[Any] = self.collect(self._take, limit)
+                if values:
+                    if self.failed is None and self._over():
+                        self.upstream.settle()
+                    return Batch(self._time, values)
             if self._open:
                 values = await self._asked(self._open[-1], limit)
                 if values:
                     return Batch(self._time, values)
             await self.breathe()
         return DONE
+
+    def _answer_many(self, whole: Batch[Any], limit: int) -> Batch[Any] | None:
+        """What is there without asking, at as many times as come up to the limit."""
+        times: list[Hashable] = []
+        out: list[Any] = []
+        try:
+            while True:
+                self._take(out, limit)
+                times += [self._time] * (len(out) - len(times))
+                if not (self._over() and self._next_run()) or len(out) == limit:
+                    break
+        except BaseException as exc:
+            self.failed = exc
+            times += [self._time] * (len(out) - len(times))
+            if not out:
+                raise
+        finally:
+            # What has been dealt with is complete while a stream in its middle is waited for.
+            self.upstream.ack_but(whole.part(self._done))
+        return TimedBatch(times, out) if out else None
+
+    def _next_run(self) -> bool:
+        """Go on with the next run of an outer batch of many times, if there is one."""
+        self._done += self._run
+        run = next(self._runs, None)
+        if run is None:
+            self._whole = None
+            return False
+        self._time, self._run = run.time, len(run.values)
+        self._open[0].values = self.batch(run.values)
+        return True
 
     def _take(self, out: list[Any], limit: int) -> None:
         """Take what is there without asking: until there is enough, or the innermost stream has to be asked."""
@@ -143,7 +185,7 @@ class Expand(FailsLater):
         lane = top.lane
         assert lane is not None
         outer = lane is self.upstream
-        batch = await lane.ask(self.wanted(limit) if outer else limit)
+        batch = await (lane.ask(self.wanted(limit), many=True) if outer else lane.ask(limit))
         if not self.edge.open:
             return ()
         if batch is DONE:
@@ -153,6 +195,10 @@ class Expand(FailsLater):
             return ()
         if outer:
             self._pace.took(len(batch.values))
+            if isinstance(batch, TimedBatch):
+                self._whole, self._runs, self._run, self._done = batch, batch.runs(), 0, 0
+                self._next_run()
+                return ()
             self._time = batch.time
         elif len(self._open) > self.levels:
             return batch.values
