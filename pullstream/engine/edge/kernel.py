@@ -180,7 +180,7 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
 
 
 def _static(cls: type[object], name: str) -> object:
-    """What a class has by a name, as it stands there; every import of the toolkit waits for this."""
+    """The attribute of a class as it stands there. Every import of the toolkit waits for this."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 

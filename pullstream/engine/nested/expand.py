@@ -88,7 +88,7 @@ class Expand(FailsLater):
         return DONE
 
     def _answer_many(self, whole: Batch[Any], limit: int) -> Batch[Any] | None:
-        """What is there without asking, at as many times as come up to the limit."""
+        """The values that are there without asking, at as many times as come up to the limit."""
         times: list[Hashable] = []
         out: list[Any] = []
         try:
