@@ -3,6 +3,7 @@
 import functools
 import itertools
 import random
+from collections import Counter
 
 import pytest
 import trio
@@ -346,3 +347,64 @@ def test_a_source_that_is_opened_anew_goes_on_in_the_middle_of_an_answer(limit):
         assert failure is None
         assert told == set(times)
         assert got == [[*((time, (time, number)) for time, number in above), ("end", None)]]
+
+
+def key(value):
+    return value[1] % 3
+
+
+def key_failing(value):
+    if value[1] % 100 == 11:
+        raise Unseen
+    return value[1] % 3
+
+
+JOINS = {
+    "inner": {"on": key},
+    "left": {"on": key, "how": "left"},
+    "near": {"on": key, "within": 2},
+    "near, left": {"on": key, "within": 2, "how": "left"},
+    "fails": {"on": key_failing, "how": "left"},
+    "skips": {"on": key_failing, "how": "left", "on_error": "skip"},
+}
+
+
+def matched(kind, left, right):
+    """What a join gives, of two lists of pairs (time, number)."""
+    within = JOINS[kind].get("within", 0)
+    if kind == "skips":
+        left, right = ([row for row in each if row[1] % 100 != 11] for each in (left, right))
+    pairs = []
+    for a in left:
+        found = [b for b in right if key(a) == key(b) and (a[0] == b[0] if not within else abs(a[0] - b[0]) <= within)]
+        pairs += [(max(a[0], b[0]) if within else a[0], (a, b)) for b in found]
+        pairs += [(a[0], (a, None))] * (not found and JOINS[kind].get("how") == "left")
+    return pairs
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("kind", JOINS)
+def test_a_join_of_answers_of_many_times(kind, limit):
+    """Exactly the pairs that match, each at its time; where a key fails, no other and none that is complete before."""
+    for domain, _, fails, _, seed in cases(kind, limit, 6):
+        if JOINS[kind].get("within") and domain in ("product", "sets"):
+            continue
+        rng = random.Random(seed)
+        above = [
+            [(time, 100 * source + number) for time, number in rows(domain, rng.randrange(20), rng.random())]
+            for source in range(2)
+        ]
+        times = {time for each in above for time, _ in each}
+        log = []
+        sources = [Rows(each, rng.random(), fails=fails and number == 1) for number, each in enumerate(above)]
+        joined = ps.join(*sources, **JOINS[kind])
+        (got,), failure, told = ran(ps.pipe(joined, record(log, seed)), [log], times, limit, seed)
+
+        wanted = Counter(matched(kind, *above))
+        pairs = Counter(pair for pair in got if pair[0] != "end")
+        if failure is None:
+            assert pairs == wanted
+            assert told == times
+        else:
+            assert fails or kind == "fails"
+            assert not pairs - wanted

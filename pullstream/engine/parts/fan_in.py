@@ -1,6 +1,6 @@
 """The kernel of modules with several inputs: all are asked at once, and a batch of each is kept."""
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -51,9 +51,15 @@ class Input(Remainder, StreamEnd):
         if not self.left:
             self.lane.settle()
         elif self.times is not None and self.used:
-            if self._minima is None:
-                self._minima = Minima(self.times)
-            self.lane.ack_before(self._minima.at(self.used))
+            self.lane.ack_before(self.least())
+
+    def least(self) -> Sequence[Hashable]:
+        """The least times of what is left."""
+        if self.times is None or not self.left:
+            return (self.time,) if self.left else ()
+        if self._minima is None:
+            self._minima = Minima(self.times)
+        return self._minima.at(self.used)
 
     @property
     def done(self) -> bool:

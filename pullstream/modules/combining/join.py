@@ -11,7 +11,8 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.parts.fan_in import FanIn, Input
-from pullstream.engine.parts.outbox import Outbox, Remainder
+from pullstream.engine.parts.outbox import Outbox, Remainder, timed
+from pullstream.engine.sidecar.location import NOTHING
 from pullstream.engine.sidecar.phases import Phase
 from pullstream.engine.sidecar.waiting import Waiter
 from pullstream.engine.traits import Traits
@@ -20,7 +21,7 @@ from pullstream.failures import caught
 from pullstream.logger import LOG
 from pullstream.modules.combining.join_state import Kept, KeptValue, Near
 from pullstream.modules.windows.grid import duration, refusal
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import BEGINNING, Antichain
 from timely.order import is_total
 
@@ -74,8 +75,32 @@ class _Side:
         return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
 
 
+class _Made:
+    """Pairs that have been made, each at its time."""
+
+    def __init__(self) -> None:
+        self.pairs: list[Any] = []
+        self.time: Any = NOTHING
+        """The time of the last of them, and of those to come."""
+        self._times: list[Any] = []
+
+    def go_to(self, time: Any) -> None:
+        """Take another time."""
+        if self.pairs:
+            self._times += [self.time] * (len(self.pairs) - len(self._times))
+        self.time = time
+
+    def chunk(self) -> Chunk:
+        """All of them."""
+        if not self._times:
+            return Batch(self.time, self.pairs)
+        self.go_to(self.time)
+        return TimedBatch(self._times, self.pairs)
+
+
 class _Join(FanIn):
     traits = Traits(trusted=True, reorders=True)
+    takes_many = True
 
     def __init__(
         self,
@@ -99,8 +124,12 @@ class _Join(FanIn):
         self._ready = Outbox(self)
         self._work: Iterator[Chunk] | None = None
         self._rest = Remainder()
+        self._place = 0
+        """The place, in the batch at hand, of the value that is worked on."""
         self._worked = False
         """Whether what is to come of the batch at hand has been made."""
+        self._answered = 0
+        """The place in it up to which everything is answered, when what has been made is."""
         self._failed: BaseException | None = None
         self._stale = True
         self._turn = 0
@@ -151,34 +180,46 @@ class _Join(FanIn):
     # ---- answers
 
     def _answer(self, limit: int) -> Batch[Any] | None:
-        """The next results, all at one time: those that are owed, or what comes of the batch at hand."""
+        """The next results: those that are owed, or what comes of the batch at hand."""
         if self._ready:
             return self._ready.take(limit)
         results: list[tuple[Any, Any]] = []
-        rest, at = self._rest, None
+        times: list[Hashable] = []
+        rest = self._rest
         while len(results) < limit and self._more(rest):
-            if results and rest.time != at:
-                break
-            at = rest.time
-            results += rest.take(limit - len(results))
+            part = rest.part(limit - len(results))
+            results += part.values
+            times += part.times
         if not results:
             return None
         if self._worked and not rest.left and self._failed is None:
             self._finish()
-        return Batch(at, results)
+        elif self._work is not None:
+            self._go_on()
+        return timed(times, results)
 
     def _more(self, rest: Remainder) -> bool:
         """Take the next pairs of the batch at hand; True if anything more comes of it."""
         if not rest.left and self._work is not None:
+            self._answered = self._place
             chunk = next(self._work, None)
             if chunk is not None:
                 rest.put(chunk)
         return bool(rest.left)
 
+    def _go_on(self) -> None:
+        """Acknowledge the values of the batch at hand of which everything is answered."""
+        each = self._sides[self._turn].each
+        if each.times is not None:
+            each.used = min(self._answered if self._rest.left else self._place, len(each.values) - 1)
+            each.settle()
+
     def _finish(self) -> None:
         """End the batch at hand: everything that comes of it is answered."""
         self._work = None
         each = self._sides[self._turn].each
+        # After many times there may be as many that nothing can match any more.
+        self._stale = self._stale or each.times is not None
         each.take(each.left)
         each.lane.settle()
 
@@ -188,56 +229,68 @@ class _Join(FanIn):
             self._finish()
         for number in (1 - self._turn, self._turn):
             if self._sides[number].each.left:
-                self._turn = number
+                self._turn, self._place = number, 0
                 self._work = self._pairs(self._sides[number])
                 return True
         return False
 
     def _pairs(self, side: _Side) -> Iterator[Chunk]:
         self._worked = False
-        time, values = side.each.time, side.each.values
-        reach = self._reach(time)
-        if len(side.met) < 2:
-            side.met.add(time)
+        values, times = side.each.values, side.each.times
         kept, matches, is_left = side.kept, side.other.kept, side is self._sides[0]
         owing = is_left and self._outer
-        keep = self._arriving(side.other).less_equal(reach)
-        out: list[Any] = []
+        arriving = self._arriving(side.other)
+        time: Any = NOTHING
+        reach, keep = None, False
+        made = _Made()
+        out = made.pairs
         try:
-            for value in values:
+            for place, value in enumerate(values):
+                self._place = place
+                at = side.each.time if times is None else times[place]
+                if at is not time:
+                    time = at
+                    reach = self._reach(time)
+                    keep = arriving.less_equal(reach)
+                    if len(side.met) < 2:
+                        side.met.add(time)
                 try:
                     key = side.key(value)
                     hash(key)
                 except Exception as exc:
                     if not self._catches:
                         raise
+                    made.go_to(time)
                     out.append(caught(value, exc))
                     continue
                 entry = KeptValue(time, reach, value)
                 for at, rows in matches.find(key, time, reach):
                     entry.matched = True
-                    if at is not time and out:
-                        yield Batch(time, out)
-                        out = []
+                    if at is not made.time:
+                        made.go_to(at)
                     if is_left:
                         out += [(value, match.value) for match in rows]
                     else:
                         for match in rows:
                             match.matched = True
                             out.append((match.value, value))
-                    if at is not time or len(out) > MANY:
-                        yield Batch(at, out)
-                        out = []
+                    if len(out) > MANY:
+                        yield made.chunk()
+                        made = _Made()
+                        out = made.pairs
                 if keep:
                     if kept.add(key, entry) and owing:
                         self.location.hold(time)
                 elif owing and not entry.matched:
+                    made.go_to(time)
                     out.append((value, None))
         except Exception as exc:  # noqa: BLE001 - raised when what comes before it has been answered
             self._failed = exc
+        else:
+            self._place = len(values)
         self._worked = True
         if out:
-            yield Batch(time, out)
+            yield made.chunk()
 
     def _reach(self, time: Any) -> Any:
         if self._within is None:
@@ -257,7 +310,7 @@ class _Join(FanIn):
 
     def _arriving(self, side: _Side) -> Antichain[Any]:
         if side.each.ending is DONE:
-            return Antichain([side.each.time] if side.each.left else [])
+            return Antichain(side.each.least())
         return self.scope.sidecar.phase.frontier(side.place)
 
     def _forget(self) -> bool:

@@ -28,7 +28,7 @@ class _MergeSorted(FanIn):
         self._heads: list[tuple[Any, int]] = []
         self._failed: BaseException | None = None
         self._used: set[Input] = set()
-        """The inputs of which something is used that is not acknowledged."""
+        """The inputs of which part of a batch of many times is used, and not acknowledged."""
         # Inputs whose next value is not among the heads: keys are made one by one, and none before it is needed.
         self._missing = list(range(len(sources)))
 
@@ -44,7 +44,7 @@ class _MergeSorted(FanIn):
                     self._failed = exc
                 else:
                     if values or self._marks:
-                        self.settle(self._used)
+                        self.settle((*self._used, *self._lacking()))
                         self._used.clear()
             if values:
                 return timed(times, values)
@@ -66,15 +66,26 @@ class _MergeSorted(FanIn):
     def _gather(self, values: list[Any], times: list[Hashable], limit: int) -> None:
         """Take values in order, as long as the next one of every input is known."""
         heads, missing = self._heads, self._missing
-        while len(values) < limit and (not missing or self._look()) and heads:
-            _, number = heappop(heads)
-            each = self.all[number]
-            self._used.add(each)
-            before, used, at = len(values), each.used, each.times
-            try:
+        time: Hashable = None
+        try:
+            while len(values) < limit and (not missing or self._look()) and heads:
+                number = heappop(heads)[1]
+                each = self.all[number]
+                if each.times is not None:
+                    times += [time] * (len(values) - len(times))
+                    self._used.add(each)
+                    used = each.used
+                    try:
+                        self._take_run(each, number, values, limit)
+                    finally:
+                        times += each.times[used : each.used]
+                    continue
+                if each.time is not time:
+                    times += [time] * (len(values) - len(times))
+                    time = each.time
                 self._take_run(each, number, values, limit)
-            finally:
-                times += [each.time] * (len(values) - before) if at is None else at[used : each.used]
+        finally:
+            times += [time] * (len(values) - len(times))
 
     def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
         """Take the head of an input, and what follows it there and comes before every other head."""
