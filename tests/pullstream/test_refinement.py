@@ -18,6 +18,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.authoring import Traits
+from pullstream.engine.edge.edge import End
+from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Location, Stamp
 from pullstream.engine.sidecar.phases import Untrackable, Untracked
 from pullstream.engine.sidecar.sidecar import Sidecar
@@ -51,6 +54,14 @@ class Recorder(trio.abc.Instrument):
         self.edges = {}
         self.outputs = set()
         self.awaited = Counter()
+        self.at_hand = {}
+        """By lane the times of the values that it has in flight."""
+        self.giving = 0
+        """The number of values that are just given out, of an answer that has brought them before."""
+        self.whole = False
+        """Whether an answer is just counted whole."""
+        self.rests = {}
+        """The times of the values that no lane has been given yet."""
 
     # ---- the graph
 
@@ -84,13 +95,24 @@ class Recorder(trio.abc.Instrument):
         if self.sidecar is not None and phase is self.sidecar.phase and place in self.outputs:
             self.changes += [(Held if delta > 0 else Released)(self.places[place], time)] * abs(delta)
 
-    def sent(self, stamp, time):
-        if stamp._counts is self.sidecar:
-            self.changes.append(Sent(self.edges[stamp.port.place], time))
+    def sent(self, stamp, times):
+        """A lane has received values at some times, each of which counts at its own."""
+        if stamp._counts is self.sidecar and isinstance(stamp, End):
+            self.taken(stamp)
+            self.at_hand[stamp] = times
+            if not self.giving:
+                self.came(stamp.port, times)
+
+    def came(self, port, times):
+        """An answer has brought values: they are on the edge."""
+        self.changes += [Sent(self.edges[port.place], time) for time in times]
 
     def taken(self, stamp):
-        if stamp._counts is self.sidecar:
-            self.changes.append(Taken(self.edges[stamp.port.place], stamp.stamped))
+        """A lane is done with what it has received."""
+        self.went(stamp.port, self.at_hand.pop(stamp, ()))
+
+    def went(self, port, times):
+        self.changes += [Taken(self.edges[port.place], time) for time in times]
 
     def flush(self):
         """What was changed since somebody looked is one change: nothing between was to be seen."""
@@ -163,6 +185,8 @@ def recorded(seed):
     kept = {
         (Stamp, "live"): live,
         (Stamp, "stamp"): Stamp.stamp,
+        (End, "stamp_many"): End.stamp_many,
+        **{(Rest, name): Rest.__dict__[name] for name in ("__init__", "take", "drop")},
         (Waiter, "settled"): Waiter.settled,
         **{(Sidecar, name): Sidecar.__dict__[name] for name in ("start", "propagate", "attend", "leave")},
         **{(kind, "update"): kind.update for kind in (Untracked, Tracker, Untrackable)},
@@ -170,13 +194,46 @@ def recorded(seed):
 
     def set_live(stamp, value):
         was = getattr_slot(live, stamp)
-        if was and not value:
+        if was and not value and stamp._counts is recorder.sidecar and not recorder.whole:
             recorder.taken(stamp)
         live.__set__(stamp, value)
 
     def stamp_at(stamp, time):
-        recorder.sent(stamp, time)
+        if not recorder.whole:
+            recorder.sent(stamp, [time] * recorder.giving or [time])
+        recorder.giving = 0
         kept[Stamp, "stamp"](stamp, time)
+
+    def stamp_many(end, batch):
+        left = Counter(recorder.at_hand.get(end, ()))
+        if left and not Counter(batch.times) - left:
+            # Only a part of what it has is left.
+            recorder.went(end.port, list((left - Counter(batch.times)).elements()))
+            recorder.at_hand[end] = list(batch.times)
+        else:
+            recorder.sent(end, list(batch.times))
+        recorder.whole = True
+        kept[End, "stamp_many"](end, batch)
+        recorder.whole = False
+
+    def begin(rest, counts, port, batch):
+        kept[Rest, "__init__"](rest, counts, port, batch)
+        if counts is recorder.sidecar:
+            recorder.rests[rest] = port, list(batch.times)
+            recorder.came(port, batch.times)
+
+    def take(rest, limit):
+        batch = kept[Rest, "take"](rest, limit)
+        if rest in recorder.rests:
+            del recorder.rests[rest][1][: len(batch.values)]
+            # The lane, which has it now, is stamped next.
+            recorder.giving = len(batch.values)
+        return batch
+
+    def drop(rest):
+        if rest in recorder.rests:
+            recorder.went(*recorder.rests.pop(rest))
+        kept[Rest, "drop"](rest)
 
     def settled(waiter, phase):
         result = kept[Waiter, "settled"](waiter, phase)
@@ -209,6 +266,8 @@ def recorded(seed):
 
     Stamp.live = property(lambda stamp: getattr_slot(live, stamp), set_live)
     Stamp.stamp = stamp_at
+    End.stamp_many = stamp_many
+    Rest.__init__, Rest.take, Rest.drop = begin, take, drop
     Waiter.settled = settled
     Sidecar.start, Sidecar.propagate, Sidecar.attend, Sidecar.leave = start, propagate, attend, leave
     for kind in (Untracked, Tracker, Untrackable):
@@ -350,7 +409,53 @@ def farther(value):
     return ps.Again((time, rounds + 1)) if rounds < 8 else (time, rounds + 1)
 
 
+@ps.source
+class Bundles(ps.Kernel):
+    """Answers many times at once, and holds what it will answer at; in order, as it says them, or back and forth."""
+
+    traits = Traits(trusted=True, follows=True)
+
+    def __init__(self, times, seed, at, *, in_order):
+        self.rng = random.Random(seed)
+        self.left = [(at(time), (time, 0)) for time in (sorted(times) if in_order else times)]
+
+    async def acquire(self):
+        for time, _ in self.left:
+            self.location.hold(time)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        if self.rng.random() < 0.5:
+            await trio.sleep(self.rng.random())
+        count = min(limit, self.rng.randint(1, 4))
+        part, self.left = self.left[:count], self.left[count:]
+        for time, _ in part:
+            self.location.drop(time)
+        return ps.TimedBatch(*map(list, zip(*part, strict=True))) if part else ps.DONE
+
+
+def bundles(times, seed, at):
+    return Bundles(times, seed, at, in_order=True)
+
+
+def bundles_back_and_forth(times, seed, at):
+    return Bundles(times, seed, at, in_order=False)
+
+
+@ps.sink
+async def whole_sink(upstream, ctx, seed):
+    """Takes answers of many times whole, in its own time; now and then it says how far it has come."""
+    rng = random.Random(seed)
+    while (batch := await upstream.ask_many(ctx.limit)) is not ps.DONE:
+        if rng.random() < 0.5:
+            await trio.sleep(rng.random())
+        if rng.random() < 0.5:
+            upstream.ack_but(batch.part(rng.randint(0, len(batch.values))))
+            await trio.sleep(rng.random())
+
+
 SOURCES = [ordered, unordered, clock_only, pushed]
+OF_MANY = [bundles, bundles_back_and_forth, pushed]
 INTS_ALONE = {"restamp", "tumbling", "sliding", "sessions"}
 """Steps that reckon with whole numbers."""
 
@@ -435,6 +540,29 @@ programs = st.fixed_dictionaries(
     },
 )
 
+NO_LOOPS = sorted(name for name in STEPS if not name.startswith("loop"))
+programs_of_many = st.fixed_dictionaries(
+    {
+        "inputs": st.lists(
+            st.tuples(
+                st.tuples(st.sampled_from(OF_MANY), st.lists(st.integers(0, 5), max_size=8), st.integers(0, 99)),
+                st.lists(st.tuples(st.sampled_from(NO_LOOPS), st.integers(0, 3)), max_size=2),
+            ),
+            min_size=1,
+            max_size=2,
+        ),
+        "join": st.sampled_from(["merge", "concat", "join", "latest"]),
+        "steps": st.lists(st.tuples(st.sampled_from(NO_LOOPS), st.integers(0, 3)), max_size=3),
+        "sinks": st.integers(1, 2),
+        "limit": st.sampled_from([1, 2, 7, 4096]),
+        "ending": st.sampled_from(["end", "end", "end", "abort", "finish"]),
+        "seed": st.integers(0, 2**32),
+        "times": st.sampled_from(["int", "int", *TIMES]),
+        "whole": st.booleans(),
+    },
+)
+"""Programs whose sources answer many times at once, to sinks that take them whole or one after another."""
+
 
 def pipeline_of(program):
     """The pipeline of a program, and what is to be done to its handles."""
@@ -453,14 +581,15 @@ def pipeline_of(program):
         return ps.pipe(first, *[step(name, n) for name, n in rows]) if rows else first
 
     def made(kind, times, seed):
-        source = SOURCES[kind](times, seed, at)
-        if SOURCES[kind] is pushed:
+        make = SOURCES[kind] if isinstance(kind, int) else kind
+        source = make(times, seed, at)
+        if make is pushed:
             driven.append((source, times, seed, at))
         return source
 
     inputs = [chained(made(*source), rows) for source, rows in program["inputs"]]
     source = inputs[0] if len(inputs) == 1 else JOINS[program["join"]](*inputs)
-    sinks = [slow_sink(n) for n in range(program["sinks"])]
+    sinks = [(whole_sink if program.get("whole") else slow_sink)(n) for n in range(program["sinks"])]
     return ps.pipe(chained(source, program["steps"]), sinks[0] if len(sinks) == 1 else ps.tee(*sinks)), driven
 
 
@@ -511,8 +640,16 @@ def test_random_runs_are_runs_of_the_model(program):
     refine(program)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(programs_of_many)
+def test_runs_with_answers_of_many_times_are_runs_of_the_model(program):
+    """Each of the values of such an answer is sent at its own time, and taken when it has been dealt with."""
+    refine(program)
+
+
 @pytest.mark.slow
-def test_thousands_of_runs_are_runs_of_the_model(capsys):
+@pytest.mark.parametrize("programs", [programs, programs_of_many], ids=["of all kinds", "of many times"])
+def test_thousands_of_runs_are_runs_of_the_model(programs, capsys):
     """The same for thousands of random programs."""
     total = Counter()
 
@@ -559,6 +696,40 @@ def forget_rounds(monkeypatch):
         monkeypatch.setattr(
             Location, name, lambda location, time, kept=kept: "feedback" in str(location) or kept(location, time)
         )
+
+
+def forget_the_rest(monkeypatch):
+    """What is left of an answer of many times is not counted."""
+    monkeypatch.setattr(Rest, "count", lambda rest: bool(rest.times))
+
+
+def count_one_of_many(monkeypatch):
+    """Of an answer of many times that is taken whole the last time is counted, and not the least."""
+    monkeypatch.setattr("pullstream.engine.edge.edge.minimal", lambda times: list(times[-1:]))
+
+
+@pytest.mark.parametrize("break_it", [forget_the_rest, count_one_of_many])
+def test_what_is_not_counted_of_many_times_is_found_out(break_it, monkeypatch):
+    """A sidecar that forgets some of the times of an answer is caught, and allowed while it does not."""
+    programs = [
+        {
+            "inputs": [((bundles_back_and_forth, [3, 0, 5, 2, 0, 1], seed), [])],
+            "join": "merge",
+            "steps": [],
+            "sinks": 1,
+            "limit": 7,
+            "ending": "end",
+            "seed": seed,
+            "whole": break_it is count_one_of_many,
+        }
+        for seed in range(10)
+    ]
+    for program in programs:
+        assert refine(program).settled
+    break_it(monkeypatch)
+    with pytest.raises(pytest.fail.Exception, match="too early|after completion|Frontier|frontier"):
+        for program in programs:
+            refine(program)
 
 
 @pytest.mark.parametrize("break_it", [forget_to_hold, forget_batches, look_seldom, forget_rounds])

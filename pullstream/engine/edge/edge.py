@@ -452,10 +452,8 @@ class Edge(Generic[T]):
         first = self._requests.terminate(event, failure, below=below)
         if first:
             rest, self.rest = self.rest, None
-            self.location.freeze(() if rest is None else rest.times)
-            if rest is not None:
-                # What no lane was given it never will be: it has not left here.
-                rest.drop()
+            # What no lane was given it never will be.
+            self.location.freeze(None if rest is None else rest.drop)
         return first
 
     def _end_cancelled(self) -> bool:

@@ -209,6 +209,7 @@ class Location:
         self.trouble: BaseException | None = None
         """The exception of its function of times, raised when somebody looked."""
         self._last: Antichain[Any] | None = None
+        self._lost: Callable[[], object] | None = None
         self._capability: Hashable = BEGINNING
         self.mirroring = False
         """Whether it holds what streams inside may still bring (see `mirror`)."""
@@ -375,23 +376,22 @@ class Location:
             return Antichain()
         return self._counts.frontier_of(self)
 
-    def freeze(self, beside: Sequence[Hashable] = ()) -> None:
+    def freeze(self, lost: Callable[[], object] | None = None) -> None:
         """Keep what may still leave this module as its own hold, until it is known how the module ends.
 
-        Whatever is upstream is about to be withdrawn, and that must look like completion to nobody. Of what it has
-        answered, the values at the times `beside` have come to nobody yet, and never will.
+        Whatever is upstream is about to be withdrawn, and that must look like completion to nobody. So must what has
+        left here and was given to nobody, which stays in flight as long: `lost` withdraws it.
         """
-        if self.ending is Ending.RUNNING and (self._last is None or beside):
-            frontier, self._last = self.frontier, None
+        if self.ending is Ending.RUNNING and self._last is None:
+            frontier = self.frontier
             self._withdraw()
             try:
-                if beside:
-                    frontier = Antichain([*frontier, *beside])
                 for time in frontier:
                     self.hold(time)
             except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not leave an ending half done
                 self._counts.stop_tracking(exc)
             self._last = frontier
+        self._lost = lost or self._lost
 
     def complete(self) -> None:
         """End as the stream does: nothing more will leave."""
@@ -431,6 +431,9 @@ class Location:
         for time in self._held:
             self._counts.phase.update(self.output, time, -1)
         self._held.clear()
+        if self._lost is not None:
+            self._lost()
+            self._lost = None
 
 
 def _no_module(exc: BaseException) -> None:
