@@ -1,14 +1,18 @@
 """What a time costs: word counts per epoch against the loop one would write by hand, and epochs of one record.
 
-    python tests/benchmarks/bench_time.py
+    python tests/benchmarks/bench_time.py [--only rows] [--rows 10000000]
 
-Ratios are to the baseline, medians over interleaved repeats; absolute times are of this machine, now.
+Ratios are to the baseline, medians over interleaved repeats; absolute times are of this machine, now. Of rows that each
+have a time of their own what counts is processor time, the least of some runs.
 """
 
+import argparse
+import gc
 import random
 import statistics
 import sys
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -136,11 +140,133 @@ def length() -> None:
             )
 
 
+# ---- times of their own, a timestamp a row: processor time, each against the plain loop in the same run
+
+
+Row = tuple[float, str]
+
+
+def stamped_rows(count: int, *, jitter: float = 60.0, late: float = 0.001, keys: int = 100) -> list[Row]:
+    """Rows ten a second, as they arrive: each some of `jitter` seconds old, and one in a thousand older than that."""
+    chance = random.Random(0)
+    rows: list[Row] = []
+    for number in range(count):
+        age = 3 * jitter if chance.random() < late else chance.uniform(0, jitter)
+        rows.append((number / 10 - age, f"key{chance.randrange(keys)}"))
+    return rows
+
+
+def at(row: Row) -> float:
+    return row[0]
+
+
+def by(row: Row) -> str:
+    return row[1]
+
+
+def minute(row: Row) -> float:
+    return row[0] // 60
+
+
+def counted_in_a_loop(rows: list[Row]) -> dict[tuple[float, str], int]:
+    counts: dict[tuple[float, str], int] = {}
+    for second, name in rows:
+        place = (second // 300, name)
+        counts[place] = counts.get(place, 0) + 1
+    return counts
+
+
+def used(function: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The least processor time of some calls: what others do on the machine only adds to it."""
+    least = float("inf")
+    for _ in range(repeats):
+        gc.collect()
+        start = time.process_time()
+        function()
+        least = min(least, time.process_time() - start)
+    return least
+
+
+def against_the_loop(name: str, rows: list[Row], *modules: Any, source: Any = None) -> None:
+    pipeline = ps.pipe(ps.values(rows) if source is None else source, *modules, ps.drain())  # type: ignore[call-overload]
+    repeats = REPEATS if len(rows) <= RECORDS * 2 else 2
+    loop, took = used(lambda: counted_in_a_loop(rows), repeats), used(lambda: ps.run(pipeline), repeats)
+    print(f"{name:75} {took / len(rows) * 1e6:8.2f} µs a row  {took / loop:6.1f} x the loop", flush=True)
+
+
+def dropping(lateness: float = 60.0) -> Any:
+    return ps.stamp(at, lateness=lateness, late="drop")
+
+
+def windows() -> Any:
+    return ps.tumbling(300, ps.agg.count(), key=by)
+
+
+def rows_with_times() -> None:
+    """Windows and the like over rows that each have a time of their own."""
+    for count in (10_000, 40_000):
+        rows = stamped_rows(count)
+        name = f"{count} rows, 60 s of jitter: "
+        against_the_loop(f"{name}sorted, windows", sorted(rows), ps.stamp(at), windows())
+        against_the_loop(
+            f"{name}sorted, of the source", sorted(rows), windows(), source=ps.values(sorted(rows), time=at)
+        )
+        against_the_loop(f"{name}windows, late dropped", rows, dropping(), windows())
+        aside = ps.stamp(at, lateness=60.0, late=ps.drain())
+        against_the_loop(f"{name}windows, late to a sink", rows, aside, windows())
+        against_the_loop(f"{name}sliding, 5 a row", rows, dropping(), ps.sliding(300, 60, ps.agg.count(), key=by))
+        against_the_loop(f"{name}sessions", rows, dropping(), ps.sessions(5, ps.agg.count(), key=by))
+        minutes = ps.stamp(minute, lateness=1.0, late="drop")
+        against_the_loop(f"{name}reduce_by_key per minute", rows, minutes, ps.reduce_by_key(ps.agg.count(), key=by))
+        against_the_loop(f"{name}sort_by_time", rows, dropping(), ps.sort_by_time())
+        against_the_loop(f"{name}distinct", rows, dropping(), ps.distinct(by))
+
+
+def growth_of_rows(most: int) -> None:
+    """What windows cost by jitter, by keys and by rows; and the memory that they need at most."""
+    for jitter in (1, 60, 3_600, 86_400):
+        rows = stamped_rows(RECORDS * 2, jitter=jitter)
+        against_the_loop(f"{len(rows)} rows, {jitter} s of jitter", rows, dropping(jitter), windows())
+    for keys in (1, 100, 10_000, 100_000):
+        rows = stamped_rows(RECORDS * 2, keys=keys)
+        against_the_loop(f"{len(rows)} rows, {keys} keys", rows, dropping(), windows())
+    count = 10_000
+    while count <= most:
+        rows = stamped_rows(count)
+        against_the_loop(f"{count} rows", rows, dropping(), windows())
+        tracemalloc.start()
+        ps.run(ps.pipe(ps.values(rows), dropping(), windows(), ps.drain()))
+        print(f"  at most {tracemalloc.get_traced_memory()[1] / 1e6:.1f} MB beside the rows", flush=True)
+        tracemalloc.stop()
+        count *= 10
+
+
+def modules_in_a_row() -> None:
+    """Times of one record each through modules per time: what each further one costs, beside the first."""
+    source = ps.values(range(RECORDS), time=itself)
+    costs: list[float] = []
+    for modules in (0, 1, 2, 5):
+        pipeline = ps.pipe(source, *[ps.count_by_key()] * modules, ps.drain())  # type: ignore[call-overload]
+        costs.append(used(lambda pipeline=pipeline: ps.run(pipeline)) / RECORDS * 1e6)
+        print(f"{RECORDS} times of one record, {modules} modules per time: {costs[-1]:8.1f} µs a time", flush=True)
+    first, second, fifth = costs[1] - costs[0], costs[2] - costs[1], (costs[3] - costs[2]) / 3
+    print(f"  the second module {second / first:.2f} x the first, each of the next three {fifth / first:.2f} x")
+
+
 def main() -> None:
-    word_counts()
-    sidecar()
-    one_record()
-    length()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="windows over so many rows at most")
+    parser.add_argument("--only", choices=["epochs", "rows"], help="a part of it")
+    options = parser.parse_args()
+    if options.only != "rows":
+        word_counts()
+        sidecar()
+        one_record()
+        length()
+    if options.only != "epochs":
+        modules_in_a_row()
+        rows_with_times()
+        growth_of_rows(options.rows)
 
 
 if __name__ == "__main__":

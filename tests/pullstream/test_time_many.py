@@ -11,6 +11,8 @@ import pytest
 
 import pullstream as ps
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.eventful import Eventful
+from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Traits
 from timely import Product, TimeDomainError
@@ -220,3 +222,57 @@ def test_a_time_that_no_window_takes_fails_alike(name):
             ps.run(ps.pipe(*stream, ps.drain()), limit=limit)
         endings.add(str(failed.value))
     assert len(endings) == 1, endings
+
+
+class Asks(Notified):
+    """Asks for each time, and, when one is complete, for two that follow at once; every third it takes back."""
+
+    takes_many = True
+
+    def __init__(self, told):
+        super().__init__()
+        self.told = told
+        self.known = set()
+
+    def receive(self, time, values):
+        if time not in self.known:
+            self.known.add(time)
+            self.notify(time, time)
+
+    def complete(self, time):
+        self.told.append(time)
+        if time == int(time):
+            self.remind(time + 0.5, before=time % 2 == 0)
+            self.give(time, [time])
+            self.remind(time + 0.25)
+            if time % 3 == 0:
+                self.forget(time + 0.5)
+
+
+asks = ps.transformer(Asks)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_asked_for_or_taken_back_meanwhile_has_its_place(seed):
+    """Of times that are complete at one look the least is told first, whenever it was asked for."""
+    rng = random.Random(seed)
+    given = [(float(n + rng.randint(0, 5)), "a", n) for n in range(60)]
+    everything = []
+    for limit, whole in WAYS:
+        told = []
+        outcome(given, partial(asks, told), limit=limit, whole=whole)
+        everything.append(told)
+    assert everything[0] == sorted(everything[0])
+    assert len(everything[0]) > 60
+    assert all(told == everything[0] for told in everything)
+
+
+@pytest.mark.parametrize("module", [ps.count_by_key(), ps.sort_by_time(), ps.distinct(), ps.tumbling(1)], ids=str)
+def test_times_that_complete_together_cost_one_look(module, monkeypatch):
+    """A batch of a thousand times is looked at a few times by each of three modules, and not for every time."""
+    looks = []
+    look = Eventful._look
+    monkeypatch.setattr(Eventful, "_look", lambda self, times: looks.append(times) or look(self, times))
+    source = ps.values(range(10_000), time=lambda n: n)
+    assert len(ps.run(ps.pipe(source, module, module, module, ps.collect()), limit=1000)) == 10_000
+    assert 0 < len(looks) < 200

@@ -254,7 +254,11 @@ class Eventful:
         if above.tells:
             with suppress(TypeError):
                 # Else times of two domains have met: the sidecar is to be told.
-                done = [time for time in times if not above.may_lead_to(time, before=requests[time])]
+                if any(requests[time] for time in times):
+                    # Windows are told one moment after another.
+                    self._fronts = above.fronts()
+                    return [time for time in times if self._is_past(time, requests[time])]
+                done = [time for time in times if not above.may_lead_to(time)]
                 if done and len(requests) > len(done):
                     self._fronts = above.fronts()
                 return done

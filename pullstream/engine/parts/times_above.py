@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.sidecar.sidecar import Sidecar
-from timely import less_than
 from timely.order import minimal
 
 MANY: Final = 64
@@ -30,14 +29,12 @@ class Above:
         """Whether it is enough to ask `may_lead_to`."""
         return self._plain and not self._sidecar.nesting.mirrors
 
-    def may_lead_to(self, time: Hashable, *, before: bool = False) -> bool:
-        """Whether anything here may still lead to a batch at `time` or, with `before`, at an earlier one.
+    def may_lead_to(self, time: Hashable) -> bool:
+        """Whether anything here may still lead to a batch at `time`.
 
         Raises:
             TypeError: the times here are of several domains.
         """
-        if before:
-            return any(less_than(front, time) for front in self.fronts())
         return any(location.holds(time) for location in self._locations) or any(
             stamp.covers(time) and stamp.port.place in self._places for stamp in self._sidecar.in_flight
         )
