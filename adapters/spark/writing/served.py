@@ -15,8 +15,8 @@ from adapters.arrow import Packing, RecordBatch, SchemaError, pyarrow
 from adapters.spark.schemas import arrow_schema
 from adapters.spark.writing import frames
 from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
-from pullstream import DONE, Abandoned, Batch, Context, Done, PullstreamError, Reader, Sink, Source, pipe
-from pullstream.authoring import Module, Site, without_cancelled
+from pullstream import DONE, Abandoned, Batch, Context, Done, PullstreamError, Reader, Sink, Source, TimedBatch, pipe
+from pullstream.authoring import Module, Site, minimal, without_cancelled
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -335,9 +335,10 @@ class _Gather:
             if self._answer is None or self._answer is DONE:
                 break
             batch, self._answer = self._answer, None
-            if batch.time != last:
-                held.enter_context(self._ctx.hold(batch.time))
-                last = batch.time
+            for time in minimal(batch.times) if isinstance(batch, TimedBatch) else (batch.time,):
+                if time != last:
+                    held.enter_context(self._ctx.hold(time))
+                    last = time
             if not rows:
                 deadline = trio.current_time() + LINGER
             rows.extend(batch.values)
@@ -367,7 +368,7 @@ class _Gather:
     async def _ask_beside(self) -> None:
         try:
             await self._ctx.breathe()
-            self._answer = await self._upstream.ask(self._most)
+            self._answer = await self._upstream.ask_many(self._most)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - raised by `values`, after what came before

@@ -164,7 +164,7 @@ class SourceLog:
     async def _take_values(self, upstream: Reader[Any], ctx: Context) -> None:
         while True:
             room = await self._room()
-            batch = await upstream.ask(min(ctx.limit, room))
+            batch = await upstream.ask_many(min(ctx.limit, room))
             if batch is DONE:
                 return
             self._values.extend(batch.values)

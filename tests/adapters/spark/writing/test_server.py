@@ -23,6 +23,7 @@ from adapters.spark.writing import remote
 from adapters.spark.writing.frame import RegisteredSource
 from adapters.spark.writing.served import ServedSource
 from adapters.spark.writing.server import SourceServer
+from pullstream.authoring import Lane
 
 NUMBERS = StructType([StructField("n", LongType())])
 
@@ -257,6 +258,31 @@ class TestReading:
         served(ps.values([1]), "sales")
         with pytest.raises(remote.PullSourceError, match="registered as 'sale', only: sales"):
             remote.PullReader(address, "sale").partitions()
+
+    def test_rows_of_many_times_are_asked_for_at_once(self, served, task):
+        """A task's batch has as many times as come, and takes no ask for each."""
+        asked = []
+
+        @ps.source
+        async def counted(ctx):
+            for begin in range(0, 400, 100):
+                asked.append(begin)
+                numbers = list(range(begin, begin + 100))
+                yield ps.TimedBatch(numbers, numbers)
+
+        asks, ask = [], Lane.ask
+
+        def counting(lane, limit=1, **how):
+            asks.append(limit)
+            return ask(lane, limit, **how)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Lane, "ask", counting)
+            handle = served(counted())
+            assert rows(task()) == list(range(400))
+            assert handle.wait(5)
+        assert asked == [0, 100, 200, 300]
+        assert 4 < len(asks) < 20
 
     def test_a_time_completes_when_the_task_has_it(self, served, task):
         """What waits for completion in the source waits for Spark's task, not for the driver's buffer."""
