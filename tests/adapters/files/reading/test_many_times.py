@@ -74,4 +74,4 @@ def test_no_time_is_made_that_nobody_looks_at(put, monkeypatch):
 
     monkeypatch.setattr(ColumnTimes, "_made", made)
     program = ps.pipe(of_parquet(put, range(ROWS), time="t"), ps.map(lambda row: row[1]), ps.drain())
-    ps.run(program)
+    ps.run(program, limit=ROWS)
