@@ -70,7 +70,8 @@ Parts of kernels
     `Outbox`, `Remainder`, `StreamEnd`: what is owed, in order, and then an ending. `Batcher` and `stamped`: an iterator
     cut into batches, each value at its time. `Accumulator`: folds into tables. `Pace`: how much to take at a time.
     `Grip`: what a handle and its kernel share. `Interrupts`: Ctrl-C during what must not be torn apart. `ascending`,
-    `Ascending`: whether the times of an answer are in order, and those of which that is known.
+    `Ascending`: whether the times of an answer are in order, and those of which that is known; `minimal`, the
+    least of them, which are held for all of it.
 """
 
 from pullstream.blueprint import (

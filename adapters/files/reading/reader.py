@@ -269,7 +269,7 @@ class FilesReader:
                 raw.close()
 
     def _told(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
-        """What is in a piece, all at once; what is wrong comes after that before it (R8)."""
+        """The values of a piece, all at once; what is wrong comes after those before it (R8)."""
         facts: list[Found] = []
         # A place is told for times that come one after the other in a file; a whole file's needs none.
         place = self._place(turn.file, piece) if self._earlier.journal and turn.time is None else None

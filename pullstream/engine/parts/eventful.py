@@ -248,7 +248,7 @@ class Eventful:
         return True
 
     def _look(self, times: list[Hashable]) -> list[Hashable]:
-        """Those of some times that are asked for that are complete now."""
+        """The times, of some that are asked for, that are complete now."""
         requests, sidecar = self.requests, self._scope.sidecar
         above = self._above or self.begin()
         if above.tells:

@@ -62,7 +62,7 @@ class Notified(Kernel[Any], Stepwise):
         self.ready = Outbox(self)
         self._limit = 1
         self._together: list[tuple[Hashable, Sequence[Any]]] | None = None
-        """What was given, while several completions are dealt with at once."""
+        """The results that were given, while several completions are dealt with at once."""
         self._gathered = 0
 
     # ---- what a module supplies
