@@ -122,7 +122,6 @@ def take(
 
 class _TakeTimes(Notified, Resumable):
     traits = Traits(trusted=True, carries=Carries.COUNT)
-    takes_many = True
 
     def __init__(self, count: int) -> None:
         super().__init__()
