@@ -121,6 +121,7 @@ def take(
 
 
 class _TakeTimes(Notified, Resumable):
+    # Its last time is complete when a later one has come: it is not to ask again before it is told so.
     traits = Traits(trusted=True, carries=Carries.COUNT)
 
     def __init__(self, count: int) -> None:
