@@ -100,13 +100,10 @@ def _loop(kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False) -> tuple[
             part = ["try:", *(f"    {line}" for line in part), "except Exception as exc: value = caught(value, exc)"]
         lines += [f"            {line}" for line in part]
         owners += [number] * len(part)
-    end = "        values = out = value = None"
+    lines.append("            out.append(value)")
     if many:
-        end = "            kept.append(time)\n        values = out = times = kept = value = time = None"
-    lines += ["            out.append(value)", end]
-    lines += [
-        "        values = out = times = kept = value = time = None" if many else "        values = out = value = None"
-    ]
+        lines.append("            kept.append(time)")
+    lines.append(f"        values = out = value = {'times = kept = time = ' if many else ''}None")
     namespace: dict[str, Any] = {"Caught": Caught, "caught": caught}
     exec(compile("\n".join(lines), "<fused stages>", "exec"), namespace)  # noqa: S102 - of nothing but the text above
     return namespace["loop"], tuple(owners)
