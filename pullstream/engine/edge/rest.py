@@ -1,6 +1,7 @@
 """Values in flight at many times: what is left of an answer that is given out one time after another."""
 
 from collections.abc import Hashable, Sequence
+from itertools import repeat
 from typing import Any
 
 from pullstream.engine.sidecar.location import Counts, Port, Stamp
@@ -21,6 +22,13 @@ class Least:
 
     def count(self, times: Sequence[Any]) -> None:
         """Count these times, and no others."""
+        if len(times) > 1 < len(self._stamps):
+            # Each goes on with the time that it has: of thousands, few change.
+            known = {stamp.stamped: stamp for stamp in self._stamps}
+            kept = [known.pop(time, None) for time in times]
+            spare = list(known.values())
+            new = (spare.pop() if spare else Stamp(self._counts, self._port) for _ in repeat(None))
+            self._stamps = [stamp or next(new) for stamp in kept] + spare
         stamps = self._stamps
         while len(stamps) < len(times):
             stamps.append(Stamp(self._counts, self._port))

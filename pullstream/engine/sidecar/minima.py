@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any, cast
 
 from timely import less_equal
-from timely.order import Ascending, in_one_order, minimal
+from timely.order import Ascending, in_one_order
 
 
 class Minima:
@@ -18,35 +18,61 @@ class Minima:
     Times without a common order are compared here, and nowhere later: what that raises leaves nothing half done.
     """
 
-    __slots__ = ("_from", "_times")
+    __slots__ = ("_at", "_freed", "_from", "_least", "_times")
 
     def __init__(self, times: Sequence[Any]) -> None:
         self._times = times
-        self._from: list[list[Any]] | None = (
-            None if isinstance(times, Ascending) or in_one_order(times) else _in_no_order(times)
-        )
+        self._from: list[Any] | None = None
+        self._freed: list[Sequence[int] | None] | None = None
+        """Of times in no order, for each place, the places that its time keeps from counting; None if it does not."""
+        if not (isinstance(times, Ascending) or in_one_order(times)):
+            self._at = 0
+            self._least, self._freed = _in_no_order(times)
 
     def at(self, start: int) -> Sequence[Any]:
-        """The least of the times from `start` on."""
+        """The least of the times from `start` on; one place is asked for after the other."""
+        if start >= len(self._times):
+            return []
+        if self._freed is not None:
+            return self._go_on(start, self._freed)
+        if isinstance(self._times, Ascending):
+            return self._times[start : start + 1]
         if self._from is None:
-            if isinstance(self._times, Ascending):
-                return self._times[start : start + 1]
             if not start:
                 # Most batches are dealt with whole.
                 return [cast("Any", min)(self._times)]
-            self._from = [[time] for time in accumulate(reversed(self._times), cast("Any", min))]
+            self._from = list(accumulate(reversed(self._times), cast("Any", min)))
             self._from.reverse()
-        return self._from[start] if start < len(self._from) else []
+        return [self._from[start]]
+
+    def _go_on(self, start: int, freed: list[Sequence[int] | None]) -> list[Any]:
+        """Step from place to place: what is kept is what changes, as the least ones of all places are far too many."""
+        least = self._least
+        for place in range(self._at, start):
+            instead = freed[place]
+            if instead is not None:
+                del least[place]
+                least.update((other, self._times[other]) for other in instead)
+        self._at = start
+        return [least[place] for place in sorted(least)]
 
 
-def _in_no_order(times: Sequence[Any]) -> list[list[Any]]:
-    found: list[list[Any]] = []
-    later: list[Any] = []
-    for time in reversed(times):
-        if len(later) == 1 and less_equal(time, later[0]):
-            later = [time]
-        elif not (len(later) == 1 and less_equal(later[0], time)):
-            later = minimal([time, *later])
-        found.append(later)
-    found.reverse()
-    return found
+def _in_no_order(times: Sequence[Any]) -> tuple[dict[int, Any], list[Sequence[int] | None]]:
+    """The least of times, by their places; and for each place what its time keeps from being among the least after it.
+
+    Those from one place on are known to be beside each other, so a time is compared with each of them and no more.
+    """
+    least: dict[int, Any] = {}
+    freed: list[Sequence[int] | None] = [None] * len(times)
+    for place in range(len(times) - 1, -1, -1):
+        time = times[place]
+        for other in least.values():
+            if less_equal(other, time):
+                break
+        else:
+            after = [other for other, later in least.items() if less_equal(time, later)]
+            for other in after:
+                del least[other]
+            least[place] = time
+            freed[place] = after
+    return least, freed

@@ -1,0 +1,111 @@
+"""The least of times without a common order, from each of their places on: right, and with few looks."""
+
+import random
+from functools import total_ordering
+
+import pytest
+
+import pullstream as ps
+from pullstream.authoring import Traits
+from pullstream.engine.sidecar.minima import Minima
+from pullstream.engine.sidecar.phases import Tracked, Untracked
+from timely import BEGINNING, Product
+from timely.order import minimal
+
+MANY = 120
+
+
+@total_ordering
+class Counted:
+    """A part of a time that counts how often it is compared."""
+
+    looks = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return self.number == other.number
+
+    def __hash__(self):
+        return hash(self.number)
+
+    def __le__(self, other):
+        Counted.looks += 1
+        return self.number <= other.number
+
+
+def products(rng):
+    return Product(rng.randint(0, 4), rng.randint(0, 4))
+
+
+def sets(rng):
+    return frozenset(rng.sample(range(4), rng.randint(0, 3)))
+
+
+@pytest.mark.parametrize("domain", [products, sets])
+@pytest.mark.parametrize("seed", range(200))
+def test_they_are_the_minimal_ones_of_what_is_left(domain, seed):
+    rng = random.Random(seed)
+    times = [domain(rng) for _ in range(rng.randint(1, 12))]
+    minima, place = Minima(times), 0
+    while place <= len(times):
+        found = minima.at(place)
+        assert set(found) == set(minimal(times[place:]))
+        assert len(found) == len(set(found))
+        place += rng.randint(0, 3)
+
+
+def test_a_time_is_compared_with_each_that_may_count_and_with_no_two_of_them():
+    times = [Product(Counted(place), Counted(MANY - place)) for place in range(MANY)]
+    Counted.looks = 0
+    minima = Minima(times)
+    assert [len(minima.at(place)) for place in range(MANY + 1)] == list(range(MANY, -1, -1))
+    # Of each two in both directions, and of each direction in up to two parts.
+    assert Counted.looks <= 2 * MANY * MANY
+
+
+@ps.source
+class Beside(ps.Kernel):
+    """Answers times of which none is before another, all at once."""
+
+    traits = Traits(trusted=True, follows=True)
+
+    def __init__(self):
+        self._left = True
+
+    async def acquire(self):
+        self.location.hold(BEGINNING)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        if not self._left:
+            return ps.DONE
+        self._left = False
+        assert limit >= MANY
+        return ps.TimedBatch([Product(place, MANY - place) for place in range(MANY)], range(MANY))
+
+
+def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeypatch):
+    changes = []
+
+    def watched(update):
+        def watching(self, place, time, delta):
+            changes.append((time, delta))
+            update(self, place, time, delta)
+
+        return watching
+
+    for phase in (Untracked, Tracked):
+        monkeypatch.setattr(phase, "update", watched(phase.update))
+    taken = []
+
+    @ps.sink
+    async def one_by_one(upstream, ctx):
+        await upstream.ask(MANY)
+        while (batch := await upstream.ask(MANY)) is not ps.DONE:
+            taken.extend(batch.values)
+
+    ps.run(ps.pipe(Beside(), one_by_one()))
+    assert len(taken) == MANY - 1
+    assert MANY <= len(changes) <= 10 * MANY
