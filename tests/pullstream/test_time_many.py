@@ -214,6 +214,41 @@ def test_what_fails_is_left_out_or_goes_aside_alike(name):
         check(given, partial(make, on_error="skip"), seed)
 
 
+@pytest.mark.parametrize("name", ["reduce_by_time", "reduce_by_key", "count_by_key", "distinct"])
+def test_what_fails_is_told_at_its_time_and_in_its_turn(name):
+    """Among many that fail each is told at its time, in the order in which they came; what else comes is the same."""
+    for seed in range(3):
+        rng = random.Random(f"{seed} {name}")
+        given = [
+            (time, letter, n + (1000 - n - 1 if rng.random() < 0.3 else 0))
+            for n, (time, letter, _) in enumerate(rows(rng, KINDS["int"], failing=False))
+        ]
+        failed = [row for row in given if row[2] % 1000 == 999]
+        for limit, whole in WAYS:
+            aside = []
+            sink = ps.pipe(ps.timed(), ps.drain(lambda at, aside=aside: aside.append((at[0], at[1].value))))
+            make = partial(PER_TIME[name], on_error=sink)
+            if name == "reduce_by_time":
+                make = partial(ps.reduce_by_time, ps.Fold(list, lambda state, row: [*state, key(row)]), on_error=sink)
+            came = outcome(given, make, limit=limit, whole=whole)
+            assert aside == [(row[0], row) for row in failed], seed
+            if name == "count_by_key":
+                others = [row for row in given if row not in failed]
+                assert came == outcome(others, PER_TIME[name], limit=limit, whole=whole), seed
+
+
+@pytest.mark.parametrize("module", [ps.count_by_key, ps.distinct], ids=["count_by_key", "distinct"])
+def test_a_policy_for_failures_is_no_reason_to_look_after_every_time(module, monkeypatch):
+    """With `on_error` values at many times are taken as they are without: a look for many of them."""
+    looks = []
+    look = Eventful._look
+    monkeypatch.setattr(Eventful, "_look", lambda self, times: looks.append(times) or look(self, times))
+    source = ps.values(range(10_000), time=lambda n: n)
+    kept = ps.run(ps.pipe(source, module(lambda n: 1 // (n % 10), on_error="skip"), ps.collect()), limit=1000)
+    assert len(kept) == 9_000
+    assert 0 < len(looks) < 100
+
+
 @pytest.mark.parametrize("name", ["tumbling", "sliding", "sessions"])
 def test_a_time_that_no_window_takes_fails_alike(name):
     """One time that has no place on a grid is refused in the same words, however many come with it."""

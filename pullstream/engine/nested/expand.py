@@ -11,7 +11,7 @@ from typing_extensions import override
 from pullstream.blueprint import Source, table_advice
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
-from pullstream.engine.parts.outbox import spent
+from pullstream.engine.parts.countable import spent
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits

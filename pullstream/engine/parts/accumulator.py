@@ -119,10 +119,20 @@ class Accumulator:
             for table in tables:
                 table[name] = step(table[name], value)
 
-    def add_each(self, tables: Iterable[Table], values: Iterable[Any]) -> None:
-        """Take each value into a table of its own, if it is `plain`; on the way no value is read before its turn."""
+    def add_each(self, tables: Iterable[Table], values: Iterable[Any], told: Told) -> None:
+        """Take each value into a table of its own, unless `eager`; on the way no value is read before its turn.
+
+        What it raises follows what was told before.
+        """
         key, step = self._key, self._step
-        if key is None:
+        if self._catches:
+            for number, (table, value) in enumerate(zip(tables, values, strict=False)):
+                try:
+                    name = None if key is None else key(value)
+                    table[name] = step(table[name], value)
+                except Exception as exc:  # noqa: BLE001 - the policy's business
+                    told.append((number, caught(value, exc)))
+        elif key is None:
             for table, value in zip(tables, values, strict=False):
                 table[None] = step(table[None], value)
         elif self._counts:

@@ -9,7 +9,6 @@ it are answered now, and the failure comes with the next ask.
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from functools import cache
-from operator import length_hint
 from sys import maxsize
 from types import CodeType, CoroutineType
 from typing import Any
@@ -19,6 +18,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
 from pullstream.engine.interfaces import Resumable
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries
 from pullstream.failures import Caught, caught
@@ -192,7 +192,7 @@ class Segment(PassOn, Resumable):
             return super().answer_many(batch)
         out: list[Any] = []
         kept: list[Any] = []
-        values = iter(batch.values if isinstance(batch.values, list) else list(batch.values))
+        values = countable(batch)
         try:
             if self._passes_all:
                 loop, self._loop = self._loop, self._later
@@ -203,7 +203,7 @@ class Segment(PassOn, Resumable):
                 loop.send((values, out, batch.times, kept))
         except BaseException as exc:
             self.failed = exc
-            self.left_in_flight(batch, len(batch.values) - length_hint(values) - 1)
+            self.left_in_flight(batch, before_last(batch, values))
             if not out:
                 raise
         return TimedBatch(batch.times[: len(out)] if self._passes_all else kept, out) if out else None

@@ -1,9 +1,8 @@
 """Values that are owed and not asked for yet: the rest of one answer, and a queue of answers with its ending."""
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
-from operator import length_hint
-from typing import Any, Final, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
 
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
@@ -17,14 +16,6 @@ class Located(Protocol):
     def location(self) -> Location:
         """The location."""
         ...
-
-
-_COUNTED: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\u20ac", b"")}
-
-
-def spent(iterator: Iterator[Any]) -> bool:
-    """Whether nothing is left of an iterator, where that is known without reading on: those of lists and the like."""
-    return type(iterator) in _COUNTED and not length_hint(iterator)
 
 
 class Remainder:

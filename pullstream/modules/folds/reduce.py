@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from operator import length_hint
 from typing import Annotated, Any, Generic
 
 from typing_extensions import TypedDict, TypeVar, override
@@ -11,6 +10,7 @@ from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.modules.folds.agg import count
@@ -53,7 +53,7 @@ class PerTime(Notified, Generic[S]):
     def receive(self, time: Hashable, values: Sequence[Any]) -> None:
         self.add(time, self._state(time), values)
 
-    def add_each(self, states: Iterable[S], values: Iterable[Any]) -> None:
+    def add_each(self, times: Sequence[Hashable], states: Iterable[S], values: Iterable[Any]) -> None:
         """Take each value into the state of its time, as `add` does; read no value before its turn."""
         raise NotImplementedError(f"{type(self).__name__} takes many times, and does not say how")
 
@@ -64,12 +64,12 @@ class PerTime(Notified, Generic[S]):
             # Anything may be wrong with these, and what comes before it has its result.
             super().receive_many(batch)
             return
-        values = iter(batch.values if isinstance(batch.values, list) else list(batch.values))
+        values = countable(batch)
         states = [self._state(time) for time in times]
         try:
-            self.add_each(states, values)
+            self.add_each(times, states, values)
         except BaseException:
-            self.taken = len(times) - length_hint(values) - 1
+            self.taken = before_last(batch, values)
             raise
 
     def _state(self, time: Hashable) -> S:
@@ -91,8 +91,8 @@ class Folding(PerTime[Table]):
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
         self._accumulator = Accumulator(fold, **options)
-        # What is told early comes after the results of the times before.
-        self.takes_many = self._accumulator.plain
+        # A result so far comes after the results of the times before.
+        self.takes_many = not self._accumulator.eager
 
     @override
     def new(self) -> Table:
@@ -107,8 +107,12 @@ class Folding(PerTime[Table]):
             self.give(time, [result for _, result in answers])
 
     @override
-    def add_each(self, states: Iterable[Table], values: Iterable[Any]) -> None:
-        self._accumulator.add_each(states, values)
+    def add_each(self, times: Sequence[Hashable], states: Iterable[Table], values: Iterable[Any]) -> None:
+        marks: Told = []
+        try:
+            self._accumulator.add_each(states, values, marks)
+        finally:
+            self.give_many([times[place] for place, _ in marks], [mark for _, mark in marks])
 
     @override
     def results(self, time: Hashable, state: Table) -> Sequence[Any]:

@@ -1,9 +1,8 @@
 """Sinks: `collect`, `concat_values`, `drain`, `log`, `reduce`."""
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
-from operator import length_hint
 from typing import Annotated, Any, Literal, TextIO, get_origin, overload
 
 from typing_extensions import TypeVar
@@ -12,8 +11,9 @@ from pullstream.blueprint import Call, Module, Sink, Sync, checked
 from pullstream.decorators import sink
 from pullstream.engine.nested.on_error import OnError, Skips, catches, with_policy
 from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.fused import Kind, Stage, tried
-from pullstream.protocol import DONE, Batch, Reader, TimedBatch
+from pullstream.protocol import DONE, Reader
 from timely.order import is_total
 
 A = TypeVar("A")
@@ -100,18 +100,6 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
             await ctx.breathe()
 
     return body
-
-
-def countable(batch: Batch[A]) -> Iterator[A]:
-    """The values of a batch; of one of many times, by an iterator that knows how many are left."""
-    values = batch.values
-    return iter(list(values) if isinstance(batch, TimedBatch) and not isinstance(values, (list, tuple)) else values)
-
-
-def fails_in(upstream: Reader[Any], batch: Batch[Any], values: Iterator[Any]) -> None:
-    """Acknowledge what has been dealt with of a batch when a function fails for the value taken last."""
-    if isinstance(batch, TimedBatch):
-        upstream.ack_but(batch.part(len(batch.values) - length_hint(values) - 1))
 
 
 @sink

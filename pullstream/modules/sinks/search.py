@@ -9,7 +9,7 @@ from pullstream.blueprint import Positive, Sink, Sync
 from pullstream.decorators import alike, sink
 from pullstream.engine.nested.on_error import Skips
 from pullstream.engine.parts.context import Context
-from pullstream.modules.sinks.basic import countable, fails_in
+from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.protocol import DONE, Reader
 
 A = TypeVar("A")

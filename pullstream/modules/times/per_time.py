@@ -1,7 +1,7 @@
 """`distinct`, `sort_by_time`, `accumulate`: values of a time told apart, in order, or added to what was before."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from operator import itemgetter, length_hint
+from operator import itemgetter
 from typing import Annotated, Any, overload
 
 from typing_extensions import TypeVar, override
@@ -11,6 +11,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
@@ -59,26 +60,31 @@ class _Distinct(Notified):
 
     @override
     def receive_many(self, batch: TimedBatch[Any]) -> None:
-        if self._catches or not in_one_order(batch.times):
+        if not in_one_order(batch.times):
             super().receive_many(batch)
             return
         everything, key = self._seen, self._key
         times: list[Hashable] = []
         new: list[Any] = []
-        values = iter(list(batch.values))
+        values = countable(batch)
         try:
             for time, value in zip(batch.times, values, strict=False):
                 seen = everything.get(time)
                 if seen is None:
                     self.remind(time)
                     seen = everything[time] = set()
-                name = key(value)
-                if name not in seen:
+                try:
+                    if (name := key(value)) in seen:
+                        continue
                     seen.add(name)
-                    times.append(time)
                     new.append(value)
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    new.append(caught(value, exc))
+                times.append(time)
         except BaseException:
-            self.taken = len(batch.values) - length_hint(values) - 1
+            self.taken = before_last(batch, values)
             raise
         finally:
             self.give_many(times, new)
@@ -117,7 +123,7 @@ class _ValuesByTime(PerTime[list[Any]]):
         state.extend(values)
 
     @override
-    def add_each(self, states: Iterable[list[Any]], values: Iterable[Any]) -> None:
+    def add_each(self, times: Sequence[Hashable], states: Iterable[list[Any]], values: Iterable[Any]) -> None:
         for state, value in zip(states, values, strict=False):
             state.append(value)
 
