@@ -75,7 +75,7 @@ class _Side:
         return len(self.met) == 1 and all(type(time) is int and time == 0 for time in self.met)
 
 
-class _Made:
+class _Pairs:
     """Pairs that have been made, each at its time."""
 
     def __init__(self) -> None:
@@ -242,7 +242,7 @@ class _Join(FanIn):
         arriving = self._arriving(side.other)
         time: Any = NOTHING
         reach, keep = None, False
-        made = _Made()
+        made = _Pairs()
         out = made.pairs
         try:
             for place, value in enumerate(values):
@@ -276,7 +276,7 @@ class _Join(FanIn):
                             out.append((match.value, value))
                     if len(out) > MANY:
                         yield made.chunk()
-                        made = _Made()
+                        made = _Pairs()
                         out = made.pairs
                 if keep:
                     if kept.add(key, entry) and owing:

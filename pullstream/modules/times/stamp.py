@@ -290,6 +290,9 @@ def stamp(
     ([1, 5, 3, 6], [2])
 
     Values travel on together, whatever their times; a module below that works per time has its work once for each.
+    `lateness` makes hardly a difference to what that costs. A sink for what is late does, though nothing may be: every
+    value is looked at once more, and the way to two sinks costs about as much again as the times do; a value that is
+    late costs several times as much as one that is not. To drop it costs nothing.
 
     The input's own times are given up; it may have one only, such as the 0 of a source that says nothing, or what
     `ps.restamp(lambda _: 0)` makes of any. With `nest=True` it may have several: times are then pairs (outer, inner),
