@@ -15,7 +15,7 @@ from pullstream.authoring import Traits
 from pullstream.blueprint import Module
 from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.parts.outbox import Outbox
-from timely import BEGINNING, Product, join
+from timely import BEGINNING, Product, TimeDomainError, join
 
 
 class Unseen(Exception):
@@ -408,3 +408,52 @@ def test_a_join_of_answers_of_many_times(kind, limit):
         else:
             assert fails or kind == "fails"
             assert not pairs - wanted
+
+
+class Corner:
+    """A time of two parts, componentwise, of which two have no least upper bound."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __eq__(self, other):
+        return isinstance(other, Corner) and self.parts == other.parts
+
+    def __hash__(self):
+        return hash(self.parts)
+
+    def __le__(self, other):
+        return all(mine <= theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
+
+
+MEET = {
+    "zip": (ps.zip, [(0, 0), (1, 1), (2, 3)], [(0, 0), (1, 2), (3, 2)], [(0, 0), (1, 2)]),
+    "zip, first row": (ps.zip, [(0, 1)], [(1, 0)], []),
+    "zip, padded": (
+        functools.partial(ps.zip, mode="padded"), [(0, 0), (1, 1), (2, 3)], [(0, 0), (1, 2), (3, 2)], [(0, 0), (1, 2)],
+    ),
+    "combine_latest": (
+        ps.combine_latest, [(0, 0), (1, 1), (2, 3)], [(0, 0), (1, 2), (3, 2)], [(0, 0), (1, 1), (1, 2), (2, 3)],
+    ),
+    "combine_latest, first row": (ps.combine_latest, [(0, 1)], [(1, 0)], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [1, 2, 50])
+@pytest.mark.parametrize("kind", MEET)
+def test_rows_before_times_that_cannot_be_joined_are_answered(kind, limit):
+    module, *sources, joined = MEET[kind]
+    inputs = [Rows([(Corner(*parts), number) for number, parts in enumerate(each)], 0) for each in sources]
+    log = []
+
+    @ps.sink
+    async def noting(upstream, ctx):
+        while (batch := await upstream.ask_many(limit)) is not ps.DONE:
+            log.extend(zip(batch.times, batch.values, strict=True))
+
+    async def run():
+        await ps.arun(ps.pipe(module(*inputs), noting()))
+
+    with pytest.raises(TimeDomainError, match="no join"):
+        trio.run(run, clock=MockClock(autojump_threshold=0))
+    assert [time.parts for time, _ in log] == joined

@@ -9,9 +9,8 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Source, checks
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import FanIn
-from pullstream.engine.parts.outbox import timed
 from pullstream.engine.traits import Carries, Traits
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import join, less_equal
 
 A = TypeVar("A")
@@ -33,16 +32,28 @@ class _CombineLatest(FanIn):
         self._joined: Hashable = None
         self._lacking = len(sources)
         self._turn = 0
+        self._failed: BaseException | None = None
+        """The failure to join the times of the next row, when rows came before it."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._failed is not None:
+            raise self._failed
         while True:
             rows: list[tuple[Any, ...]] = []
             times: list[Hashable] = []
-            self._gather(rows, times, limit)
+            try:
+                self._gather(rows, times, limit)
+            except BaseException as exc:
+                if not rows:
+                    raise
+                self._failed = exc
             if rows:
                 self.settle()
-                return timed(times, rows)
+                if not times:
+                    return Batch(self._joined, rows)
+                times += [self._joined] * (len(rows) - len(times))
+                return TimedBatch(times, rows)
             if self.failure_above is not None:
                 raise self.failure_above
             if all(each.done for each in self.all) or self._hopeless():
@@ -54,7 +65,10 @@ class _CombineLatest(FanIn):
         return any(each.done and value is _NONE for each, value in zip(self.all, self._latest, strict=True))
 
     def _gather(self, rows: list[tuple[Any, ...]], times: list[Hashable], limit: int) -> None:
-        """Take values one from each input in turn, so that it makes no difference how many came at once."""
+        """Take values one from each input in turn, so that it makes no difference how many came at once.
+
+        The rows for which there is no time here are at the time that was joined last.
+        """
         latest, total, idle = self._latest, len(self.all), 0
         while len(rows) < limit and idle < total:
             number = self._turn
@@ -62,7 +76,10 @@ class _CombineLatest(FanIn):
             if each.used < len(each.values):
                 time = each.time if each.times is None else each.times[each.used]
                 if self._times[number] is not time:
-                    self._joined = self._join(number, time)
+                    joined = self._join(number, time)
+                    if rows and joined is not self._joined and joined != self._joined:
+                        times += [self._joined] * (len(rows) - len(times))
+                    self._joined = joined
                     self._times[number] = time
                 self._lacking -= latest[number] is _NONE
                 latest[number] = each.values[each.used]
@@ -70,7 +87,6 @@ class _CombineLatest(FanIn):
                 idle = -1
                 if not self._lacking:
                     rows.append(tuple(latest))
-                    times.append(self._joined)
             idle += 1
             self._turn = (number + 1) % total
 

@@ -1,7 +1,7 @@
 """`zip`: the values of several sources, side by side."""
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import reduce
 from itertools import repeat
 from typing import Annotated, Any, Final, Literal, overload
@@ -30,6 +30,8 @@ class _Zip(FanIn):
         self._mode = mode
         self._fill = fill
         self._rows = 0
+        self._failed: BaseException | None = None
+        """The failure to join the times of the next row, when rows came before it."""
 
     @override
     async def acquire(self) -> None:
@@ -39,6 +41,8 @@ class _Zip(FanIn):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self._failed is not None:
+            raise self._failed
         while True:
             there = [each for each in self.all if each.left]
             count = min((each.left for each in there), default=0)
@@ -59,14 +63,31 @@ class _Zip(FanIn):
                 f"which ones follows from all that came before, so a run with a journal cannot go on in its middle. "
                 f"Pair values by what they say: join(..., on=...)"
             )
+        times = None
+        if any(each.times is not None for each in there):
+            # Before anything is acknowledged: if it fails, what is from there on has not been dealt with.
+            times = self._join(there, count)
+            count = len(times)
         parts = [each.part(count) if each.left else None for each in self.all]
         columns = [repeat(self._fill, count) if part is None else part.values for part in parts]
         rows = list(builtins.zip(*columns, strict=True))
         self._rows += count
-        if any(isinstance(part, TimedBatch) for part in parts):
-            times = [part.times for part in parts if part is not None]
-            return TimedBatch([reduce(join, row) for row in builtins.zip(*times, strict=True)], rows)
-        return Batch(joined, rows)
+        return Batch(joined, rows) if times is None else TimedBatch(times, rows)
+
+    def _join(self, there: Sequence[Input], count: int) -> list[Hashable]:
+        """The times of the next rows, up to where they have none; the next ask hears of that (R8)."""
+        columns = [
+            repeat(each.time, count) if each.times is None else each.times[each.used : each.used + count]
+            for each in there
+        ]
+        times: list[Hashable] = []
+        try:
+            times.extend(reduce(join, row) for row in builtins.zip(*columns, strict=True))
+        except BaseException as exc:
+            if not times:
+                raise
+            self._failed = exc
+        return times
 
     def _over(self, there: Sequence[Input]) -> bool:
         if self._mode == "shortest" and self.all:
