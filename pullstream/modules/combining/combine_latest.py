@@ -69,26 +69,31 @@ class _CombineLatest(FanIn):
 
         The rows for which there is no time here are at the time that was joined last.
         """
-        latest, total, idle = self._latest, len(self.all), 0
-        while len(rows) < limit and idle < total:
-            number = self._turn
-            each = self.all[number]
-            if each.used < len(each.values):
-                time = each.time if each.times is None else each.times[each.used]
-                if self._times[number] is not time:
-                    joined = self._join(number, time)
-                    if rows and joined is not self._joined and joined != self._joined:
-                        times += [self._joined] * (len(rows) - len(times))
-                    self._joined = joined
-                    self._times[number] = time
-                self._lacking -= latest[number] is _NONE
-                latest[number] = each.values[each.used]
-                each.used += 1
-                idle = -1
-                if not self._lacking:
-                    rows.append(tuple(latest))
-            idle += 1
-            self._turn = (number + 1) % total
+        latest, known, inputs, turn, idle = self._latest, self._times, self.all, self._turn, 0
+        total = len(inputs)
+        try:
+            while len(rows) < limit and idle < total:
+                each = inputs[turn]
+                used = each.used
+                if used < len(each.values):
+                    time = each.time if each.times is None else each.times[used]
+                    if known[turn] is not time:
+                        joined = self._join(turn, time)
+                        if rows and joined is not self._joined and joined != self._joined:
+                            times += [self._joined] * (len(rows) - len(times))
+                        self._joined = joined
+                        known[turn] = time
+                    if self._lacking and latest[turn] is _NONE:
+                        self._lacking -= 1
+                    latest[turn] = each.values[used]
+                    each.used = used + 1
+                    idle = -1
+                    if not self._lacking:
+                        rows.append(tuple(latest))
+                idle += 1
+                turn = (turn + 1) % total
+        finally:
+            self._turn = turn
 
     def _join(self, number: int, at: Hashable) -> Hashable:
         before = self._times[number]
