@@ -8,7 +8,29 @@ import trio
 import pullstream as ps
 
 
-@pytest.mark.parametrize("module", [ps.filter(lambda n: n % 25_000 == 0), ps.batch(25_000), ps.skip(75_000)])
+@ps.transformer
+async def few(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        chosen = [value for value in batch.values if value % 25_000 == 0]
+        if chosen:
+            yield ps.Batch(batch.time, chosen)
+
+
+@ps.transformer
+async def one(upstream, ctx):
+    total = 0
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Completed(time):
+                yield ps.Batch(time, [total])
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                total += sum(values)
+
+
+@pytest.mark.parametrize(
+    "module", [ps.filter(lambda n: n % 25_000 == 0), ps.batch(25_000), ps.skip(75_000), few(), one()]
+)
 def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe):
     """A module that takes long for each answer, and lets others have their turns, is not asked for less and less."""
     ps.run(ps.pipe(counting(probe, 100_000), module, ps.drain()))

@@ -122,6 +122,7 @@ class Account:
         if now - self._breath > BREATH:
             await trio.lowlevel.checkpoint()
             self._breath = monotonic()
+            self.run.turn = self.run.clock.now()
 
 
 class SinkAccount(Account):
