@@ -125,6 +125,10 @@ class TimedBatch(Batch[T_co]):
     __hash__ = None  # type: ignore[assignment]  # its sequences have none
 
     @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TimedBatch, (self.times, self.values)
+
+    @override
     def __repr__(self) -> str:
         return f"TimedBatch(times={self.times!r}, values={self.values!r})"
 

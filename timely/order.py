@@ -107,6 +107,11 @@ def less_than(a: Any, b: Any) -> bool:
 
 def unlike(a: object, b: object) -> TimeDomainError:
     """The error for two times without a common order, naming both."""
+    if isinstance(a, datetime) and isinstance(b, datetime):
+        return TimeDomainError(
+            f"a time with a time zone and one without cannot be compared: {a!r} and {b!r}; give both one, "
+            f"time.replace(tzinfo=...), or neither"
+        )
     return TimeDomainError(
         f"times of two domains cannot be compared: {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}); "
         "keep one domain per edge, or convert one before they meet",

@@ -62,9 +62,11 @@ class Trial:
             return Finding(self.subject.name, "R5", cell, outcome.doubt)
         if self.subject.batches or self._agrees(cell, outcome, other):
             return finding
-        message = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it (batches=True)"
+        message = f"gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it"
         if cell.many:
             message += "; of an answer of many times each value is at its own, as if it had come alone"
+        else:
+            message += " (batches=True says that this is meant)"
         return Finding(self.subject.name, "batching", cell, f"what comes out depends on how it is asked: it {message}")
 
     async def drive(self, cell: Cell) -> tuple[Outcome | None, Finding | None]:

@@ -1,9 +1,10 @@
 """What a slip of the pen is answered with: the module, what was wrong, and what to write instead."""
 
 import asyncio
+import math
 import operator
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import trio
@@ -773,3 +774,46 @@ def test_a_timedelta_over_whole_numbers_says_what_it_is_in_microseconds(modules)
     """Wherever a duration is given; of a TIMESTAMP column times are whole numbers, whose unit no timedelta knows."""
     with pytest.raises((TypeError, TimelyError), match="microseconds, of which it is 30_000_000"):
         ps.run(ps.pipe(*modules, ps.drain()))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ps.stamp(abs, lateness=-3), "a lateness that is not negative, and got -3"),
+        (lambda: ps.stamp(abs, lateness=math.nan), "not negative, and got nan"),
+        (lambda: ps.stamp(abs, lateness=timedelta(-1)), "not negative, and got datetime.timedelta"),
+        (lambda: ps.sliding(4, timedelta(1)), "two numbers, or two timedeltas, and got size=4"),
+    ],
+)
+def test_a_duration_that_cannot_be_meant_is_refused_when_composing(make, said):
+    """A negative lateness would drop what is in order; a number beside a timedelta fits no time."""
+    with pytest.raises(ps.CompositionError, match=said):
+        make()
+
+
+def test_a_window_over_values_without_times_says_so():
+    """The time 0 is not taken for microseconds."""
+    pipeline = ps.pipe(ps.values([1]), ps.tumbling(timedelta(minutes=5)), ps.collect())
+    with pytest.raises(TimelyError, match="0 is the time of a source that says nothing of time"):
+        ps.run(pipeline)
+
+
+def test_times_with_and_without_a_zone_are_told_apart():
+    """Python's own words name neither the zone nor the other time."""
+    times = [datetime(2026, 1, 1), datetime(2026, 1, 2, tzinfo=UTC)]  # noqa: DTZ001 - the case
+    with pytest.raises(TimelyError, match="with a time zone and one without"):
+        ps.run(ps.pipe(ps.values(times), ps.stamp(lambda time: time), ps.collect()))
+
+
+def test_arrays_may_be_yielded():
+    """A sequence of values need not have a truth of its own."""
+
+    class Values(list):
+        def __bool__(self):
+            raise ValueError("ambiguous")
+
+    @ps.source
+    async def two(ctx):
+        yield ps.Batch(0, Values([1, 2]))
+
+    assert ps.run(ps.pipe(two(), ps.collect())) == [1, 2]

@@ -144,7 +144,7 @@ class GeneratorKernel(Kernel[Any]):
             return rest
         if isinstance(answer, Batch):
             batch = cast("Batch[Any]", answer)
-            if not no_sequence(batch) and batch.values:
+            if not no_sequence(batch) and len(batch.values):
                 self._account.answered = True
                 return batch
             return self._refusal(batch)

@@ -22,7 +22,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
-from pullstream.modules.windows.grid import in_microseconds
+from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch, TimedBatch
 from timely import BEGINNING, TimelyError, less_equal
 
@@ -268,7 +268,7 @@ class _LateOption:
 def stamp(
     time: Annotated[Callable[[A], Hashable], Sync("a value's time is known at once, from the value")],
     *,
-    lateness: Any = None,
+    lateness: Annotated[Any, not_negative] = None,
     late: Annotated[Literal["error", "drop"] | Sink[A, Any], _LateOption()] = "error",
     nest: bool = False,
     on_error: OnError[A] = "fail",
@@ -279,6 +279,9 @@ def stamp(
     >>> readings = ps.pipe(ps.values([10, 12, 21]), ps.stamp(lambda n: n // 10))
     >>> ps.run(ps.pipe(readings, ps.collect(timed=True)))
     [(1, 10), (1, 12), (2, 21)]
+
+    Datetimes of one time zone are in the order of its wall clock, as Python compares them, which goes back once a year
+    where clocks change: make them times of UTC, `time.astimezone(UTC)`.
 
     Times must not go back, unless `lateness` says by how much they may: a time is then complete when one has come that
     is more than `lateness` later (times are numbers, or dates, from which it is subtracted). A value that comes later

@@ -84,6 +84,11 @@ def refusal(module: str, time: object, size: object) -> TimeDomainError:
 def in_microseconds(duration: object, time: object) -> str:
     """A hint for whoever gave a timedelta where times are whole numbers, whose unit nobody but him knows."""
     if isinstance(duration, timedelta) and isinstance(time, int):
+        if time == 0:
+            return (
+                "; 0 is the time of a source that says nothing of time: give the values times, with time= in the "
+                "source or stamp(...) below it"
+            )
         number = duration // timedelta(microseconds=1)
         return f"; the times of a TIMESTAMP column are microseconds, of which it is {number:_}"
     return ""
@@ -97,6 +102,21 @@ def _origin(time: object) -> Any:
     if isinstance(time, date):
         return date(1970, 1, 1)
     raise TypeError("neither a number nor a date")
+
+
+def not_negative(call: Call, value: Any) -> Any:
+    """A number or a timedelta that is not negative, or whatever else may be subtracted from times."""
+    zero: Any = timedelta() if isinstance(value, timedelta) else 0
+    if isinstance(value, (timedelta, *NUMBERS)) and not zero <= value:
+        raise call.refuse(f"needs a {call.name} that is not negative, and got {value!r}")
+    return value
+
+
+def of_one_kind(call: Call) -> None:
+    """Refuse a number beside a timedelta."""
+    size, every = call["size"], call["every"]
+    if isinstance(size, timedelta) != isinstance(every, timedelta):
+        raise call.refuse(f"needs two numbers, or two timedeltas, and got size={size!r} and every={every!r}")
 
 
 def duration(call: Call, value: Any) -> Any:

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Generic, TypeAlias, overload
 import attrs
 from typing_extensions import TypeVar, Unpack, override
 
-from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint import Key, Transformer, together
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator
 from pullstream.engine.parts.fold import Fold, a_fold
 from pullstream.modules.folds.reduce import FoldOptions
-from pullstream.modules.windows.grid import Grid, duration
+from pullstream.modules.windows.grid import Grid, duration, of_one_kind
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed
 from pullstream.protocol import TimedBatch
 from timely import BEGINNING, MapTime, SummaryError, TimeDomainError
@@ -230,6 +230,7 @@ def sliding(
     size: Any, every: Any, fold: Fold[A, R], *, key: Callable[[A], K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
+@together(of_one_kind)
 def sliding(
     size: Annotated[Any, duration],
     every: Annotated[Any, duration],
