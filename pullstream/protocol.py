@@ -24,6 +24,8 @@ from typing import Any, Final, Generic, Literal, NoReturn, cast
 import attrs
 from typing_extensions import TypeVar, override
 
+from timely.order import minimal
+
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -75,16 +77,27 @@ class TimedBatch(Batch[T_co]):
     TimedBatch(times=[3, 4], values=['b', 'c'])
     """
 
-    __slots__ = ("times",)  # pyright: ignore[reportIncompatibleMethodOverride]  # a slot for the base's property
+    __slots__ = ("_least", "times")  # pyright: ignore[reportIncompatibleMethodOverride]  # a slot for the base's property
     __match_args__ = ("times", "values")  # type: ignore[assignment]  # a pattern has these two
 
     times: Sequence[Hashable]
     """The time of each of the values."""
+    _least: list[Hashable] | None
 
     def __init__(self, times: Sequence[Hashable], values: Sequence[T_co]) -> None:
         # The base is frozen, and attrs makes no subclass that has a field less.
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "_least", None)
+
+    @property
+    def least(self) -> Sequence[Hashable]:
+        """The least of its times, looked up once, however often it is handed on."""
+        least = self._least
+        if least is None:
+            least = minimal(self.times)
+            object.__setattr__(self, "_least", least)
+        return least
 
     @property
     def time(self) -> NoReturn:

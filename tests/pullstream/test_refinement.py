@@ -705,7 +705,7 @@ def forget_the_rest(monkeypatch):
 
 def count_one_of_many(monkeypatch):
     """Of an answer of many times that is taken whole the last time is counted, and not the least."""
-    monkeypatch.setattr("pullstream.engine.edge.edge.minimal", lambda times: list(times[-1:]))
+    monkeypatch.setattr(ps.TimedBatch, "least", property(lambda batch: list(batch.times[-1:])))
 
 
 @pytest.mark.parametrize("break_it", [forget_the_rest, count_one_of_many])

@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
 from time import monotonic
-from typing import Any, Final, Generic, Literal, NoReturn, cast, overload
+from typing import Any, Final, Generic, NoReturn, cast
 from weakref import WeakSet
 
 import trio
@@ -45,7 +45,7 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
-from timely.order import Ascending, ascending, in_one_order, minimal
+from timely.order import Ascending, ascending, in_one_order
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class End(Stamp):
 
         In place of what was counted here before: a part of a batch is what is left of it, and no values are nothing.
         """
-        self.stamp_least(minimal(batch.times))
+        self.stamp_least(batch.least)
         if batch.times:
             self.others = self.others or Least(self._counts, self.port)
             self.others.times = batch.times
@@ -210,11 +210,7 @@ class Edge(Generic[T]):
 
     # ---- requests
 
-    @overload
-    async def ask(self, end: End, limit: int, *, stepping: Literal[False] = False) -> Batch[T] | Done: ...
-    @overload
-    async def ask(self, end: End, limit: int, *, stepping: bool) -> Batch[T] | Done | None: ...
-    async def ask(self, end: End, limit: int, *, stepping: bool = False) -> Batch[T] | Done | None:
+    async def ask(self, end: End, limit: int, stepping: bool) -> Batch[T] | Done | None:  # noqa: FBT001 - quickest so
         """Serve an ask (R1 to R5, R7, R8, R10); if `stepping`, None says that there is no answer yet.
 
         The ask has the turn from `begin` to `answered`, whatever happens meanwhile. After each await the edge may have

@@ -55,7 +55,7 @@ class Lane(End, Reader[T_co]):
         count = self.count
         began = count.begin()
         try:
-            answer = await (self.edge.ask(self, limit, stepping=True) if stepping else self.edge.ask(self, limit))
+            answer = await self.edge.ask(self, limit, stepping)
         except BaseException:
             self.over = True
             raise

@@ -55,10 +55,13 @@ class Input(Remainder, StreamEnd):
 
     def least(self) -> Sequence[Hashable]:
         """The least times of what is left."""
-        if self.times is None or not self.left:
+        if self.batch is None or not self.left:
             return (self.time,) if self.left else ()
+        if not self.used:
+            # Most are dealt with whole.
+            return self.batch.least
         if self._minima is None:
-            self._minima = Minima(self.times)
+            self._minima = Minima(self.batch.times)
         return self._minima.at(self.used)
 
     @property

@@ -143,7 +143,7 @@ class Segment(PassOn, Resumable):
     def __init__(self, stages: Sequence[Stage], modules: Sequence[Module]) -> None:
         self._modules = modules
         # What is looked up at every ask is found soonest in the instance.
-        self.failed, self.most = None, maxsize
+        self.failed, self.most, self.takes_many = None, maxsize, True
         functions = [stage.function for stage in stages]
         for number, stage in enumerate(stages):
             if stage.kind is Kind.LEAVE_OUT:

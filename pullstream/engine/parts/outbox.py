@@ -35,6 +35,8 @@ class Remainder:
     def __init__(self, batch: Batch[Any] | None = None) -> None:
         self.time: Hashable = None
         """The time of the next value."""
+        self.batch: TimedBatch[Any] | None = None
+        """The answer, if it is one of many times."""
         self.times: Sequence[Hashable] | None = None
         """The times of the values, where they are many."""
         self.values: Sequence[Any] = ()
@@ -50,10 +52,10 @@ class Remainder:
     def put(self, batch: Batch[Any]) -> None:
         """Begin with a new answer, in place of one that is used up."""
         if isinstance(batch, TimedBatch):
-            self.times = batch.times
+            self.batch, self.times = batch, batch.times
             self.time = batch.times[0]
         else:
-            self.time, self.times = batch.time, None
+            self.batch, self.time, self.times = None, batch.time, None
         self.values, self.used = batch.values, 0
 
     def take(self, count: int) -> Sequence[Any]:
@@ -68,13 +70,15 @@ class Remainder:
 
     def part(self, count: int) -> Batch[Any]:
         """The next values, at most `count`, each at its time."""
-        used, time, times = self.used, self.time, self.times
+        used, time, batch = self.used, self.time, self.batch
         values = self.take(count)
-        if times is None:
+        if batch is None:
             return Batch(time, values)
         if self.left:
-            self.time = times[self.used]
-        return TimedBatch(times if len(values) == len(times) else times[used : used + len(values)], values)
+            self.time = batch.times[self.used]
+        elif not used:
+            return batch
+        return TimedBatch(batch.times[used : used + len(values)], values)
 
 
 def timed(times: Sequence[Hashable], values: Sequence[Any]) -> Batch[Any]:
@@ -118,20 +122,6 @@ class StreamEnd:
         return self.ending
 
 
-class _Owed(Remainder):
-    """An answer that is owed; of one of many times what is left counts with its least ones."""
-
-    def __init__(self, batch: Batch[Any], minima: Minima | None) -> None:
-        super().__init__(batch)
-        self.minima = minima
-
-    def least(self) -> Sequence[Hashable]:
-        """The least times of what is left."""
-        if not self.left:
-            return ()
-        return (self.time,) if self.minima is None else self.minima.at(self.used)
-
-
 class Outbox(StreamEnd):
     """A queue of the values that are owed, in order, each at its time, and then of an ending.
 
@@ -149,7 +139,11 @@ class Outbox(StreamEnd):
 
     def __init__(self, owner: Located | None = None) -> None:
         self._owner = owner
-        self._answers: deque[_Owed] = deque()
+        self._answers: deque[Batch[Any]] = deque()
+        self._used = 0
+        """The number of values of the first answer that have been taken."""
+        self._minima: Minima | None = None
+        """The least times of what is left of that, if it has many times and somebody looked."""
         self.values = 0
         """The number of values."""
 
@@ -159,31 +153,28 @@ class Outbox(StreamEnd):
     @property
     def first(self) -> Hashable:
         """The time of the next value."""
-        return self._answers[0].time
+        answer = self._answers[0]
+        return answer.times[self._used] if isinstance(answer, TimedBatch) else answer.time
 
     @property
     def last(self) -> Hashable:
         """The time of the last value."""
         answer = self._answers[-1]
-        return answer.time if answer.times is None else answer.times[-1]
+        return answer.times[-1] if isinstance(answer, TimedBatch) else answer.time
 
     def put(self, time: Hashable, values: Sequence[Any]) -> None:
         """Owe values, of which there are some, at `time`, after those before them."""
         if self._owner is not None:
             self._owner.location.hold(time)
-        self._answers.append(_Owed(Batch(time, values), None))
+        self._answers.append(Batch(time, values))
         self.values += len(values)
 
     def put_batch(self, batch: Batch[Any]) -> None:
         """Owe the values of a batch, at one time or many, after those before them."""
-        if not isinstance(batch, TimedBatch):
-            self.put(batch.time, batch.values)
-            return
-        minima = None
         if self._owner is not None:
-            minima = Minima(batch.times)
-            self._hold_instead((), minima.at(0))
-        self._answers.append(_Owed(batch, minima))
+            for time in _least(batch):
+                self._owner.location.hold(time)
+        self._answers.append(batch)
         self.values += len(batch.values)
 
     def take(self, limit: int) -> Batch[Any]:
@@ -206,25 +197,37 @@ class Outbox(StreamEnd):
         return timed(times, out)
 
     def _part(self, limit: int) -> Batch[Any]:
-        first, owner = self._answers[0], self._owner
-        before = first.least() if first.minima is not None else None
-        time, part = first.time, first.part(limit)
-        if not first.left:
+        answer, used, owner = self._answers[0], self._used, self._owner
+        if limit < len(answer.values) - used:
+            if owner is not None and isinstance(answer, TimedBatch):
+                self._hold_less(answer, used + limit)
+            part = answer.part(used, used + limit)
+            self._used += limit
+        else:
+            if owner is not None:
+                for time in self._left():
+                    owner.location.drop(time)
+            # Most answers are taken whole, and are answered as they are.
+            part = answer.part(used) if used else answer
             self._answers.popleft()
-        if before is not None:
-            self._hold_instead(before, first.least())
-        elif owner is not None and not first.left:
-            owner.location.drop(time)
+            self._used, self._minima = 0, None
         self.values -= len(part.values)
         return part
 
-    def _hold_instead(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
+    def _hold_less(self, answer: TimedBatch[Any], used: int) -> None:
+        """Hold what is left of the first answer when so much of it is used, in place of what was held before."""
         assert self._owner is not None
+        minima = self._minima = self._minima or Minima(answer.times)
+        before, now = minima.at(self._used), minima.at(used)
         if now != before:
             for time in now:
                 self._owner.location.hold(time)
             for time in before:
                 self._owner.location.drop(time)
+
+    def _left(self) -> Sequence[Hashable]:
+        """The least times of what is left of the first answer."""
+        return _least(self._answers[0]) if self._minima is None else self._minima.at(self._used)
 
     def answer(self, limit: int) -> Batch[Any] | Done | None:
         """The next values or, when there are none any more, the end; None while there is neither.
@@ -237,12 +240,17 @@ class Outbox(StreamEnd):
     def forget(self) -> None:
         """Owe nothing any more; what was held is the ending's to withdraw, or to keep."""
         self._answers.clear()
-        self.values = 0
+        self._used, self._minima, self.values = 0, None, 0
 
     def withdraw(self) -> None:
         """Owe nothing any more, and hold nothing."""
-        if self._owner is not None:
-            for answer in self._answers:
-                for time in answer.least():
-                    self._owner.location.drop(time)
+        while self._answers and self._owner is not None:
+            for time in self._left():
+                self._owner.location.drop(time)
+            self._answers.popleft()
+            self._used, self._minima = 0, None
         self.forget()
+
+
+def _least(batch: Batch[Any]) -> Sequence[Hashable]:
+    return batch.least if isinstance(batch, TimedBatch) else (batch.time,)
