@@ -198,3 +198,31 @@ async def test_one_more_value_costs_one_value(name, autojump_clock):
     assert got > 20
     # The values that are left take 8 bytes each in a list of their own.
     assert peak < 8 * (MANY - FIRST) / 4
+
+
+@ps.sink
+async def answers(upstream, ctx):
+    """The answers as they come, at one time or many."""
+    came = []
+    while (batch := await upstream.ask_many(100)) is not ps.DONE:
+        came.append((type(batch), list(batch.times), list(batch.values)))
+    return came
+
+
+ONE_TIME = {
+    "filter": ps.filter(lambda n: n == 2),
+    "batches": ps.map_batches(lambda values: [n for n in values if n == 2]),
+    "flat_map": ps.flat_map(lambda n: [n] if n == 2 else []),
+    "stamp": ps.pipe(ps.filter(lambda n: n < 4), ps.restamp(lambda _: 0), ps.stamp(lambda _: 2)),
+    "restamp": ps.restamp(lambda _: 2),
+    "distinct": ps.distinct(lambda n: 1 // (n == 2), on_error="skip"),
+}
+
+
+@pytest.mark.parametrize("name", ONE_TIME)
+def test_what_is_left_at_one_time_is_answered_as_a_batch_of_one_time(name):
+    """Of values at many times those that come out at one are no batch of many, which would cost more below."""
+    came = ps.run(ps.pipe(ps.values(range(5), time=lambda n: n), ONE_TIME[name], answers()))
+
+    assert came
+    assert {kind for kind, _, _ in came} == {ps.Batch}

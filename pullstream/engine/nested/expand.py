@@ -12,6 +12,7 @@ from pullstream.blueprint import Source, table_advice
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
 from pullstream.engine.parts.countable import spent
+from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits
@@ -105,7 +106,7 @@ class Expand(FailsLater):
         finally:
             # What has been dealt with is complete while a stream in its middle is waited for.
             self.upstream.ack_but(whole.part(self._done))
-        return TimedBatch(times, out) if out else None
+        return timed(times, out) if out else None
 
     def _next_run(self) -> bool:
         """Go on with the next run of an outer batch of many times, if there is one."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any
 
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.engine.parts.outbox import timed
+from pullstream.protocol import Batch
 from timely import less_equal
 from timely.order import Ascending
 
@@ -47,7 +48,6 @@ class Batcher:
         taken: list[Any] = []
         times: list[Hashable] = []
         time: Hashable = None
-        several = False
         try:
             if self._kept:
                 value, time = self._kept.pop()
@@ -55,11 +55,9 @@ class Batcher:
                 times.append(time)
             for value in islice(values, limit - len(taken)):
                 value_time = stamped(value, time_of)
-                if times and value_time != time:
-                    if not less_equal(time, value_time):
-                        self._kept.append((value, value_time))
-                        break
-                    several = True
+                if times and value_time != time and not less_equal(time, value_time):
+                    self._kept.append((value, value_time))
+                    break
                 time = value_time
                 taken.append(value)
                 times.append(time)
@@ -67,7 +65,7 @@ class Batcher:
             self._fail(exc, taken)
         if not taken:
             return None
-        return TimedBatch(Ascending(times), taken) if several else Batch(times[0], taken)
+        return timed(Ascending(times), taken)
 
     def _fail(self, exc: BaseException, taken: list[Any]) -> None:
         """Deliver what came before; the failure comes with the next ask."""

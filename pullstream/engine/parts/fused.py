@@ -19,6 +19,7 @@ from typing_extensions import override
 from pullstream.blueprint import Module, shown_callable
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.parts.countable import before_last, countable
+from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries
 from pullstream.failures import Caught, caught
@@ -206,7 +207,7 @@ class Segment(PassOn, Resumable):
             self.left_in_flight(batch, before_last(batch, values))
             if not out:
                 raise
-        return TimedBatch(batch.times[: len(out)] if self._passes_all else kept, out) if out else None
+        return timed(batch.times[: len(out)] if self._passes_all else kept, out) if out else None
 
     @override
     def restore(self) -> None:

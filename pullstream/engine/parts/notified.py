@@ -9,7 +9,7 @@ from typing_extensions import override
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
 from pullstream.engine.parts.eventful import Completed, Eventful
-from pullstream.engine.parts.outbox import Outbox
+from pullstream.engine.parts.outbox import Outbox, timed
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
@@ -122,7 +122,7 @@ class Notified(Kernel[Any], Stepwise):
         if not results:
             return
         if self._together is None:
-            self.ready.put_batch(TimedBatch(times, results))
+            self.ready.put_batch(timed(times, results))
         else:
             for time, result in zip(times, results, strict=True):
                 self.give(time, [result])
@@ -224,7 +224,7 @@ class Notified(Kernel[Any], Stepwise):
         for time, results in given:
             out += results
             times += [time] * len(results)
-        self.ready.put_batch(TimedBatch(times, out))
+        self.ready.put_batch(timed(times, out))
 
     def take(self, event: Batch[Any] | Completed | Done | BaseException) -> bool:
         """Let the module deal with an event; True if that was a batch."""

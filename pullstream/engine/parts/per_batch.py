@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Stepwise
+from pullstream.engine.parts.outbox import timed
 from pullstream.engine.traits import PROMPT
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
@@ -71,7 +72,7 @@ class PassOn(FailsLater, Stepwise):
         finally:
             if self.failed is not None:
                 self.left_in_flight(batch, taken)
-        return TimedBatch(times, out) if out else None
+        return timed(times, out) if out else None
 
     def left_in_flight(self, batch: TimedBatch[Any], taken: int) -> None:
         """Say that of a batch only the first `taken` values have been dealt with, and a failure follows."""

@@ -12,6 +12,7 @@ from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Branch, Dealt, Hub
 from pullstream.engine.nested.on_error import OnErrorHere, Reveals
+from pullstream.engine.parts.outbox import timed
 from pullstream.errors import RoutingError
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
@@ -86,7 +87,7 @@ class _Router(Hub):
             times: dict[Branch | None, list[Hashable]] = {None: [], **{branch: [] for branch in dealt}}
             for branch, time in zip(owners, batch.times, strict=False):
                 times[branch].append(time)
-            yield from ((branch, TimedBatch(times[branch], values)) for branch, values in dealt.items())
+            yield from ((branch, timed(times[branch], values)) for branch, values in dealt.items())
         else:
             failure = self._route(batch.values, dealt, None)
             yield from ((branch, Batch(batch.time, values)) for branch, values in dealt.items())

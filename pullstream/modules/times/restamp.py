@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Sync, Transformer
 from pullstream.decorators import opens, transformer
+from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
@@ -33,21 +34,18 @@ class Retiming(PassOn):
     @override
     def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
         times: list[Hashable] = []
-        several = False
         before = later = None
         try:
             for time in batch.times:
                 if time is not before and time != before:
                     before, later = time, self.made(time)
-                    several = several or (bool(times) and later != times[0])
                 times.append(later)
         except BaseException as exc:
             self.failed = exc
             self.left_in_flight(batch, len(times))
             if not times:
                 raise
-        values = batch.values[: len(times)]
-        return TimedBatch(times, values) if several else Batch(times[0], values)
+        return timed(times, batch.values[: len(times)])
 
 
 class Restamping(Retiming):

@@ -16,6 +16,7 @@ from pullstream.blueprint import Blueprint, Call, Module, Sink, Sync, Transforme
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError, catches
 from pullstream.engine.nested.side_branch import SideBranch
+from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.consequences import LAST
 from pullstream.engine.sidecar.location import Location
@@ -23,7 +24,7 @@ from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import caught
 from pullstream.modules.windows.grid import in_microseconds, not_negative
-from pullstream.protocol import Batch, TimedBatch
+from pullstream.protocol import Batch
 from timely import BEGINNING, TimelyError, less_equal
 
 A = TypeVar("A")
@@ -208,7 +209,7 @@ class Stamping(PassOn):
             self._held = clock.hold
         if self._nest:
             times = [(outer, time) for time in times]
-        return TimedBatch(times, out) if out else None
+        return timed(times, out) if out else None
 
     def _enter(self, outer: Hashable) -> None:
         if self._nest:

@@ -9,6 +9,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Sync, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import Handled, OnError, catches
+from pullstream.engine.parts.outbox import timed as at_times
 from pullstream.engine.parts.per_batch import PerBatch
 from pullstream.failures import Failed, caught
 from pullstream.protocol import Batch, TimedBatch
@@ -35,7 +36,7 @@ class _Timed(PerBatch):
         out = self.collect(self._work, batch.times, batch.values)
         if self.failed is not None:
             self.left_in_flight(batch, len(out))
-        return TimedBatch(batch.times[: len(out)], out)
+        return at_times(batch.times[: len(out)], out)
 
     def _work(self, out: list[Any], times: Iterable[Hashable], values: Sequence[Any]) -> None:
         # The times of one batch are as many as are wanted.
