@@ -23,7 +23,7 @@ def test_every_request_and_answer_is_shown():
     ps.run(ps.pipe(source, ps.probe(events.append), ps.collect()), limit=9)
     assert shown(events) == [
         "D: ask1(Ans1 9)",
-        "U: Ans1=value(10, 11, 12, ... 6 in all) at (1, 1, 1, ...)",
+        "U: Ans1=value(10 at 1, 11 at 1, 12 at 1, ... 6 in all)",
         "D: ask2(Ans2 9)",
         "U: Ans2=done",
     ]

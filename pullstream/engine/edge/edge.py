@@ -82,7 +82,7 @@ class End(Stamp):
         """
         self.stamp_least(batch.least)
         if batch.times:
-            self.others = self.others or Least(self._counts, self.port)
+            assert self.others is not None
             self.others.times = batch.times
         if self.port.note is not None:
             for time in dict.fromkeys(batch.times):
@@ -90,18 +90,18 @@ class End(Stamp):
 
     def stamp_least(self, least: Sequence[Hashable]) -> None:
         """Count these times, of which none is before another, in place of what was counted here before."""
-        if self.others is not None or not least:
-            self.let_go()
         if not least:
+            self.let_go()
             return
         self.stamp(least[0])
-        if len(least) > 1:
+        if self.others is None:
             self.others = Least(self._counts, self.port)
-            self.others.count(least[1:])
+        self.others.count(least[1:])
 
     @property
     @override
     def times(self) -> Sequence[Hashable]:
+        """The times of the batch in flight: all of them, whatever is counted."""
         return super().times if self.others is None else self.others.times
 
     @override

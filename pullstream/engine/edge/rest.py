@@ -18,7 +18,7 @@ class Least:
         self._counts, self._port = counts, port
         self._stamps: list[Stamp] = []
         self.times: Sequence[Hashable] = ()
-        """All the times of those values, if somebody has them all."""
+        """All the times of the batch that those values are of, where it was handed over whole."""
 
     def count(self, times: Sequence[Any]) -> None:
         """Count these times, and no others."""

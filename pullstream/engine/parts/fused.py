@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
 from pullstream.engine.interfaces import Resumable
-from pullstream.engine.parts.countable import before_last, countable
+from pullstream.engine.parts.countable import countable, fails_in
 from pullstream.engine.parts.outbox import timed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries
@@ -204,7 +204,7 @@ class Segment(PassOn, Resumable):
                 loop.send((values, out, batch.times, kept))
         except BaseException as exc:
             self.failed = exc
-            self.left_in_flight(batch, before_last(batch, values))
+            fails_in(self.upstream, batch, values)
             if not out:
                 raise
         return timed(batch.times[: len(out)] if self._passes_all else kept, out) if out else None

@@ -260,7 +260,7 @@ class Notified(Kernel[Any], Stepwise):
             self.receive_many(batch)
         except BaseException as exc:  # noqa: BLE001 - the next event, which is raised where the module answers
             # What has been dealt with may have completed times, whose results come first; the others are in flight.
-            self.upstream.stamp_many(batch.part(self.taken))
+            self.upstream.ack_but(batch.part(self.taken))
             self._own = exc
             self.events.fail(exc)
         else:

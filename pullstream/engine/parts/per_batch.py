@@ -71,12 +71,8 @@ class PassOn(FailsLater, Stepwise):
                 raise
         finally:
             if self.failed is not None:
-                self.left_in_flight(batch, taken)
+                self.upstream.ack_but(batch.part(taken))
         return timed(times, out) if out else None
-
-    def left_in_flight(self, batch: TimedBatch[Any], taken: int) -> None:
-        """Say that of a batch only the first `taken` values have been dealt with, and a failure follows."""
-        self.upstream.stamp_many(batch.part(taken))
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:

@@ -42,7 +42,7 @@ class Retiming(PassOn):
                 times.append(later)
         except BaseException as exc:
             self.failed = exc
-            self.left_in_flight(batch, len(times))
+            self.upstream.ack_but(batch.part(len(times)))
             if not times:
                 raise
         return timed(times, batch.values[: len(times)])

@@ -35,7 +35,7 @@ class _Timed(PerBatch):
     def answer_many(self, batch: TimedBatch[Any]) -> Batch[Any]:
         out = self.collect(self._work, batch.times, batch.values)
         if self.failed is not None:
-            self.left_in_flight(batch, len(out))
+            self.upstream.ack_but(batch.part(len(out)))
         return at_times(batch.times[: len(out)], out)
 
     def _work(self, out: list[Any], times: Iterable[Hashable], values: Sequence[Any]) -> None:

@@ -446,6 +446,23 @@ def test_a_part_that_is_left_takes_the_place_of_the_whole(taken):
     assert by_hand(asks, Answers(many(times))) == []
 
 
+def test_the_times_in_flight_are_all_of_the_batch_however_few_count():
+    """Who begins to watch in the middle of a batch hears of every time in it, though the least alone are counted."""
+
+    async def asks(upstream, ctx):
+        batch = await upstream.ask_many(9)
+        seen = [list(upstream.times)]
+        for least in (minimal(times[1:]), minimal(times[3:])):
+            upstream.ack_before(least)
+            assert set(upstream.arriving()) == set(least)
+            seen.append(list(upstream.times))
+        upstream.ack_but(batch.part(3))
+        return [*seen, list(upstream.times)]
+
+    times = [frozenset("a"), frozenset("b"), frozenset("ac"), frozenset("d")]
+    assert by_hand(asks, Answers(many(times))) == [times, times, times, times[3:]]
+
+
 def test_what_is_whole_is_let_go_of_at_the_next_ask():
     """A batch of several least times, and then one of a single one: nothing of the first stays (R11)."""
 
