@@ -152,3 +152,21 @@ def test_a_module_by_the_name_of_a_class_of_the_machines_has_names_of_its_own():
             return await self.upstream.ask(limit)
 
     assert ps.run(ps.pipe(ps.values([1, 2]), Kernel(), ps.collect()), check=True) == [1, 2]
+
+
+def test_the_attributes_of_a_module_are_not_looked_at_all_at_once():
+    """Python keeps those of an object whose dict nobody has looked at where they are quicker to get."""
+    looks = []
+
+    @ps.source
+    class Plain(ps.Kernel):
+        @property
+        def __dict__(self):
+            looks.append(self)
+            return {}
+
+        async def produce(self, limit):
+            return ps.DONE
+
+    assert ps.run(ps.pipe(Plain(), ps.collect())) == []
+    assert not looks
