@@ -27,6 +27,7 @@ class _MergeSorted(FanIn):
         self._marks = Outbox(self)
         self._heads: list[tuple[Any, int]] = []
         self._failed: BaseException | None = None
+        self._at: Hashable = None
         self._used: set[Input] = set()
         """The inputs of which part of a batch of many times is used, and not acknowledged."""
         # Inputs whose next value is not among the heads: keys are made one by one, and none before it is needed.
@@ -47,7 +48,7 @@ class _MergeSorted(FanIn):
                         self.settle((*self._used, *self._lacking()))
                         self._used.clear()
             if values:
-                return timed(times, values)
+                return timed(times, values) if times else Batch(self._at, values)
             if self._marks:
                 return self._marks.take(limit)
             if self._failed is not None:
@@ -64,28 +65,31 @@ class _MergeSorted(FanIn):
         return [self.all[number] for number in self._missing]
 
     def _gather(self, values: list[Any], times: list[Hashable], limit: int) -> None:
-        """Take values in order, as long as the next one of every input is known."""
-        heads, missing = self._heads, self._missing
+        """Take values in order, as long as the next one of every input is known; no times if all are at `_at`."""
+        heads, missing, inputs, take_run = self._heads, self._missing, self.all, self._take_run
         time: Hashable = None
         try:
             while len(values) < limit and (not missing or self._look()) and heads:
                 number = heappop(heads)[1]
-                each = self.all[number]
+                each = inputs[number]
                 if each.times is not None:
                     times += [time] * (len(values) - len(times))
                     self._used.add(each)
                     used = each.used
                     try:
-                        self._take_run(each, number, values, limit)
+                        take_run(each, number, values, limit)
                     finally:
                         times += each.times[used : each.used]
                     continue
                 if each.time is not time:
-                    times += [time] * (len(values) - len(times))
+                    if values and each.time != time:
+                        times += [time] * (len(values) - len(times))
                     time = each.time
-                self._take_run(each, number, values, limit)
+                take_run(each, number, values, limit)
         finally:
-            times += [time] * (len(values) - len(times))
+            self._at = time
+            if times:
+                times += [time] * (len(values) - len(times))
 
     def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
         """Take the head of an input, and what follows it there and comes before every other head."""

@@ -14,7 +14,7 @@ from pullstream.engine.parts.handle import Grip
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 from timely import BEGINNING, less_equal
 
 T = TypeVar("T")
@@ -221,7 +221,7 @@ class Entries(Grip):
             self._changed = trio.Event()
             await self._changed.wait()
         if answer is not DONE:
-            self._answered = answer.times[-1]
+            self._answered = answer.times[-1] if isinstance(answer, TimedBatch) else answer.time
             while self._waiting and self._stored.values < self._capacity:
                 entry = self._waiting.popleft()
                 self._stored.put(entry.time, [entry.value])

@@ -14,14 +14,14 @@ from pullstream.blueprint import Positive, Transformer, checks
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.on_error import Handled, OnError, catches, guarded_async
-from pullstream.engine.parts.outbox import StreamEnd, timed
+from pullstream.engine.parts.outbox import StreamEnd
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
 from pullstream.logger import LOG
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -159,14 +159,18 @@ class MapAsync(TaskKernel[Any]):
     def _ready(self, limit: int) -> Batch[Any] | None:
         """The results to answer now: the head of the row or, out of order, whatever is there."""
         results: list[Any] = []
+        time: Hashable = None
         times: list[Hashable] = []
+        """The times of the results, but for the last ones, all at one time."""
         failure = self._failure
         for group in list(self._groups):
             if not group.begun:
                 break
             if group.ready:
+                if results and group.time is not time and group.time != time:
+                    times += [time] * (len(results) - len(times))
+                time = group.time
                 results += group.take(limit - len(results))
-                times += [group.time] * (len(results) - len(times))
             if group.given == len(group.values):
                 self._groups.remove(group)
                 self.location.drop(group.time)
@@ -177,7 +181,10 @@ class MapAsync(TaskKernel[Any]):
                 break
         if results:
             self._unanswered -= len(results)
-            return timed(times, results)
+            if not times:
+                return Batch(time, results)
+            times += [time] * (len(results) - len(times))
+            return TimedBatch(times, results)
         if failure is not None:
             raise failure
         return None
