@@ -6,6 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.engine.runtime.busy import BusyClock
 
 
 @ps.transformer
@@ -35,6 +36,21 @@ def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe)
     """A module that takes long for each answer, and lets others have their turns, is not asked for less and less."""
     ps.run(ps.pipe(counting(probe, 100_000), module, ps.drain()))
     assert len(probe.asked) < 25_000
+
+
+def test_a_window_that_asks_in_a_task_of_its_own_lets_others_go_on_with_each_ask(monkeypatch, counting, probe):
+    """What it did for the answers before has kept nobody waiting, however seldom it answers itself."""
+    worked = 0.0
+
+    def step(count, _):
+        nonlocal worked
+        worked += 0.0001
+        return count + 1
+
+    monkeypatch.setattr(BusyClock, "now", lambda _: (worked, worked))
+    stamped = ps.stamp(lambda n: n, lateness=1, late=ps.drain())
+    ps.run(ps.pipe(counting(probe, 5_000), stamped, ps.tumbling(1_000, ps.Fold(int, step)), ps.drain()))
+    assert len(probe.asked) < 1_000
 
 
 def doze():

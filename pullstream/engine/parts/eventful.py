@@ -76,6 +76,8 @@ class Asker:
                 await self._wanted.wait()
                 continue
             answer: Answer = DONE
+            # Others have had their turns: what was done for the answers before keeps nobody waiting any more.
+            self._run.turn = self._run.clock.now()
             try:
                 # Ended by the termination that follows `end`: cancelled, it would abort what is upstream of the input
                 # before the reason of an error has reached it (R6).
