@@ -216,11 +216,13 @@ class Eventful:
         if self._slot is DONE:
             # Though above a tee, say, it may go on for others.
             return True
-        if self._fronts is not None:
-            with suppress(TypeError):
-                # Else they are of two domains, which a look is to find out.
-                return self._is_past(time, before)
-        return False
+        if self._fronts is None:
+            return False
+        try:
+            return self._is_past(time, before)
+        except TypeError:
+            # They are of two domains, which a look is to find out.
+            return False
 
     def ask(self, limit: int) -> None:
         """Let upstream be asked beside, unless it is being asked."""
