@@ -228,7 +228,7 @@ class Told(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask(limit, many=True)
+        batch = await self.upstream.ask_many(limit)
         if batch is DONE:
             return DONE
         self.upstream.ack()

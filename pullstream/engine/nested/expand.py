@@ -186,7 +186,7 @@ class Expand(FailsLater):
         lane = top.lane
         assert lane is not None
         outer = lane is self.upstream
-        batch = await (lane.ask(self.wanted(limit), many=True) if outer else lane.ask(limit))
+        batch = await (lane.ask_many(self.wanted(limit)) if outer else lane.ask(limit))
         if not self.edge.open:
             return ()
         if batch is DONE:

@@ -204,7 +204,7 @@ class Hub(ABC):
 
     async def _fetch(self, limit: int) -> None:
         try:
-            answer = await self._reader.ask(limit, many=True)
+            answer = await self._reader.ask_many(limit)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - every branch raises it

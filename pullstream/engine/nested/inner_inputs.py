@@ -37,7 +37,7 @@ class Through(Feed):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.outer.ask(limit, many=True)
+        batch = await self.outer.ask_many(limit)
         self.outer.settle()
         return batch
 

@@ -36,7 +36,7 @@ class Sides(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask(limit, many=True)
+        batch = await self.upstream.ask_many(limit)
         if batch is DONE:
             if self._running:
                 self._ended = self.run.signal()

@@ -8,7 +8,7 @@ ask is never cancelled because something else came first, its answer waits in a 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import trio
@@ -42,7 +42,8 @@ class Asker:
         self, run: Run, upstream: Reader[Any], arrived: Callable[[Answer], object], *, many: bool = False
     ) -> None:
         self._run = run
-        self._ask_upstream = upstream.ask_many if many else upstream.ask
+        self.ask_upstream = upstream.ask_many if many else upstream.ask
+        """Asks here, and not beside."""
         self._arrived = arrived
         self._begun = False
         self._wanted = run.signal()
@@ -82,7 +83,7 @@ class Asker:
                 # Ended by the termination that follows `end`: cancelled, it would abort what is upstream of the input
                 # before the reason of an error has reached it (R6).
                 with own_scope(shield=True):
-                    answer = await self._ask_upstream(self.limit)
+                    answer = await self.ask_upstream(self.limit)
             except trio.Cancelled:
                 raise
             except BaseException as exc:  # noqa: BLE001 - the stream's failure; raised where the module answers
@@ -280,11 +281,10 @@ class Eventful:
         if limit and (self.steps or not (self.requests or asker.limit or deadline < inf)):
             try:
                 if self.steps and (stepping or self.requests):
-                    self._slot = await self._upstream.ask(limit, stepping=True, many=self.many)  # type: ignore[call-arg]
-                elif self.many:
-                    self._slot = await self._upstream.ask_many(limit)
+                    lane = cast("Lane[Any]", self._upstream)
+                    self._slot = await lane.ask(limit, stepping=True, many=self.many)
                 else:
-                    self._slot = await self._upstream.ask(limit)
+                    self._slot = await asker.ask_upstream(limit)
             except trio.Cancelled:
                 raise
             except BaseException as exc:  # noqa: BLE001 - the module's, to be raised when what comes first is answered

@@ -28,7 +28,7 @@ class _Concat(Kernel[Any]):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         # What is not open any more has just ended all inputs: the next one is not asked (R9).
         while self._turn < len(self.inputs) and self.edge.open:
-            batch = await self.inputs[self._turn].ask(limit, many=True)
+            batch = await self.inputs[self._turn].ask_many(limit)
             if batch is not DONE:
                 self._meeting.meet(batch)
                 self.inputs[self._turn].settle()

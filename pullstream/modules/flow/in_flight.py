@@ -41,7 +41,7 @@ class _Gate(Kernel[Any]):
         while self.inside >= self.capacity:
             self._room = self.run.signal()
             await self._room.wait(outside=self._quota is not None)
-        batch = await self.upstream.ask(min(limit, self.capacity - self.inside), many=True)
+        batch = await self.upstream.ask_many(min(limit, self.capacity - self.inside))
         if batch is not DONE:
             self.inside += len(batch.values)
             self.upstream.settle()

@@ -28,7 +28,7 @@ class _Rate(Kernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         self._forget()
-        batch = await self.upstream.ask(max(1, min(limit, self._left)), many=True)
+        batch = await self.upstream.ask_many(max(1, min(limit, self._left)))
         if batch is DONE:
             return DONE
         self._forget()

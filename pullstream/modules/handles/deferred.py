@@ -87,7 +87,7 @@ class Deferred(Kernel[Any]):
             feed = None if self._source else Through(cast("Lane[Any]", self.upstream))
             self._lane = open_below(self, blueprint, feed)
             follow_inner(self, self._lane, self.mirrored)
-        batch = await self._lane.ask(limit, many=True)
+        batch = await self._lane.ask_many(limit)
         self._lane.settle()
         return batch
 

@@ -141,7 +141,7 @@ class Joint:
                     self._asked = signal_of(reads)
                     await self._asked.wait(outside=reads is None)
                     continue
-                batch = await reader.ask(self.wanted, many=True)
+                batch = await reader.ask_many(self.wanted)
                 if batch is DONE:
                     break
                 self._batch, self.wanted = batch, 0

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Annotated, Any, NoReturn, cast
+from typing import Annotated, Any, NoReturn
 
 import trio
 from typing_extensions import TypeVar, override
@@ -200,7 +200,7 @@ class Listening(TaskKernel[Any]):
             if not self._talk.left:
                 self.upstream.settle()
             return heard
-        answer = await cast("Any", self.upstream).ask(limit, many=True)
+        answer = await self.upstream.ask_many(limit)
         self.upstream.settle()
         return answer
 
@@ -235,7 +235,7 @@ class Speaking(Kernel[Any]):
             self._talk.over.reached()
             self._talking = False
             self.location.drop(BEGINNING)
-        answer = await cast("Any", self.upstream).ask(limit, many=True)
+        answer = await self.upstream.ask_many(limit)
         self.upstream.settle()
         return answer
 

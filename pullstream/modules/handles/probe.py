@@ -90,7 +90,7 @@ class _Probe(Kernel[Any]):
         number = self._requests
         self._show(Probed("ask", number, limit))
         try:
-            answer = await self.upstream.ask(limit, many=True)
+            answer = await self.upstream.ask_many(limit)
         except BaseException as exc:
             self._show(_raised(number, exc))
             raise

@@ -86,7 +86,7 @@ class Catch(Recovering):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self.frozen is None:
             try:
-                batch = await self.upstream.ask(limit, many=True)
+                batch = await self.upstream.ask_many(limit)
             except self._on as failure:
                 if not self.edge.open or failure is not self.upstream.edge.failure or _cancelled():
                     raise
@@ -226,7 +226,7 @@ class Retry(Recovering):
             lane = self.current
             assert lane is not None
             try:
-                batch = await lane.ask(limit, many=True)
+                batch = await lane.ask_many(limit)
             except self._on:
                 if not self.edge.open or self._left == 0 or _cancelled():
                     raise

@@ -104,7 +104,7 @@ class MapAsync(TaskKernel[Any]):
         while True:
             if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
                 # With nothing under way there is nothing to ask beside.
-                self.arrived(self.upstream, await self.upstream.ask(min(limit, self._pace.next()), many=True))
+                self.arrived(self.upstream, await self.upstream.ask_many(min(limit, self._pace.next())))
             self._begin(limit)
             batch = self._ready(limit)
             if batch is not None:
