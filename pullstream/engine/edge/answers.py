@@ -13,17 +13,31 @@ def mistake(answer: object, limit: int) -> str:
         return f"{answer!r}: a module answers Batch(time, values) or DONE"
     batch = cast("Batch[Any]", answer)
     if isinstance(answer, TimedBatch):
-        if len(batch.times) != len(batch.values):
-            return f"a TimedBatch of {len(batch.times)} times and {len(batch.values)} values: each has one"
+        if problem := no_sequence(batch):
+            return f"{batch!r}, {problem}"
+        if problem := unequal(batch):
+            return problem
         if any(time is None for time in batch.times):
             return "a TimedBatch with the time None, which is no time"
     elif batch.time is None:
         return "a batch whose time is None, which is no time"
-    if problem := no_sequence(batch):
+    elif problem := no_sequence(batch):
         return f"{batch!r}, {problem}"
     if not 1 <= len(batch.values) <= limit:
         wanted = "one" if limit == 1 else f"1 to {limit}"
         return f"{len(batch.values)} values to an ask for {wanted}"
+    return ""
+
+
+def unequal(batch: Batch[Any]) -> str:
+    """The mistake in a batch of many times, with a sequence of values, that has not one time for each of them."""
+    if not isinstance(batch, TimedBatch):
+        return ""
+    times = cast("object", batch.times)
+    if not isinstance(times, Sized) or isinstance(times, (AbstractSet, Mapping)):
+        return f"{batch!r}, whose times are no sequence: make it one, TimedBatch(list(...), values)"
+    if len(times) != len(batch.values):
+        return f"a TimedBatch of {len(times)} times and {len(batch.values)} values: each has one"
     return ""
 
 

@@ -238,6 +238,8 @@ class Edge(Generic[T]):
                     answer = await self._produce(limit)
                 if self.drops is None or answer is None or answer is DONE:
                     break
+                if not self._trusted and mistake(answer, limit):
+                    break
                 answer = self._not_done(answer, self.drops)
                 if answer is not DONE or not await self.breathe():
                     break
@@ -541,23 +543,28 @@ class Edge(Generic[T]):
 
     def _not_done(self, answer: Batch[T], drops: Callable[[Hashable], bool]) -> Batch[T] | Done:
         """The part of an answer of which an earlier run has not completed what comes of it; DONE for none."""
-        if answer.__class__ is not TimedBatch and not drops(answer.time):
-            return answer
-        # Each time is looked up once.
-        dropped = [time for time in dict.fromkeys(answer.times) if drops(time)]
-        if not dropped:
-            return answer
+        if answer.__class__ is not TimedBatch:
+            if not drops(answer.time):
+                return answer
+            if self.origin:
+                self.location.advance(answer.time)
+            return DONE
         if self.origin:
-            for time in dropped:
-                self.location.advance(time)
-        gone = set(dropped)
+            # A time may not go back, whether it is dropped or not, and what is before one that does is answered.
+            answer = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
+        # Each time is looked up once.
+        gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
+        if not gone:
+            return answer
         pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
         return TimedBatch([time for time, _ in pairs], [value for _, value in pairs]) if pairs else DONE
 
     def _hand_over(self, answer: Batch[T], end: End, limit: int) -> Batch[T]:
         """Count an answer of many times; what is handed over is all of it, or as much as was asked for (`whole`)."""
         end.brought(cast("TimedBatch[T]", answer), limit)
-        batch = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
+        batch = cast("TimedBatch[T]", answer)
+        if self.drops is None or not self.origin:
+            batch = self._before_a_wrong_time(batch)
         try:
             if end.whole:
                 end.stamp_many(batch)

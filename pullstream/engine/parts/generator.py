@@ -6,7 +6,7 @@ from typing import Any, cast
 import trio
 from typing_extensions import override
 
-from pullstream.engine.edge.answers import no_sequence
+from pullstream.engine.edge.answers import no_sequence, unequal
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
@@ -144,7 +144,7 @@ class GeneratorKernel(Kernel[Any]):
             return rest
         if isinstance(answer, Batch):
             batch = cast("Batch[Any]", answer)
-            if not no_sequence(batch) and len(batch.values):
+            if not (no_sequence(batch) or unequal(batch)) and len(batch.values):
                 self._account.answered = True
                 return batch
             return self._refusal(batch)
@@ -158,6 +158,8 @@ class GeneratorKernel(Kernel[Any]):
     def _refusal(self, batch: Batch[Any]) -> ProtocolError:
         if problem := no_sequence(batch):
             return ProtocolError(f"R2: {self.location}, yielded {batch!r}, {problem}")
+        if problem := unequal(batch):
+            return ProtocolError(f"R2: {self.location}, yielded {problem}")
         return ProtocolError(f"R2: {self.location}, yielded a batch without values: yield nothing, and go on, instead")
 
     async def _close(self, generator: AsyncGenerator[Any, None]) -> None:

@@ -480,6 +480,10 @@ def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
         ([1, None], ["a", "b"], "the time None"),
         ([1, 2], [], "2 times and 0 values"),
         ([], [], "0 values to an ask for"),
+        (map(int, "12"), ["a", "b"], r"whose times are no sequence: make it one, TimedBatch\(list"),
+        ({1, 2}, ["a", "b"], "whose times are no sequence"),
+        (3, ["a"], "whose times are no sequence"),
+        ([1], iter("a"), "whose values are no sequence"),
     ],
 )
 def test_a_mistaken_answer_of_many_times_is_named(times, values, said):
@@ -492,3 +496,26 @@ def test_a_mistaken_answer_of_many_times_is_named(times, values, said):
 
     with pytest.raises(ps.ProtocolError, match=said):
         ps.run(ps.pipe(Mistaken(), ps.collect()))
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "said"),
+    [
+        ([1, 2, 3], [*"ab"], "yielded a TimedBatch of 3 times and 2 values: each has one"),
+        ([1], [*"abc"], "yielded a TimedBatch of 1 times and 3 values: each has one"),
+        (map(int, "12"), [*"ab"], "yielded TimedBatch.*, whose times are no sequence"),
+        ([1, 2], iter("ab"), "yielded TimedBatch.*, whose values are no sequence"),
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 50])
+def test_a_mistaken_batch_of_many_times_is_named_before_a_generators_is_cut(times, values, said, limit):
+    """However little is asked for at a time, nothing of it passes (R2)."""
+    got = []
+
+    @ps.source
+    async def mistaken(ctx):
+        yield ps.TimedBatch(times, values)
+
+    with pytest.raises(ps.ProtocolError, match=said):
+        ps.run(ps.pipe(mistaken(), ps.drain(got.append)), limit=limit)
+    assert not got

@@ -396,6 +396,38 @@ def test_what_an_earlier_run_has_completed_is_dropped(whole):
     assert by_hand(asks, Answers(many([0, 1]), many([1, 3, 2, 4, 0]))) == [(3, 1), (4, 3)]
 
 
+@pytest.mark.parametrize("form", ["apart", "whole", "one batch each"])
+@pytest.mark.parametrize(
+    ("times", "given"),
+    [([5, 1], [5]), ([1, 5, 2], [5]), ([3, 0, 1, 4], [3]), ([1, 0, 5], []), ([1, 3, 2, 6], [3]), ([0, 2, 4], [4])],
+)
+def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, given):
+    """What comes before the one that does is answered (R8)."""
+    got = []
+
+    @ps.source
+    class Given(ps.Kernel):
+        def __init__(self):
+            batch = ps.TimedBatch(times, times)
+            self.answers = list(batch.runs()) if form == "one batch each" else [batch]
+
+        async def produce(self, limit):
+            return self.answers.pop(0) if self.answers else ps.DONE
+
+    @ps.sink
+    async def asks(upstream, ctx):
+        upstream.edge.drops = lambda time: time < 3
+        while (batch := await (upstream.ask_many(9) if form == "whole" else upstream.ask(9))) is not ps.DONE:
+            got.extend(batch.values)
+
+    if times == sorted(times):
+        ps.run(ps.pipe(Given(), asks()))
+    else:
+        with pytest.raises(ps.CapabilityError, match="went back in time"):
+            ps.run(ps.pipe(Given(), asks()))
+    assert got == given
+
+
 # ---- failures in the middle
 
 
