@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import islice, pairwise
 from math import isnan
-from operator import le
+from operator import le, ne
 from typing import Any, Final, Protocol, TypeVar, cast, final, overload, runtime_checkable
 
 from timely.errors import TimeDomainError
@@ -143,7 +143,8 @@ def minimal(times: Iterable[T]) -> list[T]:
 
 _TOTAL: tuple[type, ...] = (int, float, str, bytes, date, timedelta, clock_time, Fraction, Decimal, Beginning)
 _TOTAL_EXACT = frozenset(_TOTAL)
-_QUICK: Final = frozenset({int, str, bytes, date, timedelta, Fraction})
+_QUICK: Final = frozenset({int, bool, str, bytes, date, timedelta, Fraction})
+_NUMBERS: Final = frozenset({int, bool, float})
 
 
 def is_total(time: object) -> bool:
@@ -166,15 +167,26 @@ def in_one_order(times: Sequence[object]) -> bool:
 
     >>> in_one_order([3, 1]), in_one_order([3, "a"]), in_one_order([0.5, float("nan")]), in_one_order([])
     (True, False, False, False)
+    >>> in_one_order([(1, "a"), (0, "b")]), in_one_order([(1, "a"), (0, 7)]), in_one_order([(1,), (1, 2)])
+    (True, False, False)
     """
     kinds = set(map(type, times))
     if len(kinds) != 1:
-        return False
+        # Numbers compare exactly, however large they are; NaN alone is not itself.
+        return len(kinds) > 1 and kinds <= _NUMBERS and not any(map(ne, times, times))
     kind = kinds.pop()
     if kind is float:
         return not isnan(sum(cast("Sequence[float]", times)))
     if kind is datetime:
         return len({cast("datetime", time).tzinfo is None for time in times}) == 1
+    if kind is clock_time:
+        return len({cast("clock_time", time).utcoffset() is None for time in times}) == 1
+    if kind is tuple:
+        pairs = cast("Sequence[tuple[object, ...]]", times)
+        # Of two tuples the parts at one place are compared, and with no others.
+        return len(set(map(len, pairs))) == 1 and all(map(in_one_order, zip(*pairs, strict=True)))
+    if kind is Decimal:
+        return not any(map(Decimal.is_nan, cast("Sequence[Decimal]", times)))
     return kind in _QUICK
 
 

@@ -4,7 +4,9 @@
 
 import itertools
 import pickle
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import time as clock_time
+from decimal import Decimal
 
 import attrs
 import pytest
@@ -26,7 +28,7 @@ from timely import (
     less_than,
     sort_key,
 )
-from timely.order import Ascending, ascending, has_sort_key, is_total, minimal
+from timely.order import Ascending, ascending, has_sort_key, in_one_order, is_total, minimal
 from timely.theory import ChangeBatch
 
 small = st.integers(0, 3)
@@ -247,6 +249,50 @@ def test_times_without_a_common_order_are_not_ascending_but_an_error():
     with pytest.raises(TimeDomainError, match="cannot be compared"):
         ascending([1, "a"])
     assert not ascending([0.5, float("nan")])
+
+
+NAN = float("nan")
+AWAY = timezone(timedelta(hours=2))
+QUICK = {
+    "bools": [True, False],
+    "numbers": [1, 0.5, True, 10**400, float("inf")],
+    "decimals": [Decimal(2), Decimal("0.1"), Decimal("-Infinity")],
+    "times of day": [clock_time(2), clock_time(1)],
+    "times of day, elsewhere": [clock_time(2, tzinfo=UTC), clock_time(1, tzinfo=AWAY)],
+    "pairs": [(2, "a"), (1, "b"), (1, "a")],
+    "pairs of numbers": [(2, 0.5), (2.0, 0), (1, 7)],
+    "nested": [((2, 1), "a"), ((1, 5), "c"), ((1, 4), "b")],
+    "of no parts": [(), ()],
+}
+SLOW = {
+    "mixed": [1, "a"],
+    "NaN": [0.5, NAN],
+    "NaN among numbers": [1, NAN, 0.5],
+    "NaN in pairs": [(1, NAN), (1, 0.5)],
+    "NaN in pairs of numbers": [(1, 2), (1, NAN)],
+    "decimal NaN": [Decimal(1), Decimal("nan")],
+    "with a zone and without": [clock_time(2), clock_time(1, tzinfo=UTC)],
+    "lengths": [(1,), (1, 2)],
+    "kinds of parts": [(1, "a"), (2, 3), (1, 4)],
+    "parts in no order": [(1, frozenset("a")), (1, frozenset("b"))],
+    "with the beginning": [BEGINNING, 3],
+}
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_times_in_one_order_compare_as_min_and_sorted_have_it(kind):
+    """Any two of them, in whatever order they come."""
+    for times in itertools.permutations(QUICK[kind]):
+        assert in_one_order(times)
+        assert minimal(times) == [min(times)]
+        assert ascending(sorted(times))
+    assert all(less_equal(a, b) or less_equal(b, a) for a, b in itertools.product(QUICK[kind], repeat=2))
+
+
+@pytest.mark.parametrize("kind", SLOW)
+def test_times_of_which_one_look_does_not_tell_are_in_no_order(kind):
+    """They may have one, and are compared one by one."""
+    assert not any(map(in_one_order, itertools.permutations(SLOW[kind])))
 
 
 def test_dates_and_times_of_day_are_total():
