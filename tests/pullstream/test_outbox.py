@@ -200,6 +200,19 @@ async def test_one_more_value_costs_one_value(name, autojump_clock):
     assert peak < 8 * (MANY - FIRST) / 4
 
 
+def test_a_part_at_one_time_of_what_is_owed_at_many_is_a_batch_of_one_time():
+    """However little is asked for at a time, nothing at one time is taken for values at many."""
+    outbox = Outbox()
+    outbox.put_batch(ps.TimedBatch([1, 1, 2, 3, 3], "abcde"))
+
+    assert [outbox.take(limit) for limit in (1, 2, 1, 9)] == [
+        ps.Batch(1, "a"),
+        ps.TimedBatch([1, 2], "bc"),
+        ps.Batch(3, "d"),
+        ps.Batch(3, "e"),
+    ]
+
+
 @ps.sink
 async def answers(upstream, ctx):
     """The answers as they come, at one time or many."""

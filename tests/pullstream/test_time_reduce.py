@@ -112,7 +112,8 @@ def test_nothing_is_left_of_ten_thousand_times(limit, monkeypatch):
     source = ps.values(range(20_000), time=lambda n: n // 2)
     modules = [ps.count_by_key(), ps.reduce_by_time(ps.agg.count())]
     assert ps.run(ps.pipe(source, *modules, ps.reduce(lambda n, m: n + m, 0)), limit=limit) == 20_000
-    assert 1 <= max(sizes) <= max(1, limit // 2)
+    # A batch may begin in the middle of a time.
+    assert 1 <= max(sizes) <= limit // 2 + 1
     for kernel in set(kernels):
         left = (kernel.states, kernel.requests, kernel._owed, kernel.ready, kernel.location.held)
         assert not any(left)

@@ -96,6 +96,11 @@ def timed(times: Sequence[Hashable], values: Sequence[Any]) -> Batch[Any]:
     return Batch(first, values) if one else TimedBatch(times, values)
 
 
+def _part(answer: Batch[Any], start: int, stop: int | None = None) -> Batch[Any]:
+    part = answer.part(start, stop)
+    return timed(part.times, part.values) if isinstance(part, TimedBatch) else part
+
+
 class StreamEnd:
     """The end that a stream is to come to, once it is known: that it is done, or a failure; the first counts.
 
@@ -207,14 +212,14 @@ class Outbox(StreamEnd):
         if limit < len(answer.values) - used:
             if owner is not None and isinstance(answer, TimedBatch):
                 self._hold_less(answer, used + limit)
-            part = answer.part(used, used + limit)
+            part = _part(answer, used, used + limit)
             self._used += limit
         else:
             if owner is not None:
                 for time in self._left():
                     owner.location.drop(time)
             # Most answers are taken whole, and are answered as they are.
-            part = answer.part(used) if used else answer
+            part = _part(answer, used) if used else answer
             self._answers.popleft()
             self._used, self._minima = 0, None
         self.values -= len(part.values)
