@@ -109,3 +109,42 @@ def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeyp
     ps.run(ps.pipe(Beside(), one_by_one()))
     assert len(taken) == MANY - 1
     assert MANY <= len(changes) <= 10 * MANY
+
+
+def test_prefetch_takes_times_in_no_order_a_few_at_a_time():
+    """However much room it has: each time of an answer may have to be compared with all others."""
+    count, limits = 1000, []
+
+    @ps.source
+    class Answering(ps.Kernel):
+        traits = Traits(trusted=True, follows=True)
+        given = 0
+
+        async def acquire(self):
+            self.location.hold(BEGINNING)
+            self.location.drop_capability()
+
+        async def produce(self, limit):
+            limits.append(limit)
+            start, self.given = self.given, min(count, self.given + limit)
+            times = [Product(Counted(place), Counted(count - place)) for place in range(start, self.given)]
+            return ps.TimedBatch(times, range(start, self.given)) if times else ps.DONE
+
+    Counted.looks = 0
+    assert ps.run(ps.pipe(Answering(), ps.prefetch(10 * count), ps.collect())) == list(range(count))
+    assert max(limits) <= 64
+    assert Counted.looks < count * count
+
+
+def test_prefetch_asks_for_more_and_more_where_times_are_quickly_compared():
+    """Few asks bring many values."""
+    limits = []
+
+    @ps.source
+    class Answering(ps.Kernel):
+        async def produce(self, limit):
+            limits.append(limit)
+            return ps.Batch(0, range(limit)) if len(limits) < 9 else ps.DONE
+
+    ps.run(ps.pipe(Answering(), ps.prefetch(10_000), ps.drain()))
+    assert max(limits) > 1000

@@ -1,6 +1,6 @@
 """`prefetch`: asking ahead."""
 
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import TypeVar, override
 
@@ -10,9 +10,13 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import Batch, Done, TimedBatch
+from timely.order import Ascending, in_one_order
 
 A = TypeVar("A")
+
+FEW: Final = 64
+"""The number of values whose times may each be compared with all others: of thousands that takes seconds."""
 
 
 class Prefetch(TaskKernel[Any]):
@@ -24,6 +28,8 @@ class Prefetch(TaskKernel[Any]):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._kept = Outbox(self)
+        self._most = FEW
+        """The most values to ask for at a time: more and more, as long as their times are quickly compared."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -37,13 +43,15 @@ class Prefetch(TaskKernel[Any]):
         """Keep an ask outstanding while there is room."""
         room = self._capacity - self._kept.values
         if room > 0 and self._kept.ending is None:
-            self.ask_beside(self.upstream, room)
+            self.ask_beside(self.upstream, min(room, self._most))
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if not isinstance(answer, Batch):
             self._kept.end(answer)
             return
+        quick = not isinstance(answer, TimedBatch) or isinstance(answer.times, Ascending) or in_one_order(answer.times)
+        self._most = min(self._capacity, 2 * self._most) if quick else FEW
         self._kept.put_batch(answer)
         lane.ack()
         self.ask_ahead()
