@@ -418,8 +418,8 @@ class EchoesTheAnswer(Broken):
     """Answers with what it has handed over before."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
-        async def ask(self, lane, limit):
-            batch = await super().ask(lane, limit)
+        async def ask(self, lane, limit, stepping):
+            batch = await super().ask(lane, limit, stepping)
             return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
 
 
@@ -428,7 +428,7 @@ class ForgetsTheStamp(Broken):
     """Answers past the machine, so that the sidecar does not hear of it."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
-        async def ask(self, lane, limit):
+        async def ask(self, lane, limit, stepping):
             return await self.module.upstream.ask(limit)
 
 
