@@ -389,9 +389,9 @@ class StopsByItself(Broken):
     class machine(Edge):  # noqa: N801 - it stands for one
         asked = 0
 
-        async def ask(self, lane, limit):
+        async def ask(self, lane, limit, stepping):
             self.asked += 1
-            return ps.DONE if self.asked == 3 else await super().ask(lane, limit)
+            return ps.DONE if self.asked == 3 else await super().ask(lane, limit, stepping)
 
 
 @ps.transformer
@@ -399,8 +399,8 @@ class FailsByItself(Broken):
     """Fails without a word to its upstream."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
-        async def ask(self, lane, limit):
-            await super().ask(lane, limit)
+        async def ask(self, lane, limit, stepping):
+            await super().ask(lane, limit, stepping)
             raise Boom
 
 
@@ -502,7 +502,7 @@ class DoneThenMore(ps.Kernel):
     class machine(Edge):  # noqa: N801 - it stands for one
         asked = 0
 
-        async def ask(self, lane, limit):
+        async def ask(self, lane, limit, stepping):
             self.asked += 1
             if self.asked == 1:
                 return ps.DONE
