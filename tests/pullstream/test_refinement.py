@@ -185,6 +185,7 @@ def recorded(seed):
     kept = {
         (Stamp, "live"): live,
         (Stamp, "stamp"): Stamp.stamp,
+        (Stamp, "withdraw"): Stamp.withdraw,
         (End, "stamp_many"): End.stamp_many,
         **{(Rest, name): Rest.__dict__[name] for name in ("__init__", "take", "drop")},
         (Waiter, "settled"): Waiter.settled,
@@ -194,9 +195,16 @@ def recorded(seed):
 
     def set_live(stamp, value):
         was = getattr_slot(live, stamp)
-        if was and not value and stamp._counts is recorder.sidecar and not recorder.whole:
+        # Where what was taken goes into a stream inside, it counts until there is a look (`withdraw`).
+        deferred = stamp.port.location.mirroring
+        if was and not value and stamp._counts is recorder.sidecar and not recorder.whole and not deferred:
             recorder.taken(stamp)
         live.__set__(stamp, value)
+
+    def withdraw(stamp):
+        kept[Stamp, "withdraw"](stamp)
+        if stamp._counts is recorder.sidecar:
+            recorder.taken(stamp)
 
     def stamp_at(stamp, time):
         if not recorder.whole:
@@ -266,6 +274,7 @@ def recorded(seed):
 
     Stamp.live = property(lambda stamp: getattr_slot(live, stamp), set_live)
     Stamp.stamp = stamp_at
+    Stamp.withdraw = withdraw
     End.stamp_many = stamp_many
     Rest.__init__, Rest.take, Rest.drop = begin, take, drop
     Waiter.settled = settled
