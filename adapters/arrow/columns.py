@@ -66,11 +66,12 @@ FEW: Final = 4
 class ColumnTimes(Sequence[Hashable]):
     """A column's values as times: no Python objects are made of them before somebody looks at more than a few."""
 
-    __slots__ = ("_column", "_looks", "_times")
+    __slots__ = ("_column", "_looked", "_times")
 
     def __init__(self, column: Array) -> None:
         self._column = column
-        self._looks = 0
+        self._looked: dict[int, Hashable] = {}
+        """The times at the places that somebody has looked at, as long as these are few: mostly the first and last."""
         self._times: list[Hashable] | None = None
 
     def _made(self) -> list[Hashable]:
@@ -95,9 +96,12 @@ class ColumnTimes(Sequence[Hashable]):
     def __getitem__(self, place: slice) -> Sequence[Hashable]: ...
     @override
     def __getitem__(self, place: int | slice) -> Hashable | Sequence[Hashable]:
-        if self._times is None and isinstance(place, int) and self._looks < FEW:
-            self._looks += 1
-            return values(self._column.slice(range(len(self._column))[place], 1))[0]
+        if self._times is None and isinstance(place, int):
+            at = range(len(self._column))[place]
+            if at not in self._looked and len(self._looked) < FEW:
+                self._looked[at] = values(self._column.slice(at, 1))[0]
+            if at in self._looked:
+                return self._looked[at]
         if self._times is None and isinstance(place, slice) and place.step in (None, 1):
             start, stop, _ = place.indices(len(self._column))
             return ColumnTimes(self._column.slice(start, max(0, stop - start)))

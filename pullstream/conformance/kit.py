@@ -66,7 +66,7 @@ class Trial:
         if cell.many:
             message += "; of an answer of many times each value is at its own, as if it had come alone"
         else:
-            message += " (batches=True says that this is meant)"
+            message += "; if that is meant, say so (batches=True)"
         return Finding(self.subject.name, "batching", cell, f"what comes out depends on how it is asked: it {message}")
 
     async def drive(self, cell: Cell) -> tuple[Outcome | None, Finding | None]:

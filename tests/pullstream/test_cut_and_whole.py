@@ -121,6 +121,9 @@ class Program:
     @property
     def sensible(self):
         """Whether what comes of it does not depend on what comes first of what may come in any order."""
+        # A window keeps its values in the order in which they come, also those of different times.
+        if (len(self.inputs) > 1 or self.names & REORDERS) and self.names & {"tumbling", "sliding", "sessions"}:
+            return False
         return not (
             (len(self.inputs) > 1 or self.names & CONCURRENT)
             and (self.names & (COUNTS | FAILS | {"scan", "distinct", "stamped, late dropped", "none of a window"}))
