@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any, Protocol
 
 import trio
@@ -112,6 +113,15 @@ class Run:
             self.scope.sidecar.keeper.stop()
         for source in list(self.sources):
             source.finish()
+
+    async def let_others(self) -> float:
+        """Let other tasks have a turn, and a cancellation strike; gives the moment, by the monotonic clock.
+
+        That a module has done so counts for the pace of the sinks, whichever module it was.
+        """
+        await trio.lowlevel.checkpoint()
+        self.turn = self.clock.now()
+        return monotonic()
 
     def signal(self) -> Signal:
         """An event for one task of the run to wait for, and another to set; the wait is an inside one."""

@@ -203,9 +203,7 @@ class Edge(Generic[T]):
         """Let other tasks have a turn, and a cancellation strike, if it is time; False if the stream has ended."""
         now = monotonic()
         if now - self._breath > BREATH:
-            await trio.lowlevel.checkpoint()
-            self._breath = monotonic()
-            self.run.turn = self.run.clock.now()
+            self._breath = await self.run.let_others()
         return self._requests.state is OPEN
 
     # ---- requests

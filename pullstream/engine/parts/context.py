@@ -8,7 +8,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self
 
-import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.edge import BREATH
@@ -120,9 +119,7 @@ class Account:
         """Let other tasks have a turn, and a cancellation strike, if it is time."""
         now = monotonic()
         if now - self._breath > BREATH:
-            await trio.lowlevel.checkpoint()
-            self._breath = monotonic()
-            self.run.turn = self.run.clock.now()
+            self._breath = await self.run.let_others()
 
 
 class SinkAccount(Account):

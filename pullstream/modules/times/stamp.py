@@ -52,7 +52,7 @@ class Clock(ABC):
         """
 
 
-class InOrder(Clock):
+class _InOrder(Clock):
     """A clock that goes by what a function says of each value; with an `on_error` it marks those it fails for.
 
     A mark is at the least time that may still come.
@@ -308,7 +308,7 @@ def stamp(
     """
     marks = catches(on_error)
     if lateness is None:
-        return opens(Stamping(partial(InOrder, time, on_error), nest=nest, counts=marks))
+        return opens(Stamping(partial(_InOrder, time, on_error), nest=nest, counts=marks))
     clock = partial(_WithLateness, time, on_error, lateness, late)
     return opens(Stamping(clock, nest=nest, drops=late == "drop", counts=marks or late != "error"))
 

@@ -74,6 +74,18 @@ TIMES = {
 }
 
 
+async def notes_completion(running, times, log):
+    """Note when each of some times is complete, until all of them are."""
+
+    async def wait(time):
+        await running.progress.completed(time)
+        log.append(f"{time} complete")
+
+    async with trio.open_nursery() as nursery:
+        for time in times:
+            nursery.start_soon(wait, time)
+
+
 @CHECKS
 @LIMITS
 @WAYS
@@ -522,14 +534,7 @@ def test_completions_as_it_is_given_out(whole, check):
 
     async def main():
         async with ps.pipe(Answers(many([2, 1, 3, 2])), ps.sink(asks)()).open(check=check) as running:
-
-            async def wait(time):
-                await running.progress.completed(time)
-                log.append(f"{time} complete")
-
-            async with trio.open_nursery() as nursery:
-                for time in (1, 2, 3):
-                    nursery.start_soon(wait, time)
+            await notes_completion(running, (1, 2, 3), log)
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     order = [log.index(f"{time} complete") for time in (1, 2, 3)]
@@ -600,14 +605,7 @@ def test_streams_opened_inside_hold_what_went_into_them():
     async def main():
         made = ps.pipe(ps.map(lambda n: ps.values([n, n])), ps.flatten(concurrency=2))
         async with ps.pipe(Answers(many([2, 1, 3])), made, ps.sink(one)()).open() as running:
-
-            async def wait(time):
-                await running.progress.completed(time)
-                log.append(f"{time} complete")
-
-            async with trio.open_nursery() as nursery:
-                for time in (1, 2, 3):
-                    nursery.start_soon(wait, time)
+            await notes_completion(running, (1, 2, 3), log)
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     values = [entry for entry in log if isinstance(entry, tuple)]
