@@ -5,7 +5,10 @@ import re
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
+
+import attrs
 
 from adapters.spark.errors import SparkJobError, SparkStreamError
 
@@ -21,28 +24,38 @@ _PLAN = re.compile(r"\n=== Streaming Query ===\n.*?(?=\ncaused by |\Z)", re.DOTA
 """The part that a streaming query adds to a message: its offsets, and all of its logical plan."""
 
 
+_OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+
+MORE_MEMORY = (
+    "Give Java more memory, spark.session(config={'spark.driver.memory': '4g'}), or cut what is too large for it: more "
+    "partitions, fewer rows of one time"
+)
+"""What helps where Java has no memory left; on one machine the driver's is the executors', too."""
+
+
 def job_error(exc: BaseException) -> SparkJobError:
-    """Spark's innermost cause, without Java frames and without the Python frames of Spark's own worker."""
-    details = str(exc)
-    message = essence(_cause(exc) or details)
-    raised = _RAISED.findall(message)
-    return SparkJobError(f"Spark could not do the job: {message}", details, raised[-1] if raised else None)
+    """What Spark says of a failed job, without Java frames and without the Python frames of Spark's own worker."""
+    told = _Told.of(exc)
+    raised = _RAISED.findall(told.message)
+    hint = f"\n{MORE_MEMORY}" if told.out_of_memory else ""
+    return SparkJobError(
+        f"Spark could not do the job: {told.message}{hint}", told.details, raised[-1] if raised else None
+    )
 
 
 def stream_error(exc: BaseException) -> SparkStreamError:
     """The same of a streaming query."""
-    details = str(exc)
-    message = _PLAN.sub("", _cause(exc) or details)
-    return SparkStreamError(f"the streaming query failed: {essence(message)}", details)
+    told = _Told.of(exc)
+    return SparkStreamError(f"the streaming query failed: {told.message}", told.details)
 
 
 def start_error(exc: BaseException, master: str) -> SparkJobError:
     """The same of a session that could not be started."""
-    details = str(exc)
+    told = _Told.of(exc)
     return SparkJobError(
-        f"session() could not start Spark with the master {master!r}: {essence(_cause(exc) or details)}\n"
+        f"session() could not start Spark with the master {master!r}: {told.message}\n"
         f"Look at master= and config=, and begin the program anew: its Java keeps what it was started with",
-        details,
+        told.details,
     )
 
 
@@ -87,17 +100,43 @@ def essence(text: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _cause(exc: BaseException) -> str | None:
-    """The text of the last of Spark's own exceptions in the chain, and then what was below it."""
-    messages: list[str] = []
-    for java in _chain(exc):
-        kind: str = java.getClass().getName()
-        message: str | None = java.getMessage()
-        if kind.startswith("org.apache.spark."):
-            messages = [message or kind]
-        else:
-            messages.append(f"caused by {kind}: {message}" if message else f"caused by {kind}")
-    return "\n".join(messages) or None
+@attrs.frozen
+class _Told:
+    """What an exception of Spark's comes to."""
+
+    message: str
+    details: str
+    out_of_memory: bool
+
+    @classmethod
+    def of(cls, exc: BaseException) -> "_Told":
+        links = [(str(java.getClass().getName()), str(java.getMessage() or "")) for java in _chain(exc)]
+        text = str(exc)
+        details = [text, *(_cause(*link) for link in links if link[1] not in text)]
+        return cls(
+            essence(_PLAN.sub("", _message(links) or text)),
+            "\n".join(details),
+            any(kind == _OUT_OF_MEMORY or _OUT_OF_MEMORY in message for kind, message in links),
+        )
+
+
+def _message(links: list[tuple[str, str]]) -> str:
+    """The last of Spark's own exceptions in a chain, those before that say more (which file), and what was below."""
+    spark = [position for position, (kind, _) in enumerate(links) if kind.startswith("org.apache.spark.")]
+    if not spark:
+        return "\n".join(_cause(*link) for link in links)
+    before = [link for link, (_, below) in pairwise(links[: spark[-1] + 1]) if _says_more(link, below)]
+    first, *others = [*before, *links[spark[-1] :]]
+    return "\n".join([first[1] or first[0], *(_cause(*link) for link in others)])
+
+
+def _says_more(link: tuple[str, str], below: str) -> bool:
+    """Whether one of Spark's exceptions says something of its own: one that has a name, and does not only repeat."""
+    return link[1].startswith("[") and not (below and below in link[1])
+
+
+def _cause(kind: str, message: str) -> str:
+    return f"caused by {kind}: {message}" if message else f"caused by {kind}"
 
 
 def _chain(exc: BaseException) -> Iterator[Any]:

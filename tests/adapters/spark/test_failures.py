@@ -2,6 +2,8 @@
 
 import os
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pullstream as ps
@@ -53,6 +55,33 @@ class TestFailures:
         frame = session.range(0, 400, 1, 2).selectExpr("id", "1 / (id - 77) AS bad")
         assert "[DIVIDE_BY_ZERO]" in str(failure(frame))
         assert capfd.readouterr() == ("", "")
+
+    def test_a_broken_file_is_named(self, session, tmp_path):
+        """Which file it is, what Spark says of it, and what was below that; details has the whole chain."""
+        path = tmp_path / "bad.parquet"
+        pq.write_table(pa.table({"n": ["x"]}), path)
+        error = failure(session.read.schema("n BIGINT").parquet(str(tmp_path)), time=None)
+        assert f"{path.as_uri()}. Data type mismatches when reading Parquet column [n]" in str(error)
+        assert "caused by" in str(error)
+        assert "awaitResult" not in str(error)
+        assert "SchemaColumnConvertNotSupportedException" in error.details
+
+    def test_a_file_that_is_cut_short_is_named(self, session, tmp_path):
+        """What Java found in it is below Spark's own words."""
+        path = tmp_path / "cut.parquet"
+        pq.write_table(pa.table({"n": list(range(1000))}), path)
+        os.truncate(path, 900)
+        error = failure(session.read.schema("n BIGINT").parquet(str(tmp_path)), time=None)
+        assert f"Encountered error while reading file {path.as_uri()}" in str(error)
+        assert "is not a Parquet file" in str(error)
+
+    def test_a_file_is_named_above_what_is_wrong_in_it(self, session, tmp_path):
+        """Two of Spark's own exceptions, of which the outer one has the name."""
+        (tmp_path / "bad.json").write_text('{"n": "x')
+        frame = session.read.schema("n BIGINT").option("mode", "FAILFAST").json(str(tmp_path))
+        message = str(failure(frame, time=None))
+        assert (tmp_path / "bad.json").as_uri() in message
+        assert "Malformed records" in message
 
     def test_a_late_failure_keeps_what_came_before(self, session):
         """A partition that fails after others have been read fails the stream there, not before, and not as an end."""
