@@ -14,7 +14,12 @@ from adapters.spark.errors import SparkJobError, SparkStreamError
 
 _LONGEST_CHAIN = 20
 
-_NOT_THEIRS = ("/pyspark.zip/pyspark/", "/site-packages/pyspark/", "/adapters/spark/executing/shipping.py")
+_NOT_THEIRS = (
+    "/pyspark.zip/pyspark/",
+    "/site-packages/pyspark/",
+    "/adapters/spark/executing/shipping.py",
+    "/adapters/spark/writing/remote.py",
+)
 """Files whose frames say nothing about the user's program."""
 
 _RAISED = re.compile(r"Traceback \(most recent call last\):(?:\n  .*)*\n(\w[\w.]*)")

@@ -39,8 +39,10 @@ def to_dataframe(
     `register_source`.
 
     **It can be read once**: a second action, or a task that Spark tries again, is refused. `persist()` it before the
-    first action to use it several times. When the source fails so does the action, with the source's exception in its
-    message.
+    first action to use it several times. One action may be two readings: what Spark sorts or partitions by range
+    (`orderBy`, `repartitionByRange`, `from_dataframe(..., time=...)`) it samples first, and a join or a union with
+    itself reads both sides. Where Spark tries a task again, the action's error is what the first attempt failed with.
+    When the source fails so does the action, with the source's exception in its message.
 
     Raises:
         CompositionError: `source` is none, or `schema` cannot be read.

@@ -138,12 +138,22 @@ class PullReader(DataSourceReader):
         yield from _batches(self._address, op="read", name=self._name)
 
 
-def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
+def _whereabouts() -> dict[str, Any]:
+    """Which task this is, as Spark counts."""
     task = TaskContext.get()
-    stage = -1 if task is None else task.stageId()
-    attempt = -1 if task is None else task.attemptNumber()
+    if task is None:
+        return {}
+    return {
+        "stage": task.stageId(),
+        "partition": task.partitionId(),
+        "attempt": task.attemptNumber(),
+        "execution": task.getLocalProperty("spark.sql.execution.id"),
+    }
+
+
+def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
     pa: Any = import_module("pyarrow")
-    line = DriverLine(address, stage=stage, attempt=attempt, **hello)
+    line = DriverLine(address, **_whereabouts(), **hello)
     try:
         line.send(b"A")
         while True:

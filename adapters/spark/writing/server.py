@@ -6,7 +6,7 @@ end of the program. It listens where the session's settings say, which is the lo
 
 import atexit
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -17,8 +17,8 @@ import trio
 
 from adapters.spark.errors import CannotListen
 from adapters.spark.reading.pushed import addresses
-from adapters.spark.threads import in_thread
 from adapters.spark.writing import frames
+from adapters.spark.writing.readings import Reading
 from adapters.spark.writing.served import ServedSource, SourceRefused, failure_text
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class SourceServer:
                 served.check()
                 await frames.send_frame(stream, b"J", b"null")
             case "read":
-                await served.read(stream, self._alive(hello["stage"]))
+                await served.read(stream, Reading.of(hello), self._context)
             case "slice":
                 await served.slice(stream, hello["begin"], hello["end"])
             case _:
@@ -185,18 +185,6 @@ class SourceServer:
                 f"spark.register_source(name, source, schema) registers one for .load(name)"
             )
         return served
-
-    def _alive(self, stage: int) -> Callable[[], Awaitable[bool]]:
-        def active() -> bool:
-            try:
-                return stage in self._context.statusTracker().getActiveStageIds()
-            except Exception:  # noqa: BLE001 - a context that was stopped has no active stages, in whatever words
-                return False
-
-        async def alive() -> bool:
-            return await in_thread(active)
-
-        return alive
 
 
 def _port(context: "SparkContext") -> int:

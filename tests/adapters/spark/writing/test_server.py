@@ -176,6 +176,25 @@ class TestReading:
             list(task())
         batches.close()
 
+    @pytest.mark.parametrize(
+        ("again", "message"),
+        [
+            ({"stage": 7, "execution": "3"}, "it has been read already. To use the rows several times"),
+            (
+                {"stage": 7, "execution": "2"},
+                r"This is one action, .* more than once: .*\(orderBy, .* time=\)",
+            ),
+            ({"stage": 6, "execution": "2"}, r"what the first attempt gave was lost with its executor"),
+        ],
+    )
+    def test_a_second_reading_is_told_why_it_is_one(self, served, address, again, message):
+        """Another action, the same one, and work that Spark does again are three mistakes to be mended elsewhere."""
+        served(ps.values(range(3)))
+        first = {"stage": 6, "partition": 0, "attempt": 0, "execution": "2"}
+        list(remote._batches(address, op="read", name="x", **first))
+        with pytest.raises(remote.PullSourceError, match=f"x can be read once, and .*{message}"):
+            list(remote._batches(address, op="read", name="x", **{**first, **again}))
+
     def test_a_reader_that_went_away_is_told_to_the_next(self, served, task):
         """Spark tries a task again that had died, and the error must not look like the user's fault."""
         handle = served(ps.count())

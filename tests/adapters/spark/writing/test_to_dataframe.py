@@ -70,6 +70,25 @@ class TestEndings:
         assert (kept.count(), kept.selectExpr("sum(n)").first()[0]) == (100, 4950)
         kept.unpersist()
 
+    def test_an_action_that_samples_is_told_that_it_reads_twice(self, session, tmp_path):
+        """What sorts or partitions by range is one action, and two readings: it says so, and what helps."""
+
+        def frame():
+            return spark.to_dataframe(ps.values([(n, n % 7) for n in range(1000)]), "n BIGINT, k INT", session=session)
+
+        actions = [
+            lambda: frame().orderBy("n").write.parquet(str(tmp_path / "sorted")),
+            lambda: frame().orderBy("n").collect(),
+            lambda: frame().repartitionByRange(4, "n").count(),
+            lambda: ps.run(ps.pipe(spark.from_dataframe(frame(), time="k"), ps.collect())),
+        ]
+        for action in actions:
+            with pytest.raises(Exception, match=r"one action, for which Spark reads it more than once.*\.persist\(\)"):
+                action()
+        kept = frame().persist()
+        assert [row.n for row in kept.orderBy("n").collect()] == list(range(1000))
+        kept.unpersist()
+
     def test_the_sources_failure_is_the_actions(self, session):
         """Its type, its message and the module it came from are in Spark's exception."""
         source = ps.pipe(ps.count(), ps.map(lambda n: 1 // (77 - n)))

@@ -1,0 +1,72 @@
+"""Where Spark tries tasks again, which takes a session of its own: what one reads of the first failure."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = """
+import json, os, signal
+import pullstream as ps
+from adapters import spark
+
+session = spark.session(master="local[2,4]")
+
+def parse(row):
+    if row.n == 1234:
+        raise ValueError("row 1234 is bad")
+    return (row.n,)
+
+def dies(batches):
+    for batch in batches:
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield batch
+
+def frame():
+    return spark.to_dataframe(ps.values([(n,) for n in range(5000)]), "n BIGINT")
+
+stage = spark.on_executors(ps.map(parse), schema="n BIGINT")
+actions = {
+    "count": lambda: frame().transform(stage).count(),
+    "from_dataframe": lambda: ps.run(ps.pipe(spark.from_dataframe(frame().transform(stage)), ps.drain())),
+    "killed": lambda: frame().mapInArrow(dies, "n BIGINT").count(),
+}
+found = {}
+for name, action in actions.items():
+    try:
+        action()
+    except Exception as exc:
+        found[name] = [type(exc).__name__, str(exc), getattr(exc, "raised", None)]
+session.stop()
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def told():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("action", ["count", "from_dataframe"])
+def test_the_users_error_is_the_error(told, action):
+    """Attempts after the first cannot read the source; what they are told is what the first one failed with."""
+    _, text, _ = told[action]
+    error, note = text.index("ValueError: row 1234 is bad"), text.index("(Spark tried the task again after that")
+    assert error < note < text.index("can be read once") < text.index(".persist()")
+    assert "raised in map(parse)" in text
+
+
+def test_its_type_is_known(told):
+    """What the driver raises knows what failed on the executor."""
+    assert told["from_dataframe"][::2] == ["SparkJobError", "ValueError"]
+
+
+def test_a_worker_that_died_is_the_error(told):
+    """It is said that it died, and not that the user had read something twice."""
+    text = told["killed"][1]
+    assert text.index("Python worker exited unexpectedly") < text.index("can be read once")
