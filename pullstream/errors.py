@@ -1,5 +1,6 @@
 """The family of errors: each says what happened, in which module, and what to do."""
 
+from collections.abc import Hashable
 from typing import cast
 
 import trio
@@ -20,7 +21,14 @@ class ProtocolError(PullstreamError):
 
 
 class CapabilityError(PullstreamError):
-    """A module spoke, or asked to be told, at a time it no longer has the right to."""
+    """A module spoke, or asked to be told, at a time that it has no right to: it never had it, or let go of it (R12).
+
+    `time` is that time, where it is one. What gives the right is called a hold here, and a capability in the theory.
+    """
+
+    def __init__(self, message: str, time: Hashable = None) -> None:
+        super().__init__(message)
+        self.time = time
 
 
 class ReuseError(PullstreamError):
@@ -94,11 +102,36 @@ class RoutingError(PullstreamError, LookupError):
     """A value has a key that goes nowhere."""
 
 
-def without_cancelled(exc: BaseException) -> BaseException | None:
+def sole(exc: BaseException) -> BaseException:
+    """The one exception that a group consists of, as a nursery makes them, or the group."""
+    if isinstance(exc, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", exc)
+        return sole(group.exceptions[0]) if len(group.exceptions) == 1 else group
+    return exc
+
+
+def without_cancelled(
+    exc: BaseException, cancelled: type[BaseException] | tuple[type[BaseException], ...] = trio.Cancelled
+) -> BaseException | None:
     """An exception without trio's cancellations, in groups too; None if nothing is left."""
     if isinstance(exc, BaseExceptionGroup):
-        return cast("BaseExceptionGroup[BaseException]", exc).split(trio.Cancelled)[1]
-    return None if isinstance(exc, trio.Cancelled) else exc
+        return cast("BaseExceptionGroup[BaseException]", exc).split(cancelled)[1]
+    return None if isinstance(exc, cancelled) else exc
+
+
+def failure_in(exc: BaseException) -> BaseException | None:
+    """The failure of a module: no cancellation, and of a nursery's group of one that one; None for none."""
+    rest = without_cancelled(exc)
+    return None if rest is None else sole(rest)
+
+
+def raised_by_closing(exc: BaseException) -> BaseException | None:
+    """The exception that closing a generator has raised of its own; None for none.
+
+    A nursery that is open around its `yield` gives the GeneratorExit that closes it back in a group.
+    """
+    rest = without_cancelled(exc, (trio.Cancelled, GeneratorExit))
+    return None if rest is None else sole(rest)
 
 
 def raised_when_cancelled(exc: BaseException, cancelled: type[BaseException] = trio.Cancelled) -> bool:

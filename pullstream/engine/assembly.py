@@ -16,7 +16,7 @@ from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.traits import Carries
-from pullstream.errors import CompositionError, blame, without_cancelled
+from pullstream.errors import CompositionError, blame, failure_in, without_cancelled
 from pullstream.protocol import DONE, Reader
 
 ASK_FRAMES = 3
@@ -161,7 +161,7 @@ class Consumer:
             await self._reader.abort()
         except BaseException as given:
             self.location.freeze()
-            exc = without_cancelled(given)
+            exc = failure_in(given)
             if exc is None:
                 # Those of a deadlocked run are cancelled, too: that is a failure, and told as one.
                 reason = self._detector.reason

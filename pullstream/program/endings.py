@@ -10,14 +10,6 @@ def instead_of(outcome: BaseException | None, interrupt: BaseException) -> BaseE
     return interrupt
 
 
-def sole(exc: BaseException) -> BaseException:
-    """The one exception that a group consists of, or the group."""
-    if isinstance(exc, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", exc)
-        return sole(group.exceptions[0]) if len(group.exceptions) == 1 else group
-    return exc
-
-
 def contains(exc: BaseException | None, failure: BaseException) -> bool:
     """Whether `failure` is what was raised, or part of it: the block's own nursery wraps what its tasks were told."""
     if isinstance(exc, BaseExceptionGroup):

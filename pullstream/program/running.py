@@ -25,12 +25,13 @@ from pullstream.errors import (
     PullstreamError,
     ReuseError,
     StalledError,
+    sole,
     without_cancelled,
 )
 from pullstream.frames import cut
 from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import Journal
-from pullstream.program.endings import contains, instead_of, sole, together
+from pullstream.program.endings import contains, instead_of, together
 from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
 

@@ -147,7 +147,7 @@ def test_asking_to_be_told_too_late_is_refused():
             if event.time == 2:
                 ctx.notify_at(1)
 
-    with pytest.raises(ps.CapabilityError, match=r"late.*1.*holds nothing.*while a batch at that time") as caught:
+    with pytest.raises(ps.CapabilityError, match=r"late.*1.*holds nothing.*while a batch at it") as caught:
         ps.run(ps.pipe(ps.values([1, 2], time=lambda time: time), late()))
     assert any("late" in line for line in caught.value.__notes__)
 

@@ -499,7 +499,7 @@ def test_a_notification_that_nobody_reads_is_remarked(caplog):
     [
         (
             lambda batch: ps.Batch(batch.time - 1, [1]),
-            r"at 2, but may not: .* that it works on is at 3\. While the batch",
+            r"at 2, but may not: .* that it works on is at 3\. To answer at 2 later",
         ),
         (lambda batch: batch.values[0], r"here Batch\(batch\.time, \[3\]\)"),
         (lambda batch: ps.Completed(batch.time), "and no completion"),

@@ -79,7 +79,7 @@ async def test_a_clean_up_that_raises_a_group_is_told():
         try:
             await trio.sleep_forever()
         finally:
-            raise ExceptionGroup("of its clean-up", [Boom("one")]) from None
+            raise ExceptionGroup("of its clean-up", [Boom("one"), Boom("two")]) from None
 
     with pytest.raises(ExceptionGroup, match="of its clean-up"):
         async with ps.pipe(ps.once(1), ps.map_async(untidy, concurrency=1), ps.drain()).open() as running:

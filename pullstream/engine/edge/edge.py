@@ -37,12 +37,11 @@ from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.location import Location, Port, Stamp
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.errors import (
-    CapabilityError,
     ProtocolError,
     ReleaseTimeout,
     blame,
+    failure_in,
     raised_when_cancelled,
-    without_cancelled,
 )
 from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
 from timely.order import Ascending, ascending, in_one_order
@@ -353,7 +352,7 @@ class Edge(Generic[T]):
         Or another request has ended the edge meanwhile: then that one says what the answer is.
         """
         requests = self._requests
-        failure = None if exc is None else without_cancelled(exc)
+        failure = None if exc is None else failure_in(exc)
         cancelled = exc is not None and failure is None
         if requests.reclaim():
             await self._turn()
@@ -612,11 +611,7 @@ class Edge(Generic[T]):
 
     def _check_right(self, time: Hashable) -> None:
         if not self._may_speak(time):
-            raise CapabilityError(
-                f"{self.location}, answered at {time!r}, but may not: {self.location.rights(self.inputs)}. "
-                f"While the batch at that time is the current one, take ctx.hold(time), or ctx.notify_at(time), in "
-                f"a kernel self.location.hold(time)",
-            )
+            raise self.location.refusal(f"answered at {time!r}, but may not", time, self.inputs)
 
     def _may_speak(self, time: Hashable) -> bool:
         """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""

@@ -59,11 +59,7 @@ class Account:
     def take(self, time: Hashable) -> None:
         """Hold `time`, if anything gives the right to."""
         if not (any(lane.covers(time) for lane in self.inputs) or self.location.holds(time)):
-            raise CapabilityError(
-                f"{self.location}, asked to hold {time!r}, which it has no right to: "
-                f"{self.location.rights(self.inputs)}. Take hold(time) or notify_at(time) while a batch at that time, "
-                f"or an earlier one, is the current one",
-            )
+            raise self.location.refusal(f"asked to hold {time!r}, which it has no right to", time, self.inputs)
         self.location.hold(time)
 
     def events(self, upstream: Reader[Any], *, many: bool) -> Eventful:

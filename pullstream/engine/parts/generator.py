@@ -1,6 +1,6 @@
 """Modules written as async generators: one task each, from the first ask to the release."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, cast
 
 import trio
@@ -12,7 +12,7 @@ from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import ProtocolError, raised_when_cancelled, without_cancelled
+from pullstream.errors import ProtocolError, failure_in, raised_by_closing, raised_when_cancelled, without_cancelled
 from pullstream.protocol import DONE, Batch, Done
 
 
@@ -111,12 +111,12 @@ class GeneratorKernel(Kernel[Any]):
 
     async def _serve(self, generator: AsyncGenerator[Any, None]) -> None:
         while True:
-            await self._demand.wait()
+            ahead = await self._demanded(generator)
             if self._stopping:
                 return
             self._demand = self.run.signal()
             self._running = True
-            self._answer = await self._advance(generator)
+            self._answer = await self._advance(anext(generator)) if ahead is None else ahead
             self._running = False
             if self._answer is DONE:
                 self._account.look_back(self._function.__name__)
@@ -125,16 +125,30 @@ class GeneratorKernel(Kernel[Any]):
                 return
             self._account.went_on()
 
+    async def _demanded(self, generator: AsyncGenerator[Any, None]) -> Batch[Any] | Done | BaseException | None:
+        """Wait until it is asked, or ended; gives what it has come to meanwhile, if a scope around its yield ended."""
+        try:
+            await self._demand.wait()
+        except trio.Cancelled as cancelled:
+            if self._stopping or self.run.nursery.cancel_scope.cancel_called:
+                raise
+            # The scope is the generator's own, of a nursery of which a task has failed, say: it hears of it there.
+            ahead = await self._advance(generator.athrow(cancelled))
+            with trio.CancelScope(shield=True):
+                await self._demand.wait()
+            return ahead
+        return None
+
     async def closed(self) -> None:
         """Called in the generator's task once it is closed, also when it was cancelled."""
 
-    async def _advance(self, generator: AsyncGenerator[Any, None]) -> Batch[Any] | Done | BaseException:
+    async def _advance(self, step: Awaitable[Any]) -> Batch[Any] | Done | BaseException:
         try:
-            answer = await anext(generator)
+            answer = await step
         except StopAsyncIteration:
             return DONE
         except BaseException as exc:
-            rest = without_cancelled(exc)
+            rest = failure_in(exc)
             if rest is None:
                 raise
             if self._scope_of_task.cancel_called and not self.edge.relayed(rest) and raised_when_cancelled(rest):
@@ -167,6 +181,6 @@ class GeneratorKernel(Kernel[Any]):
             await generator.aclose()
         except BaseException as exc:
             # Raised by `release`, whose business it is.
-            self._trouble = without_cancelled(exc)
-            if self._trouble is None:
+            self._trouble = raised_by_closing(exc)
+            if without_cancelled(exc) is None:
                 raise

@@ -274,12 +274,21 @@ class Location:
         """Whether a hold gives the right to speak at `time`."""
         return time in self._held or any(held <= time for held in self._held)  # type: ignore[operator]
 
-    def rights(self, ends: Iterable[Stamp]) -> str:
-        """The words for what it may speak by: what it holds, and what is in flight at its inputs' `ends`."""
+    def refusal(self, what: str, time: Hashable, ends: Iterable[Stamp]) -> CapabilityError:
+        """The refusal of a time, with what it may speak by: what it holds, and what is in flight at its inputs' `ends`.
+
+        Why it has no right it does not know: it may never have had one, or let go of it too soon.
+        """
         current = ", ".join(repr(end.stamped) for end in ends if end.live)
         asked = "works on no batch (asking again acknowledges the one before)"
         batch = f"the batch that it works on is at {current}" if current else asked
-        return f"it holds {self.held or 'nothing'}, and {batch}"
+        return CapabilityError(
+            f"{self}, {what}: it holds {self.held or 'nothing'}, and {batch}. To answer at {time!r} later, keep the "
+            f"right while a batch at it, or before it, is the current one: `with ctx.hold(time):` for as long as "
+            f"something is owed, or ctx.notify_at(time), and answer when ctx.events(upstream) gives its "
+            f"Completed(time), not after; in a kernel, self.location.hold(time), and drop(time) (R12)",
+            time,
+        )
 
     def advance(self, time: Hashable) -> None:
         """Lower a source's capability to `time`: apart from what it holds, nothing earlier will come."""
@@ -292,11 +301,12 @@ class Location:
             self._capability = time
         elif not self.holds(time):
             if capability is NOTHING:
-                raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)")
+                raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)", time)
             raise CapabilityError(
                 f"{self}, went back in time: it answered at {time!r} after it had said that nothing before "
                 f"{capability!r} would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below; a "
                 f"module of one's own can take ctx.hold({time!r}) before going on (R12)",
+                time,
             )
 
     def mirror(self, times: Iterable[Hashable]) -> None:

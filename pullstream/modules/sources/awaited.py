@@ -4,6 +4,7 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Hashable
 from typing import Annotated, Any, cast
 
+import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, OneShot, Source, TimeOf
@@ -13,7 +14,7 @@ from pullstream.engine.parts.batcher import stamped
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import without_cancelled
+from pullstream.errors import raised_by_closing, without_cancelled
 from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
 
@@ -100,7 +101,12 @@ class _Iterated(GeneratorKernel):
         self._iterator = aiter(self._iterable)
         try:
             async for value in self._iterator:
-                yield Batch(stamped(value, time), [value])
+                try:
+                    yield Batch(stamped(value, time), [value])
+                except trio.Cancelled:
+                    # A scope that it has opened around its yield is cancelled, by a nursery of its own.
+                    await self._let_go()
+                    raise
         except GeneratorExit:
             # Inside the scopes that it may have opened; after a cancellation there are none, and `closed` does it.
             await self._let_go()
@@ -111,8 +117,8 @@ class _Iterated(GeneratorKernel):
         try:
             await self._let_go()
         except BaseException as exc:
-            self._trouble = self._trouble or without_cancelled(exc)
-            if self._trouble is None:
+            self._trouble = self._trouble or raised_by_closing(exc)
+            if without_cancelled(exc) is None:
                 raise
 
     async def _let_go(self) -> None:

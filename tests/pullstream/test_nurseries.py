@@ -1,0 +1,158 @@
+"""Nurseries in modules: what a task of one raises arrives as itself, and one around a `yield` is closed clean."""
+
+import pytest
+import trio
+
+import pullstream as ps
+
+
+class Boom(Exception):
+    """Raised by a task."""
+
+
+async def fails(delay=0.0):
+    await trio.sleep(delay)
+    raise Boom
+
+
+@ps.source
+async def reads_ahead(ctx, number=5):
+    """A nursery around its yield, as one writes who reads ahead."""
+    send, receive = trio.open_memory_channel(2)
+
+    async def read():
+        async with send:
+            for n in range(number):
+                await send.send(n)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        async for value in receive:
+            yield value
+
+
+async def iterable(number=5):
+    """The same, for anybody."""
+    send, receive = trio.open_memory_channel(0)
+
+    async def read():
+        async with send:
+            for n in range(number):
+                await send.send(n)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        async for value in receive:
+            yield value
+
+
+@ps.source
+async def task_fails(ctx, delay):
+    """A task beside fails while the generator is suspended at its yield, or while it works."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fails, delay)
+        for n in range(5):
+            yield n
+            await trio.sleep(1)
+
+
+async def failing_iterable(delay):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fails, delay)
+        for n in range(5):
+            yield n
+            await trio.sleep(1)
+
+
+@ps.source
+class InProduce(ps.Kernel):
+    """Works in a nursery while it is asked."""
+
+    async def produce(self, limit):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fails)
+        return ps.DONE
+
+
+@ps.sink
+async def in_a_sink(upstream, ctx):
+    """Works in a nursery."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fails)
+        await trio.sleep_forever()
+
+
+@ps.transformer
+async def asks_in_a_nursery(upstream, ctx):
+    """Asks its upstream from a task."""
+    got = []
+
+    async def ask():
+        got.append(await upstream.ask())
+
+    while True:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+        if got[-1] is ps.DONE:
+            return
+        yield got[-1]
+
+
+@pytest.mark.parametrize("source", [reads_ahead, lambda: ps.from_async_iterable(iterable())])
+@pytest.mark.parametrize("number", [0, 1, 3, 9])
+def test_a_nursery_around_a_yield_is_closed_clean(source, number):
+    """However early it is ended: the GeneratorExit that its nursery wraps is no failure."""
+    assert ps.run(ps.pipe(source(), ps.take(number), ps.collect()), check=True) == list(range(min(number, 5)))
+
+
+@pytest.mark.parametrize("source", [task_fails, lambda delay: ps.from_async_iterable(failing_iterable(delay))])
+@pytest.mark.parametrize("delay", [0.5, 1.2])
+async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, autojump_clock):
+    """While it works, and while it is suspended: with what the task raised, and not with a group of it."""
+    seen = []
+
+    async def slowly(value):
+        seen.append(value)
+        await trio.sleep(0.3)
+
+    with pytest.raises(Boom):
+        async with ps.pipe(source(delay), ps.map_async(slowly, concurrency=1), ps.drain()).open(check=True) as running:
+            await running.result()
+    assert seen == [0] if delay == 0.5 else [0, 1]
+
+
+@ps.source
+async def gives_up_waiting(ctx):
+    """A scope around its yield, of which the deadline strikes while nobody asks."""
+    with trio.move_on_after(1):
+        yield "first"
+        yield "never asked for in time"
+    yield "after it"
+
+
+async def test_a_deadline_around_a_yield_strikes_there(autojump_clock):
+    """The generator goes on behind its scope, and what it comes to is the answer to the next ask."""
+    seen = []
+
+    async def slowly(value):
+        seen.append(value)
+        await trio.sleep(5)
+
+    async with ps.pipe(gives_up_waiting(), ps.map_async(slowly, concurrency=1), ps.drain()).open(check=True) as running:
+        await running.result()
+    assert seen == ["first", "after it"]
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        ps.pipe(InProduce(), ps.collect()),
+        ps.pipe(ps.values([1, 2]), in_a_sink()),
+        ps.pipe(InProduce(), asks_in_a_nursery(), ps.collect()),
+    ],
+)
+def test_what_a_task_raises_arrives_as_itself(pipeline):
+    """A group of one is that one, for whoever runs it and for the rules: the same object goes up and down."""
+    with pytest.raises(Boom) as caught:
+        ps.run(pipeline, check="strict")
+    assert any("raised in" in note for note in caught.value.__notes__)
