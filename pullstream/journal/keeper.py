@@ -159,7 +159,7 @@ class Keeper(Keeping):
             for stamp in sidecar.stamps:
                 if isinstance(stamp, Lane):
                     lane = cast("Lane[Any]", stamp)
-                    lane.edge.drops = self._drops(lane)
+                    lane.edge.handover.drops = self._drops(lane)
         for module in self._run.scope.remembering:
             module.restore()
 

@@ -181,7 +181,7 @@ class Passing:
 
         def noted(lane, time):
             if lane._counts is self.sidecar and isinstance(lane, End):
-                if lane.edge.rest is None:
+                if lane.edge.handover.rest is None:
                     self.log.append((lane.port.upstream.node, time))
                 self.taken.append((lane.port.location.node, time))
             stamp(lane, time)

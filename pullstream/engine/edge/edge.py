@@ -16,25 +16,26 @@ that was set wakes its waiter at a later step: so an ask that is answered, and g
 returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import cached_property
 from time import monotonic
-from typing import Any, Final, Generic, NoReturn, cast
+from typing import Any, Final, Generic
 from weakref import WeakSet
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import TypeVar
 
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of
+from pullstream.engine.edge.end import End
+from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.edge.rest import Least, Rest
 from pullstream.engine.interfaces import Finishing, Stepwise
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.sidecar.location import Location, Port, Stamp
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
 from pullstream.errors import (
     ProtocolError,
@@ -44,7 +45,6 @@ from pullstream.errors import (
     raised_when_cancelled,
 )
 from pullstream.protocol import DONE, Batch, Done, Event, State, TimedBatch
-from timely.order import Ascending, ascending, in_one_order
 
 T = TypeVar("T")
 
@@ -54,69 +54,6 @@ BREATH = 0.005
 """Seconds that synchronous work may go on before other tasks get a turn."""
 
 
-class End(Stamp):
-    """One end of an edge, as the edge sees it: who asks there, and what it has in flight."""
-
-    __slots__ = ("edge", "others", "over", "whole")
-
-    def __init__(self, edge: "Edge[Any]", port: Port) -> None:
-        super().__init__(edge.scope.sidecar, port)
-        self.edge = edge
-        self.over = False
-        """Whether it has had its last answer."""
-        self.whole = False
-        """Whether an answer of many times is wanted as it is, and not one time after another."""
-        self.others: Least | None = None
-        """The times of a batch of many times that is in flight here, of which the least but the first count beside."""
-        edge.ends.add(self)
-        self._counts.stamps.add(self)
-
-    def brought(self, batch: TimedBatch[Any], limit: int) -> None:
-        """Hear of an answer of many times to an ask of this end, before any of it is counted; for who verifies it."""
-
-    def stamp_many(self, batch: TimedBatch[Any]) -> None:
-        """Count a batch of many times that is handed over whole: its least times alone, which hold up the others.
-
-        In place of what was counted here before: a part of a batch is what is left of it, and no values are nothing.
-        """
-        self.stamp_least(batch.least)
-        if batch.times:
-            assert self.others is not None
-            self.others.times = batch.times
-        if self.port.note is not None:
-            for time in dict.fromkeys(batch.times):
-                self.port.note(time)
-
-    def stamp_least(self, least: Sequence[Hashable]) -> None:
-        """Count these times, of which none is before another, in place of what was counted here before."""
-        if not least:
-            self.let_go()
-            return
-        self.stamp(least[0])
-        if self.others is None:
-            self.others = Least(self._counts, self.port)
-        self.others.count(least[1:])
-
-    @property
-    @override
-    def times(self) -> Sequence[Hashable]:
-        """The times of the batch in flight: all of them, whatever is counted."""
-        return super().times if self.others is None else self.others.times
-
-    @override
-    def covers(self, time: Hashable) -> bool:
-        return super().covers(time) or (self.live and self.others is not None and self.others.covers(time))
-
-    def let_go(self) -> None:
-        """Count nothing here as in flight any more."""
-        self.live = False
-        if self.others is not None:
-            self.others.count(())
-            self.others = None
-        if self._counts.alert:
-            self._counts.activate(self.port)
-
-
 class Edge(Generic[T]):
     """The edge below one module, and the machine that serves its requests."""
 
@@ -124,16 +61,12 @@ class Edge(Generic[T]):
         self.module = module
         self.scope, self.run = scope, scope.run
         self.location = location
-        self.inputs: list[End] = inputs
+        self.inputs: list[End[Edge[Any]]] = inputs
         """The module's ends of the edges above it; it may open further ones, and close them, while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
         """Edges above that are no inputs, and that the module's `dismiss` ends all the same."""
-        self.ends: WeakSet[End] = WeakSet()
+        self.ends: WeakSet[End[Any]] = WeakSet()
         """The ends below. Whoever takes a lane for one ask takes any number of them: those in use keep themselves."""
-        self.drops: Callable[[Hashable], bool] | None = None
-        """Times that are not let pass, because an earlier run has completed what comes of them."""
-        self.rest: Rest | None = None
-        """The values of an answer of many times that are still to be given out, before anything else is asked for."""
         traits = self.traits = module.traits
         self.origin = not (inputs or traits.follows)
         """Whether each answer says that nothing before it will come."""
@@ -145,6 +78,9 @@ class Edge(Generic[T]):
         self._requests = EdgeRequests()
         self._waits = traits.waits
         self._trusted = traits.trusted
+        self.handover: Handover[T] = Handover(
+            location, scope.sidecar, inputs, origin=self.origin, trusted=traits.trusted
+        )
         # What runs in it can be cancelled by a termination: `acquire` or `produce`, where they wait for anything.
         self._scope: trio.CancelScope | None = None
         # The place in line of the termination from below, if an ask was being served when it came.
@@ -207,19 +143,19 @@ class Edge(Generic[T]):
 
     # ---- requests
 
-    async def ask(self, end: End, limit: int, stepping: bool) -> Batch[T] | Done | None:  # noqa: FBT001 - quickest so
+    async def ask(self, end: End[Any], limit: int, stepping: bool) -> Batch[T] | Done | None:  # noqa: FBT001 - quickest so
         """Serve an ask (R1 to R5, R7, R8, R10); if `stepping`, None says that there is no answer yet.
 
         The ask has the turn from `begin` to `answered`, whatever happens meanwhile. After each await the edge may have
         been ended by another request: then what was produced goes to nobody, and `_conclude` says how it ended (R5).
         """
-        requests = self._requests
+        requests, handover = self._requests, self.handover
         if (requests.busy or requests.state is not OPEN) and not await self._turn():
             return self._terminal()
         requests.begin()
         try:
-            if self.rest is not None:
-                batch = self._give_out(self.rest, end, limit)
+            if handover.owing:
+                batch = handover.owed(end, limit)
                 requests.answered()
                 return batch
             answer: Batch[T] | Done | None = DONE
@@ -233,11 +169,11 @@ class Edge(Generic[T]):
                     answer = await self._step(limit)
                 else:
                     answer = await self._produce(limit)
-                if self.drops is None or answer is None or answer is DONE:
+                if handover.drops is None or answer is None or answer is DONE:
                     break
                 if not self._trusted and mistake(answer, limit):
                     break
-                answer = self._not_done(answer, self.drops)
+                answer = handover.not_done(answer, handover.drops)
                 if answer is not DONE or not await self.breathe():
                     break
             if requests.state is OPEN:
@@ -251,12 +187,12 @@ class Edge(Generic[T]):
                         raise ProtocolError(f"R2: {self.location}, answered {problem}")  # noqa: TRY301 - as all here
                     # In one step: a source's capability goes down when the batch is counted below, and no sooner.
                     if answer.__class__ is TimedBatch:
-                        answer = self._hand_over(answer, end, limit)
+                        answer = handover.hand_over(answer, end, limit)
                     else:
                         if self.origin:
                             self.location.advance(answer.time)
                         elif not self._trusted:
-                            self._check_right(answer.time)
+                            handover.check_right(answer.time)
                         end.stamp(answer.time)
                     requests.answered()
                     return answer
@@ -446,9 +382,8 @@ class Edge(Generic[T]):
         """
         first = self._requests.terminate(event, failure, below=below)
         if first:
-            rest, self.rest = self.rest, None
             # What no lane was given it never will be.
-            self.location.freeze(None if rest is None else rest.drop)
+            self.location.freeze(self.handover.drop())
         return first
 
     def _end_cancelled(self) -> bool:
@@ -538,89 +473,6 @@ class Edge(Generic[T]):
 
     # ---- details
 
-    def _not_done(self, answer: Batch[T], drops: Callable[[Hashable], bool]) -> Batch[T] | Done:
-        """The part of an answer of which an earlier run has not completed what comes of it; DONE for none."""
-        if answer.__class__ is not TimedBatch:
-            if not drops(answer.time):
-                return answer
-            if self.origin:
-                self.location.advance(answer.time)
-            return DONE
-        if self.origin:
-            # A time may not go back, whether it is dropped or not, and what is before one that does is answered.
-            answer = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
-        # Each time is looked up once.
-        gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
-        if not gone:
-            return answer
-        pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
-        return TimedBatch([time for time, _ in pairs], [value for _, value in pairs]) if pairs else DONE
-
-    def _hand_over(self, answer: Batch[T], end: End, limit: int) -> Batch[T]:
-        """Count an answer of many times; what is handed over is all of it, or as much as was asked for (`whole`)."""
-        end.brought(cast("TimedBatch[T]", answer), limit)
-        batch = cast("TimedBatch[T]", answer)
-        if self.drops is None or not self.origin:
-            batch = self._before_a_wrong_time(batch)
-        try:
-            if end.whole:
-                end.stamp_many(batch)
-                return batch
-            self.rest = Rest(self.scope.sidecar, end.port, batch)
-            return self._give_out(self.rest, end, limit)
-        except BaseException as exc:
-            # Times that cannot be compared: nobody is given any of it, and that must look like completion to nobody.
-            self.scope.sidecar.stop_tracking(exc)
-            end.let_go()
-            raise
-
-    def _give_out(self, rest: Rest, end: End, limit: int) -> Batch[T]:
-        """The next values of an answer that is given out one time after another, counted anew."""
-        batch = rest.take(limit)
-        end.stamp(batch.time)
-        if not rest.count():
-            self.rest = None
-        return batch
-
-    def _before_a_wrong_time(self, answer: TimedBatch[T]) -> TimedBatch[T]:
-        """The part of an answer before the first time at which it may not be; the next ask hears of that (R8)."""
-        if self._trusted and not self.origin:
-            return answer
-        times: Sequence[Any] = answer.times
-        if self.origin and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
-            # Nothing is between the first and the last of them that would be refused.
-            self.location.advance(times[0])
-            self.location.advance(times[-1])
-            return answer
-        last: Any = None
-        for position, time in enumerate(times):
-            if time is last or time == last:
-                continue
-            try:
-                if self.origin:
-                    self.location.advance(time)
-                else:
-                    self._check_right(time)
-            except BaseException as exc:
-                if not position:
-                    raise
-                self._produce = self._step = partial(_raise, exc)
-                return answer.part(0, position)
-            last = time
-        return answer
-
-    def _check_right(self, time: Hashable) -> None:
-        if not self._may_speak(time):
-            raise self.location.refusal(f"answered at {time!r}, but may not", time, self.inputs)
-
-    def _may_speak(self, time: Hashable) -> bool:
-        """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
-        if any(end.covers(time) for end in self.inputs) or self.location.holds(time):
-            return True
-        # Or one that came by a further lane of an input.
-        ports = {end.port for end in self.inputs}
-        return any(end.port in ports and end.covers(time) for above in self.inputs for end in above.edge.ends)
-
     def _above(self) -> "list[Edge[Any]]":
         return [*(end.edge for end in self.inputs), *self.beyond]
 
@@ -637,9 +489,3 @@ class Edge(Generic[T]):
     def _keep(self, exc: BaseException) -> None:
         if self._trouble is None and exc is not self._requests.failure:
             self._trouble = exc
-
-
-async def _raise(exc: BaseException, limit: int) -> NoReturn:
-    """Answer an ask with the failure that comes after the answer before it."""
-    del limit
-    raise exc

@@ -6,7 +6,8 @@ from typing import Any, Literal, NoReturn, overload
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.edge import Edge, End
+from pullstream.engine.edge.edge import Edge
+from pullstream.engine.edge.end import End
 from pullstream.engine.sidecar.counters import LaneCount
 from pullstream.engine.sidecar.location import Port
 from pullstream.errors import without_cancelled
@@ -17,7 +18,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Lane(End, Reader[T_co]):
+class Lane(End[Edge[Any]], Reader[T_co]):
     """A reader of an edge: one task's end of it."""
 
     __slots__ = ("asker", "count", "handed", "trouble")

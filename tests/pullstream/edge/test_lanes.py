@@ -428,14 +428,14 @@ class GoesByStep(AnswersNone.__wrapped__, Stepwise):
 @ps.sink
 async def by_step(upstream, ctx):
     """Asks for steps of an edge that drops the first time, as one does that an earlier run has completed."""
-    upstream.edge.drops = lambda time: time == 0
+    upstream.edge.handover.drops = lambda time: time == 0
     return [await upstream.ask(1, stepping=True) for _ in range(3)]
 
 
 @ps.sink
 async def at_once(upstream, ctx):
     """Asks for answers of such an edge."""
-    upstream.edge.drops = lambda time: time == 0
+    upstream.edge.handover.drops = lambda time: time == 0
     return await upstream.ask(1)
 
 
@@ -465,7 +465,7 @@ def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
             seen.extend([await self.upstream.ask(limit), await self.upstream.ask(limit)])
             with pytest.raises(ps.CapabilityError, match="went back in time"):
                 await self.upstream.ask(limit)
-            seen.append((self.upstream.live, self.upstream.others, self.upstream.edge.rest))
+            seen.append((self.upstream.live, self.upstream.others, self.upstream.edge.handover.rest))
             return ps.DONE
 
     ps.run(ps.pipe(Back(), Goes(), ps.collect()))

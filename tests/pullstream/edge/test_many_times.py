@@ -231,7 +231,7 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
                 seen.append(await upstream.ask(9))
             except OSError:
                 seen.append(ps.DONE)
-            seen.append((upstream.edge.rest, set(upstream.arriving())))
+            seen.append((upstream.edge.handover.rest, set(upstream.arriving())))
             if how == "error":
                 raise reason
             return ps.DONE
@@ -274,7 +274,7 @@ def test_what_is_lost_by_a_cancellation_is_not_complete(seed):
                 nursery.start_soon(ask, lane)
                 await trio.testing.wait_all_tasks_blocked()
                 nursery.start_soon(wait, self.upstream)
-            seen.append((self.upstream.edge.rest, list(self.upstream.arriving())))
+            seen.append((self.upstream.edge.handover.rest, list(self.upstream.arriving())))
             return ps.DONE
 
     async def ask(lane):
@@ -399,7 +399,7 @@ def test_what_an_earlier_run_has_completed_is_dropped(whole):
     """Of an answer only the rest passes; of one that is all over, the next."""
 
     async def asks(upstream, ctx):
-        upstream.edge.drops = lambda time: time < 3
+        upstream.edge.handover.drops = lambda time: time < 3
         got = []
         while (batch := await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
             got += pairs(batch)
@@ -428,7 +428,7 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
 
     @ps.sink
     async def asks(upstream, ctx):
-        upstream.edge.drops = lambda time: time < 3
+        upstream.edge.handover.drops = lambda time: time < 3
         while (batch := await (upstream.ask_many(9) if form == "whole" else upstream.ask(9))) is not ps.DONE:
             got.extend(batch.values)
 

@@ -1,0 +1,134 @@
+"""From the module's answer to the asker's hands: each time is looked at, and all that is handed over is counted."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, cast
+
+from typing_extensions import TypeVar
+
+from pullstream.engine.edge.end import End
+from pullstream.engine.edge.rest import Rest
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from timely.order import Ascending, ascending, in_one_order
+
+T = TypeVar("T")
+
+
+class Handover(Generic[T]):
+    """What an edge does with its module's answers before somebody has them; with many times, over several asks."""
+
+    __slots__ = ("_failure", "_inputs", "_location", "_origin", "_sidecar", "_trusted", "drops", "owing", "rest")
+
+    def __init__(
+        self, location: Location, sidecar: Sidecar, inputs: Sequence[End[Any]], *, origin: bool, trusted: bool
+    ) -> None:
+        self._location, self._sidecar, self._inputs = location, sidecar, inputs
+        self._origin, self._trusted = origin, trusted
+        self.drops: Callable[[Hashable], bool] | None = None
+        """Times that are not let pass, because an earlier run has completed what comes of them."""
+        self.rest: Rest | None = None
+        """The values of an answer of many times that are still to be given out, before anything else is asked for."""
+        self.owing = False
+        """Whether the last answer is not at its end: a rest of it is left, or the failure that comes after it."""
+        self._failure: BaseException | None = None
+
+    def owed(self, end: End[Any], limit: int) -> Batch[T]:
+        """What is still owed of the last answer: the next of its rest, or the failure that comes after it, raised."""
+        if self.rest is None:
+            assert self._failure is not None
+            raise self._failure
+        return self._give_out(self.rest, end, limit)
+
+    def drop(self) -> Callable[[], None] | None:
+        """Owe nothing any more; gives what takes the rest out of the account, for what was given to no lane."""
+        rest, self.rest, self.owing = self.rest, None, False
+        return None if rest is None else rest.drop
+
+    def not_done(self, answer: Batch[T], drops: Callable[[Hashable], bool]) -> Batch[T] | Done:
+        """The part of an answer of which an earlier run has not completed what comes of it; DONE for none."""
+        if answer.__class__ is not TimedBatch:
+            if not drops(answer.time):
+                return answer
+            if self._origin:
+                self._location.advance(answer.time)
+            return DONE
+        if self._origin:
+            # A time may not go back, whether it is dropped or not, and what is before one that does is answered.
+            answer = self._before_a_wrong_time(cast("TimedBatch[T]", answer))
+        # Each time is looked up once.
+        gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
+        if not gone:
+            return answer
+        pairs = [pair for pair in zip(answer.times, answer.values, strict=True) if pair[0] not in gone]
+        if pairs:
+            return TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
+        if self._failure is not None:
+            raise self._failure
+        return DONE
+
+    def hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
+        """Count an answer of many times; what is handed over is all of it, or as much as was asked for (`whole`)."""
+        end.brought(cast("TimedBatch[T]", answer), limit)
+        batch = cast("TimedBatch[T]", answer)
+        if self.drops is None or not self._origin:
+            batch = self._before_a_wrong_time(batch)
+        try:
+            if end.whole:
+                end.stamp_many(batch)
+                return batch
+            self.rest, self.owing = Rest(self._sidecar, end.port, batch), True
+            return self._give_out(self.rest, end, limit)
+        except BaseException as exc:
+            # Times that cannot be compared: nobody is given any of it, and that must look like completion to nobody.
+            self._sidecar.stop_tracking(exc)
+            end.let_go()
+            raise
+
+    def _give_out(self, rest: Rest, end: End[Any], limit: int) -> Batch[T]:
+        """The next values of an answer that is given out one time after another, counted anew."""
+        batch = rest.take(limit)
+        end.stamp(batch.time)
+        if not rest.count():
+            self.rest, self.owing = None, self._failure is not None
+        return batch
+
+    def _before_a_wrong_time(self, answer: TimedBatch[T]) -> TimedBatch[T]:
+        """The part of an answer before the first time at which it may not be; the next ask hears of that (R8)."""
+        if self._trusted and not self._origin:
+            return answer
+        times: Sequence[Any] = answer.times
+        if self._origin and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
+            # Nothing is between the first and the last of them that would be refused.
+            self._location.advance(times[0])
+            self._location.advance(times[-1])
+            return answer
+        last: Any = None
+        for position, time in enumerate(times):
+            if time is last or time == last:
+                continue
+            try:
+                if self._origin:
+                    self._location.advance(time)
+                else:
+                    self.check_right(time)
+            except BaseException as exc:
+                if not position:
+                    raise
+                self._failure, self.owing = exc, True
+                return answer.part(0, position)
+            last = time
+        return answer
+
+    def check_right(self, time: Hashable) -> None:
+        """Raise a CapabilityError if the module has no right to answer at a time (R12)."""
+        if not self._may_speak(time):
+            raise self._location.refusal(f"answered at {time!r}, but may not", time, self._inputs)
+
+    def _may_speak(self, time: Hashable) -> bool:
+        """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
+        if any(end.covers(time) for end in self._inputs) or self._location.holds(time):
+            return True
+        # Or one that came by a further lane of an input.
+        ports = {end.port for end in self._inputs}
+        return any(end.port in ports and end.covers(time) for above in self._inputs for end in above.edge.ends)
