@@ -18,6 +18,8 @@ list cannot happen; the documentation's diagram is drawn from it as well.
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Hashable, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import compress, islice
+from operator import ne
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NoReturn, cast
 
@@ -77,18 +79,20 @@ class TimedBatch(Batch[T_co]):
     TimedBatch(times=[3, 4], values=['b', 'c'])
     """
 
-    __slots__ = ("_least", "times")  # pyright: ignore[reportIncompatibleMethodOverride]  # a slot for the base's property
+    __slots__ = ("_changes", "_least", "times")  # pyright: ignore[reportIncompatibleMethodOverride]  # a slot for the base's property
     __match_args__ = ("times", "values")  # type: ignore[assignment]  # a pattern has these two
 
     times: Sequence[Hashable]
     """The time of each of the values."""
     _least: list[Hashable] | None
+    _changes: list[int] | None
 
     def __init__(self, times: Sequence[Hashable], values: Sequence[T_co]) -> None:
         # The base is frozen, and attrs makes no subclass that has a field less.
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "_least", None)
+        object.__setattr__(self, "_changes", None)
 
     @property
     def least(self) -> Sequence[Hashable]:
@@ -98,6 +102,16 @@ class TimedBatch(Batch[T_co]):
             least = minimal(self.times)
             object.__setattr__(self, "_least", least)
         return least
+
+    @property
+    def changes(self) -> Sequence[int]:
+        """The positions of the values that are at another time than the one before, looked up once."""
+        changes = self._changes
+        if changes is None:
+            times = self.times
+            changes = list(compress(range(1, len(times)), map(ne, times, islice(times, 1, None))))
+            object.__setattr__(self, "_changes", changes)
+        return changes
 
     @property
     def time(self) -> NoReturn:
@@ -115,13 +129,10 @@ class TimedBatch(Batch[T_co]):
     @override
     def runs(self) -> "Iterator[Batch[T_co]]":
         """The values in batches of one time each, in the order in which they came."""
-        times, values = self.times, self.values
-        begin, time = 0, times[0]
-        for position, other in enumerate(times):
-            if other is not time and other != time:
-                yield Batch(time, values[begin:position])
-                begin, time = position, other
-        yield Batch(time, values[begin:])
+        begin = 0
+        for end in (*self.changes, len(self.times)):
+            yield Batch(self.times[begin], self.values[begin:end])
+            begin = end
 
     @override
     def part(self, start: int, stop: int | None = None) -> "TimedBatch[T_co]":

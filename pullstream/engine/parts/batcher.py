@@ -47,6 +47,7 @@ class Batcher:
     def _timed(self, values: Iterator[Any], limit: int, time_of: Callable[[Any], Hashable]) -> Batch[Any] | None:
         taken: list[Any] = []
         times: list[Hashable] = []
+        # Before the first there is none, and no value has it.
         time: Hashable = None
         try:
             if self._kept:
@@ -54,11 +55,13 @@ class Batcher:
                 taken.append(value)
                 times.append(time)
             for value in islice(values, limit - len(taken)):
-                value_time = stamped(value, time_of)
-                if times and value_time != time and not less_equal(time, value_time):
-                    self._kept.append((value, value_time))
-                    break
-                time = value_time
+                value_time = time_of(value)
+                if value_time is None or value_time != time:
+                    known(value_time, value)
+                    if times and not less_equal(time, value_time):
+                        self._kept.append((value, value_time))
+                        break
+                    time = value_time
                 taken.append(value)
                 times.append(time)
         except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
@@ -79,6 +82,11 @@ def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:
     if time_of is None:
         return 0
     time = time_of(value)
+    known(time, value)
+    return time
+
+
+def known(time: Hashable, value: Any) -> None:
+    """Refuse a value of which no time is known."""
     if time is None:
         raise TypeError(f"{value!r} has no time: what was given as time= returned None")
-    return time

@@ -1,4 +1,4 @@
-"""Iterators that know how many values are left: how far a function has come with a batch, and what is used up."""
+"""What is known of a batch before it is dealt with: how far a function has come, and how often the time changes."""
 
 from collections.abc import Iterator
 from operator import length_hint
@@ -11,6 +11,15 @@ from pullstream.protocol import Batch, Reader, TimedBatch
 A = TypeVar("A")
 
 _KINDS: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\u20ac", b"")}
+
+
+MANY: Final = 8
+"""The values in a row at one time that cost less together than each by itself."""
+
+
+def seldom(batch: TimedBatch[Any]) -> bool:
+    """Whether the time changes so seldom that values are better dealt with run by run than each by itself."""
+    return MANY * len(batch.changes) < len(batch.times)
 
 
 def spent(iterator: Iterator[Any]) -> bool:

@@ -2,9 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import islice
-from operator import ne
-from typing import Annotated, Any, Final, Generic
+from typing import Annotated, Any, Generic
 
 from typing_extensions import TypedDict, TypeVar, override
 
@@ -12,7 +10,7 @@ from pullstream.blueprint import Key, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.on_error import OnError
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
-from pullstream.engine.parts.countable import before_last, countable
+from pullstream.engine.parts.countable import before_last, countable, seldom
 from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.modules.folds.agg import count
@@ -23,9 +21,6 @@ A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 S = TypeVar("S")
-
-MANY: Final = 8
-"""The values in a row at one time that cost less together than each by itself."""
 
 
 class FoldOptions(TypedDict, Generic[A], total=False):
@@ -65,7 +60,7 @@ class PerTime(Notified, Generic[S]):
     @override
     def receive_many(self, batch: TimedBatch[Any]) -> None:
         times = batch.times
-        if not in_one_order(times) or MANY * sum(map(ne, times, islice(times, 1, None))) < len(times):
+        if not in_one_order(times) or seldom(batch):
             # Anything may be wrong with these, and what comes before it has its result. Or the times change seldom:
             # then those of each are taken at once.
             super().receive_many(batch)

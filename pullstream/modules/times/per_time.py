@@ -11,7 +11,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Resumable
 from pullstream.engine.nested.on_error import OnError, catches, guarded
 from pullstream.engine.parts.accumulator import Accumulator, Table, Told
-from pullstream.engine.parts.countable import before_last, countable
+from pullstream.engine.parts.countable import before_last, countable, seldom
 from pullstream.engine.parts.fold import Fold, a_fold, itself
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Carries, Traits
@@ -60,7 +60,7 @@ class _Distinct(Notified):
 
     @override
     def receive_many(self, batch: TimedBatch[Any]) -> None:
-        if not in_one_order(batch.times):
+        if not in_one_order(batch.times) or seldom(batch):
             super().receive_many(batch)
             return
         everything, key = self._seen, self._key
