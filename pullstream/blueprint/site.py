@@ -1,6 +1,7 @@
 """The place in a program where a module was composed."""
 
 import inspect
+from functools import cache
 from types import FrameType
 from typing import Self
 
@@ -23,11 +24,16 @@ class Site:
     def here(cls) -> Self:
         """The innermost line outside the toolkit."""
         frame: FrameType = inspect.currentframe()  # type: ignore[assignment]  # CPython always has one
-        while frame.f_back is not None and _passes_on(frame.f_globals.get("__name__")):
+        while frame.f_back is not None and _passes_on(str(frame.f_globals.get("__name__", _GENERATED))):
             frame = frame.f_back
         return cls(frame.f_code.co_filename, frame.f_lineno)
 
 
-def _passes_on(module: object) -> bool:
+_GENERATED = "pullstream"
+"""Code that is of no module was made here."""
+
+
+@cache
+def _passes_on(module: str) -> bool:
     # pyspark calls what it was given, as in `df.transform(...)`.
-    return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] == "pyspark")
+    return is_ours(module) or module.partition(".")[0] == "pyspark"

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 import trio
 
 from pullstream.blueprint import Blueprint, Module, Site
-from pullstream.engine.edge.kernel import STEPS, Kernel, connect, traits_of
+from pullstream.engine.edge.kernel import STEPS, Kernel, install, traits_of
 from pullstream.engine.edge.lane import first_lane
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
@@ -93,18 +93,18 @@ class Assembly:
         """Place a kernel below `upstream` and the sources of its own."""
         upstreams = [] if upstream is None else [upstream]
         upstreams += [self.stream(source.modules, None) for source in traits_of(kernel).sources]
-        self.connect(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
+        self.install(kernel, [named(module) for module in modules], modules[-1].site, upstreams)
         if not upstreams:
             self.scope.run.begin_source(kernel.edge)
         return kernel
 
-    def connect(
+    def install(
         self, kernel: Kernel[Any], names: Sequence[str], site: Site | None, upstreams: Sequence[Kernel[Any]]
     ) -> Kernel[Any]:
         """Give a kernel its location and its inputs."""
         above = [upstream.location for upstream in upstreams]
         location = self.scope.sidecar.locate(names, site, above, traits=kernel.traits)
-        edge = connect(kernel, self.scope, location, upstreams)
+        edge = install(kernel, self.scope, location, upstreams)
         if kernel.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
             self.scope.remember(location, kernel)
         frames = edge.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES

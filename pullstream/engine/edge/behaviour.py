@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
@@ -82,10 +82,9 @@ class Behaviour(ABC, Generic[T]):
 def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
     """A method that the class of a module has, bound to it, whatever the module itself may have by that name."""
     cls = type(module)
-    method = getattr(module, name)
-    if isinstance(method, MethodType) and method.__self__ is module and method.__func__ is getattr(cls, name):
-        # For every module of every run: the search below takes ten times as long. The module's `__dict__` is left
-        # alone, as all attributes of an object are slower to get once somebody has looked at that.
-        return method
+    found = getattr(cls, name)
+    if found.__class__ is FunctionType:
+        # For every module of every run: the search below takes ten times as long.
+        return MethodType(found, module)
     found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
     return found.__get__(module, cls) if hasattr(found, "__get__") else found

@@ -122,7 +122,7 @@ class Kernel(Behaviour[T]):
             await dismiss_all(inputs, reason)
 
 
-def connect(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequence[Kernel[Any]]) -> Edge[T]:
+def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequence[Kernel[Any]]) -> Edge[T]:
     """Put a module into a run: above it `upstreams`, beside it its `location`, below it the edge that this gives.
 
     A branch of a fan-out has a port in the sidecar's graph, and no upstream that it could ask.

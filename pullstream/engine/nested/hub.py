@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
-from pullstream.engine.edge.kernel import Kernel, connect
+from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.parts.outbox import Outbox
 from pullstream.engine.runtime.deadlock import Signal
@@ -116,7 +116,7 @@ class Hub(ABC):
     def branch(self, name: str) -> Branch:
         """Add a branch; called while the run is assembled."""
         branch = Branch(self)
-        connect(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
+        install(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
         self.location.meter.outs.append(branch.count)
         branch.location.meter.ins.append(branch.count)
         self.branches.append(branch)

@@ -38,12 +38,12 @@ def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | Non
     scope = Scope(owner.run, owner.scope, depth=owner.edge.depth, fed=feed is not None)
     assembly = Assembly(scope)
     upstream = (
-        None if feed is None else assembly.connect(feed, [f"into {owner.location.names[-1]}"], owner.location.site, [])
+        None if feed is None else assembly.install(feed, [f"into {owner.location.names[-1]}"], owner.location.site, [])
     )
     kernel = assembly.stream(blueprint.modules, upstream)
     sides = Sides(len(assembly.beside))
     if assembly.beside:
-        kernel = assembly.connect(sides, owner.location.names, owner.location.site, [kernel])
+        kernel = assembly.install(sides, owner.location.names, owner.location.site, [kernel])
     location = scope.sidecar.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
     lane = first_lane(kernel.edge, location.ports[0])
     scope.sidecar.start()
@@ -86,7 +86,7 @@ async def consume_below(outer: Scope, location: Location, reader: Lane[Any], sin
     inner = Scope(outer.run, outer, depth=reader.edge.depth, fed=True)
     assembly = Assembly(inner)
     feed = Through(reader)
-    assembly.connect(feed, [f"into {location.names[-1]}"], location.site, [])
+    assembly.install(feed, [f"into {location.names[-1]}"], location.site, [])
     consumers = [assembly.sink(sink, feed), *assembly.beside]
     inner.sidecar.start()
     inside, outside = inner.sidecar.nesting, outer.sidecar.nesting

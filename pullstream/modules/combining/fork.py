@@ -30,7 +30,7 @@ class _Fork(Wiring):
             assembly.stream(transformer.modules, branch)
             for transformer, branch in zip(self._transformers, branches, strict=True)
         ]
-        return assembly.connect(Merge(), [name], module.site, ways)
+        return assembly.install(Merge(), [name], module.site, ways)
 
 
 @transformer

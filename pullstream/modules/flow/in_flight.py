@@ -85,9 +85,9 @@ class _InFlight(Wiring):
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
         assert upstream is not None, "a transformer has something above it"
         gate = _Gate(self._capacity)
-        assembly.connect(gate, [f"into {named(module)}"], module.site, [upstream])
+        assembly.install(gate, [f"into {named(module)}"], module.site, [upstream])
         inside = assembly.stream(self._transformer.modules, gate)
-        return assembly.connect(_Exit(gate), [named(module)], module.site, [inside])
+        return assembly.install(_Exit(gate), [named(module)], module.site, [inside])
 
 
 class Quota:

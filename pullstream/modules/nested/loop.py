@@ -18,7 +18,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Instance, Module, Positive, Transformer
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
-from pullstream.engine.edge.kernel import Kernel, connect
+from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.outbox import Outbox
@@ -203,7 +203,7 @@ class _Loop(Wiring):
         ingress = _Ingress()
         # The second input is the feedback's, whose location is below the body: it takes this one's place in a moment.
         location = scope.sidecar.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
-        connect(ingress, scope, location, [upstream])
+        install(ingress, scope, location, [upstream])
         body = assembly.stream(self._body.modules, ingress)
         fork = scope.sidecar.locate([f"{name} egress"], site, [body.location], traits=Traits(summaries=[IDENTITY]))
         back = scope.sidecar.locate(
@@ -214,7 +214,7 @@ class _Loop(Wiring):
         ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.leaving = out
         egress = _Egress(ingress.feedback)
-        connect(egress, scope, out, [body])
+        install(egress, scope, out, [body])
         return egress
 
 
