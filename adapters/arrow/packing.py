@@ -23,7 +23,7 @@ class Packing:
 
     What is none of these fills the only column. A column that is in no value is null, or, if it is one of `optional`,
     what the portion says. What does not fit is said by a `refusal`, with an `advice`; `rows` came before. A batch has
-    at most so many rows as `most` says.
+    at most so many rows as `most` says. Values of columns that are `bared` go through a function of theirs first.
 
     >>> import pyarrow as pa
     >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
@@ -41,7 +41,9 @@ class Packing:
         advice: str = ADVICE,
         rows: int = 0,
         most: int | None = None,
+        bared: Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> None:
+        self._bared = bared or {}
         self._most = most
         self._schema = schema
         self._refusal = refusal
@@ -133,6 +135,8 @@ class Packing:
         return batch_of(self._schema, arrays, rows)
 
     def _array(self, field: Any, column: Any) -> Array:
+        if (bare := self._bared.get(field.name)) is not None and not isinstance(column, pyarrow().Array):
+            column = [*map(bare, column)]
         try:
             array = exact_array(column, field.type)
         except TROUBLE as exc:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def spark_schema(module: str, schema: object, site: Site | None = None) -> "StructType":
+def spark_schema(module: str, schema: object, site: Site | None = None, *, may_be_empty: bool = False) -> "StructType":
     """A schema as Spark has it: of DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
 
-    `site` is where the module was composed, if that is not now.
+    `site` is where the module was composed, if that is not now. One without columns is refused, unless it
+    `may_be_empty`.
 
     Raises:
         CompositionError: it is none of these, Spark cannot read it, or two columns have one name.
@@ -35,7 +36,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None) -> "Stru
             struct = schema
     except PySparkException as exc:
         raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
-    if not isinstance(struct, StructType) or not struct.fields:
+    if not isinstance(struct, StructType) or not (struct.fields or may_be_empty):
         raise refused(
             module,
             f"needs its columns as a schema, 'id BIGINT, name STRING', a StructType or a pyarrow.Schema, and got "

@@ -26,7 +26,8 @@ def to_dataframe(
 
     `schema` is DDL, as "day DATE, delay DOUBLE", a StructType or a pyarrow.Schema. Values are dicts, tuples, named
     tuples, Arrow record batches, or, with one column, whatever fills it; an int in a TIMESTAMP column counts
-    microseconds since 1970 in UTC. `session` is the session, else the active one, else a new local one.
+    microseconds since 1970 in UTC, and a VARIANT takes pyspark's `VariantVal`. Of a StructType without columns a value
+    is `()` or `{}`: Spark counts them. `session` is the session, else the active one, else a new local one.
 
     The DataFrame has one partition, in the source's order: `repartition` it for work in parallel. Spark asks for an
     Arrow batch (at most 10,000 rows) at a time, and the source is at most two of them ahead. It runs in a trio program
@@ -55,7 +56,8 @@ def to_dataframe(
     READS(Call("to_dataframe"), source)
     session = active_session("to_dataframe", session)
     name = f"to_dataframe-{next(_numbers)}"
-    _serve(session, ServedSource(name, source, spark_schema("to_dataframe", schema), shown=f"to_dataframe({source!r})"))
+    struct = spark_schema("to_dataframe", schema, may_be_empty=True)
+    _serve(session, ServedSource(name, source, struct, shown=f"to_dataframe({source!r})"))
     return session.read.format("pullstream").load(name)
 
 
@@ -98,7 +100,7 @@ def register_source(
     if offsets not in ("values", "times"):
         raise CompositionError(f"register_source() at {Site.here()} has offsets 'values' or 'times', not {offsets!r}")
     session = active_session("register_source", session)
-    struct = spark_schema("register_source", schema)
+    struct = spark_schema("register_source", schema, may_be_empty=True)
     return _serve(session, ServedSource(name, source, struct, offsets, shown=f"the pull source {name!r}"))
 
 

@@ -16,6 +16,7 @@ from adapters.spark.writing import frames
 from adapters.spark.writing.feeding import ROWS, Task
 from adapters.spark.writing.readings import AGAIN, Reading
 from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
+from adapters.spark.writing.variants import variants
 from pullstream import Abandoned, PullstreamError, Sink, Source, pipe
 from pullstream.authoring import Module, Site, without_cancelled
 
@@ -45,7 +46,11 @@ class ReadAlready(SourceRefused):
 
 def row_packing(shown: str, schema: "StructType") -> Packing:
     """A packing of rows for Spark; `shown` is what is told of, when a value does not fit."""
-    return Packing(arrow_schema(schema), lambda why: SchemaError(f"{shown}: {why}"), most=ROWS)
+
+    def refusal(why: str) -> SchemaError:
+        return SchemaError(f"{shown}: {why}")
+
+    return Packing(arrow_schema(schema), refusal, most=ROWS, bared=variants(schema))
 
 
 class ServedSource:

@@ -43,6 +43,45 @@ class TestContents:
         assert frame.columns == ["n"]
         assert frame.collect() == []
 
+    def test_variants_arrive_wherever_they_are(self, session):
+        """In a column, a list, a map and a struct; as pyspark has them, and as the dicts that Arrow has."""
+        from pyspark.sql.types import VariantVal
+
+        one, two = VariantVal.parseJson('{"a": [1, null]}'), VariantVal.parseJson('"x"')
+        bare = {"value": two.value, "metadata": two.metadata}
+        rows = [
+            (one, [two, None], {"k": one}, (two, 1)),
+            (bare, None, {}, {"v": one, "n": 2}),
+            (None, [bare], None, None),
+        ]
+        ddl = "v VARIANT, many ARRAY<VARIANT>, named MAP<STRING, VARIANT>, pair STRUCT<v: VARIANT, n: INT>"
+        frame = spark.to_dataframe(ps.values(rows), ddl, session=session)
+        shown = frame.selectExpr("to_json(v)", "to_json(many)", "to_json(named)", "to_json(pair)").collect()
+        assert [tuple(row) for row in shown] == [
+            ('{"a":[1,null]}', '["x",null]', '{"k":{"a":[1,null]}}', '{"v":"x","n":1}'),
+            ('"x"', None, "{}", '{"v":{"a":[1,null]},"n":2}'),
+            (None, '["x"]', None, None),
+        ]
+
+    def test_what_is_no_variant_is_refused_by_name(self, session):
+        """The column and the value."""
+        with pytest.raises(Exception, match=r"the column 'v' is .*, and does not take 5 \(int\), value 1"):
+            spark.to_dataframe(ps.values([(1, 5)]), "n BIGINT, v VARIANT", session=session).count()
+
+    @pytest.mark.parametrize("shape", ["rows", "dicts", "batches"])
+    def test_rows_without_columns_are_rows(self, session, shape):
+        """An empty schema goes into Spark as it comes out of it; more than an Arrow batch holds, too."""
+        from pyspark.sql.types import StructType
+
+        read = {
+            "rows": lambda: spark.from_dataframe(session.range(12_000).select()),
+            "dicts": lambda: ps.values([{}] * 12_000),
+            "batches": lambda: spark.from_dataframe(session.range(12_000).select(), as_="batches"),
+        }[shape]()
+        frame = spark.to_dataframe(read, StructType([]), session=session)
+        assert frame.columns == []
+        assert frame.count() == 12_000
+
     @pytest.mark.slow
     def test_five_million_rows_are_the_same(self, session):
         """Spark's sums of what it got are those of what was given, and not a row came twice."""
