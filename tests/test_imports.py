@@ -30,7 +30,7 @@ LAYERS = (
     ("pullstream.engine.nested",),
     ("pullstream.authoring", "pullstream.decorators", "pullstream.asyncio_bridge"),
     ("pullstream.modules",),
-    ("pullstream.checker", "pullstream.journal"),
+    ("pullstream.checker", "pullstream.journal", "pullstream.trace"),
     ("pullstream.program",),
     ("pullstream",),
     ("pullstream.conformance", "pullstream.__main__"),

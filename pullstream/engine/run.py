@@ -45,6 +45,7 @@ class Run:
         release_timeout: float,
         on_failure: Callable[[BaseException], None],
         watcher: Watcher | None = None,
+        sidecar: Callable[..., Sidecar] = Sidecar,
     ) -> None:
         if limit < 1:
             raise ValueError(f"limit is how many values a sink asks for at a time: at least 1, not {limit}")
@@ -69,7 +70,7 @@ class Run:
         """Set when there is a place for tasks."""
         self._graces: set[trio.CancelScope] = set()
         self._hurried = False
-        self.scope = Scope(self)
+        self.scope = Scope(self, sidecar=sidecar)
         """The scope of the pipeline itself."""
 
     @contextmanager
@@ -171,7 +172,15 @@ class Scope:
     after another.
     """
 
-    def __init__(self, run: Run, outer: "Scope | None" = None, *, depth: int = 0, fed: bool = False) -> None:
+    def __init__(
+        self,
+        run: Run,
+        outer: "Scope | None" = None,
+        *,
+        depth: int = 0,
+        fed: bool = False,
+        sidecar: Callable[..., Sidecar] = Sidecar,
+    ) -> None:
         self.run = run
         self.depth = depth
         """The number of kernels above those that are placed first: more than none inside a running module."""
@@ -181,7 +190,7 @@ class Scope:
         """Whether there is a journal, and what is here begins anew in each run: it must come to the same again."""
         self.remembering: list[Resumable] = []
         """Modules that are to take up what they kept in an earlier run, before this one begins."""
-        self.sidecar: Sidecar = Sidecar(run.spawn, run.detector, None if outer is None else outer.sidecar)
+        self.sidecar: Sidecar = sidecar(run.spawn, run.detector, None if outer is None else outer.sidecar)
 
     @property
     def saves(self) -> bool:

@@ -21,6 +21,7 @@ from pullstream.frames import cut
 from pullstream.journal.store import Journal
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Beside, Running
+from pullstream.trace.tracer import TraceTo
 
 R = TypeVar("R")
 
@@ -33,6 +34,7 @@ def arun(
     check: Check = False,
     beside: Beside | None = None,
     journal: "str | PathLike[str] | Journal | None" = None,
+    trace: TraceTo | None = None,
 ) -> Coroutine[Any, Any, R]:
     """Run a pipeline to its end, awaited in an asyncio program (or a trio one), and give its sink's result.
 
@@ -66,6 +68,7 @@ def arun(
         check=check,
         beside=beside,
         journal=journal,
+        trace=trace,
     )
     return _awaited(opened)
 

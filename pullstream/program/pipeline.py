@@ -11,6 +11,7 @@ from pullstream.checker.pipeline import Check
 from pullstream.errors import CompositionError
 from pullstream.journal.store import Journal
 from pullstream.program.running import Beside, Running
+from pullstream.trace.tracer import TraceTo
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -33,6 +34,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         check: Check = False,
         beside: Beside | None = None,
         journal: "str | PathLike[str] | Journal | None" = None,
+        trace: TraceTo | None = None,
     ) -> Running[R_co]:
         """Open the pipeline: `async with pipeline.open() as running:` starts it beside the block.
 
@@ -46,6 +48,9 @@ class Pipeline(Blueprint, Generic[R_co]):
         `beside` is an async function of the `Running`, such as a progress display (`adapters.display`), that looks on:
         it begins with the run and is cancelled at its end; it keeps no run going and hides no stall. What it raises
         aborts the run in order, and is the run's failure.
+
+        With `trace`, the path of a file or an open text file, all that passes between modules is written down, and all
+        that changes in the run's progress, with the model's verdict at its end: see `pullstream.trace`.
 
         With `journal`, the path of a file, the run can be killed at any moment, and the next one with that journal goes
         on after the last time that all sinks had completed: sources are read again, and what is done is dropped. A sink
@@ -78,7 +83,15 @@ class Pipeline(Blueprint, Generic[R_co]):
         Raises:
             JournalError: the journal belongs to another pipeline or to other sources, is in use, or cannot be used.
         """
-        return Running(self, limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal)
+        return Running(
+            self,
+            limit=limit,
+            release_timeout=release_timeout,
+            check=check,
+            beside=beside,
+            journal=journal,
+            trace=trace,
+        )
 
 
 def pipeline_argument(name: str, pipeline: object) -> None:

@@ -17,6 +17,7 @@ from pullstream.frames import cut
 from pullstream.journal.store import Journal
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Beside, Running
+from pullstream.trace.tracer import TraceTo
 
 R = TypeVar("R")
 
@@ -34,6 +35,7 @@ def run(
     check: Check = False,
     beside: Beside | None = None,
     journal: "str | PathLike[str] | Journal | None" = None,
+    trace: TraceTo | None = None,
 ) -> R:
     """Run a pipeline to its end and give its sink's result; a tuple of results for several sinks.
 
@@ -46,7 +48,8 @@ def run(
 
     It may be called in any thread (signals are the main thread's), and in a notebook, whose loop waits until it
     returns. In an asyncio program use `arun`: a RuntimeWarning says so. `limit`, `release_timeout`, `check`, `beside`
-    (a progress display) and `journal` (a run that can be killed and goes on) are those of `Pipeline.open`.
+    (a progress display), `journal` (a run that can be killed and goes on) and `trace` (all that happened, step by step)
+    are those of `Pipeline.open`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.map(lambda n: n * n), ps.collect()))
@@ -68,7 +71,7 @@ def run(
         warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=2)
     with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
         running = pipeline.open(
-            limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal
+            limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal, trace=trace
         )
         try:
             return trio.run(_run, running, borrowed, interrupts)

@@ -20,6 +20,7 @@ from pullstream.engine.runtime.rounds import instrument
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import (
     Abandoned,
     PullstreamError,
@@ -34,6 +35,7 @@ from pullstream.journal.store import Journal
 from pullstream.program.endings import contains, instead_of, together
 from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
+from pullstream.trace.tracer import Tracer, TraceTo
 
 R = TypeVar("R")
 
@@ -62,6 +64,7 @@ class Running(Generic[R]):
         check: Check = False,
         beside: Beside | None = None,
         journal: "str | PathLike[str] | Journal | None" = None,
+        trace: TraceTo | None = None,
     ) -> None:
         if beside is not None:
             looker_argument(beside)
@@ -69,7 +72,14 @@ class Running(Generic[R]):
         self._pipeline = pipeline
         self._beside = beside
         self._checker = checker_for(check)
-        self._run = Run(limit=limit, release_timeout=release_timeout, on_failure=self._end_with, watcher=self._checker)
+        self._tracer = None if trace is None else Tracer(trace, limit=limit, checker=self._checker)
+        self._run = Run(
+            limit=limit,
+            release_timeout=release_timeout,
+            on_failure=self._end_with,
+            watcher=self._tracer or self._checker,
+            sidecar=Sidecar if self._tracer is None else self._tracer.sidecar,
+        )
         self._progress = Progress(self._run.scope.sidecar)
         self._keeper = None if journal is None else Keeper(journal, pipeline, self._run)
         self._manager = self._open()
@@ -271,6 +281,8 @@ class Running(Generic[R]):
     async def _open(self) -> AsyncGenerator[None, None]:
         run = self._run
         run.clock = instrument()
+        if self._tracer is not None:
+            self._tracer.open()
         assembly = Assembly(run.scope)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.scope.sidecar.start()
@@ -315,6 +327,9 @@ class Running(Generic[R]):
                 self._keeper.close()
         if self._checker is not None:
             outcome = self._checker.verdict() or outcome
+        if self._tracer is not None:
+            self._tracer.close(self._failure)
+            outcome = outcome or self._tracer.trouble
         self._report(self._with_trouble(outcome))
         # A cancellation from outside goes on from here; the run's own, of a block whose stream failed, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()

@@ -1,14 +1,13 @@
-"""Refinement: recorded runs of random pipelines, replayed in the model of 000.
+"""Refinement: traced runs of random pipelines, replayed in the model of 000.
 
-The record is taken beside the sidecar, not from it: a batch is on an edge from the step in which it is answered until
-its lane acknowledges it, whatever the sidecar has made of that yet. The model then works out by itself, from the
-definitions, which completions that allows.
+What is in flight is seen beside the sidecar, not taken from it: a batch is on an edge from the step in which it is
+answered until its lane acknowledges it, whatever the sidecar has made of that yet. The model then works out by itself,
+from the definitions and from the trace alone, which completions that allows.
 """
 
+import io
 import random
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -19,280 +18,25 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.authoring import Traits
-from pullstream.engine.edge.edge import End
 from pullstream.engine.edge.rest import Rest
-from pullstream.engine.sidecar.location import Location, Stamp
-from pullstream.engine.sidecar.phases import Untrackable, Untracked
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.sidecar.waiting import Waiter
-from timely import BEGINNING, IDENTITY, Source, TimeDomainError, TimelyError, Tracker
-from timely.theory.model import Plan, Pointstamp, replay
-from timely.theory.model.record import (
-    Awaited,
-    Completed,
-    Dismissed,
-    Frontier,
-    Held,
-    Released,
-    Sent,
-    Settled,
-    Taken,
-    Together,
-    same,
-)
+from pullstream.trace import Trace, judge
+from timely import Source, TimeDomainError, Tracker
 
 
-class Recorder(trio.abc.Instrument):
-    """Writes down what one run does, as the model wants to read it."""
+class Looker(trio.abc.Instrument):
+    """Has a traced run say now and then, at rest, what it thinks may still come where."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
-        self.sidecar = None
-        self.record = []
-        self.changes = []
-        self.places = {}
-        self.edges = {}
-        self.outputs = set()
-        self.awaited = Counter()
-        self.at_hand = {}
-        """By lane the times of the values that it has in flight."""
-        self.giving = 0
-        """The number of values that are just given out, of an answer that has brought them before."""
-        self.whole = False
-        """Whether an answer is just counted whole."""
-        self.rests = {}
-        """The times of the values that no lane has been given yet."""
-
-    # ---- the graph
-
-    def begin(self, sidecar):
-        """The first sidecar that starts is the run's; those of streams inside its modules belong to those."""
-        if self.sidecar is not None:
-            return
-        self.sidecar = sidecar
-        steps, initial = [], []
-        for location in sidecar.locations:
-            name = f"{location.node} {'+'.join(location.names)}"
-            self.places[location.output] = f"{name} out"
-            self.outputs.add(location.output)
-            for port in location.ports:
-                self.places[port.place] = f"{name} in {port.place}"
-        for location in sidecar.locations:
-            out = self.places[location.output]
-            if not location.upstreams:
-                initial.append((out, BEGINNING))
-            for number, (port, upstream) in enumerate(zip(location.ports, location.upstreams, strict=True)):
-                summary = location.summaries[number] if location.summaries else IDENTITY
-                self.edges[port.place] = len(steps)
-                steps.append((self.places[upstream.output], self.places[port.place], same))
-                steps.append((self.places[port.place], out, sends_of(summary)))
-        self.plan = Plan.of_steps(steps, initial)
-        self.edges = {place: self.plan.edges[number].name for place, number in self.edges.items()}
-
-    # ---- what happens
-
-    def updated(self, phase, place, time, delta):
-        if self.sidecar is not None and phase is self.sidecar.phase and place in self.outputs:
-            self.changes += [(Held if delta > 0 else Released)(self.places[place], time)] * abs(delta)
-
-    def sent(self, stamp, times):
-        """A lane has received values at some times, each of which counts at its own."""
-        if stamp._counts is self.sidecar and isinstance(stamp, End):
-            self.taken(stamp)
-            self.at_hand[stamp] = times
-            if not self.giving:
-                self.came(stamp.port, times)
-
-    def came(self, port, times):
-        """An answer has brought values: they are on the edge."""
-        self.changes += [Sent(self.edges[port.place], time) for time in times]
-
-    def taken(self, stamp):
-        """A lane is done with what it has received."""
-        self.went(stamp.port, self.at_hand.pop(stamp, ()))
-
-    def went(self, port, times):
-        self.changes += [Taken(self.edges[port.place], time) for time in times]
-
-    def flush(self):
-        """What was changed since somebody looked is one change: nothing between was to be seen."""
-        if self.changes:
-            self.record.append(Together(self.changes))
-            self.changes = []
-
-    def wait(self, sidecar, waiter, event):
-        if sidecar is self.sidecar and waiter.time is not None:
-            self.flush()
-            for place in waiter.places:
-                stamp = Pointstamp(self.places[place], waiter.time)
-                if event is Dismissed and not self.awaited[stamp]:
-                    continue
-                self.awaited[stamp] += 1 if event is Awaited else -1
-                self.record.append(event(*stamp_of(stamp)))
-
-    def settled(self, waiter, phase):
-        if self.sidecar is None or phase is not self.sidecar.phase or waiter.time is None:
-            return
-        self.flush()
-        for place in waiter.places:
-            if not phase.frontier(place).less_equal(waiter.time):
-                stamp = Pointstamp(self.places[place], waiter.time)
-                self.awaited[stamp] = 0
-                self.record.append(Completed(*stamp_of(stamp)))
-
-    def looked(self, sidecar):
-        if sidecar is self.sidecar:
-            self.flush()
+        self.tracer = None
 
     def before_io_wait(self, timeout):
-        """No task can go on: whatever is complete must have been announced."""
-        if self.sidecar is not None and not trio.lowlevel.current_statistics().tasks_runnable:
-            self.flush()
-            self.record.append(Settled())
+        if self.tracer is not None and not trio.lowlevel.current_statistics().tasks_runnable:
+            self.tracer.rest()
             if self.rng.random() < 0.2:
-                self.say_frontiers()
-
-    def say_frontiers(self):
-        """What the sidecar says may still come, everywhere, at rest."""
-        phase = self.sidecar.track()
-        try:
-            self.sidecar.propagate()
-            if not isinstance(self.sidecar.phase, Untrackable):
-                fronts = {place: tuple(phase.frontier(place)) for place in self.places}
-                self.record += [Frontier(self.places[place], times) for place, times in fronts.items()]
-        except TimelyError:
-            return
-
-
-def stamp_of(stamp):
-    return stamp.location, stamp.time
-
-
-def sends_of(summary):
-    row = summary if isinstance(summary, Sequence) else (summary,)
-
-    def sends(time):
-        return [later for each in row if (later := each.results_in(time)) is not None]
-
-    return sends
-
-
-@contextmanager
-def recorded(seed):
-    """Record the first run that is opened inside."""
-    recorder = Recorder(seed)
-    live = Stamp.__dict__["live"]
-    kept = {
-        (Stamp, "live"): live,
-        (Stamp, "stamp"): Stamp.stamp,
-        (Stamp, "withdraw"): Stamp.withdraw,
-        (End, "stamp_many"): End.stamp_many,
-        **{(Rest, name): Rest.__dict__[name] for name in ("__init__", "take", "drop")},
-        (Waiter, "settled"): Waiter.settled,
-        **{(Sidecar, name): Sidecar.__dict__[name] for name in ("start", "propagate", "attend", "leave")},
-        **{(kind, "update"): kind.update for kind in (Untracked, Tracker, Untrackable)},
-    }
-
-    def set_live(stamp, value):
-        was = getattr_slot(live, stamp)
-        # Where what was taken goes into a stream inside, it counts until there is a look (`withdraw`).
-        deferred = stamp.port.location.mirroring
-        if was and not value and stamp._counts is recorder.sidecar and not recorder.whole and not deferred:
-            recorder.taken(stamp)
-        live.__set__(stamp, value)
-
-    def withdraw(stamp):
-        kept[Stamp, "withdraw"](stamp)
-        if stamp._counts is recorder.sidecar:
-            recorder.taken(stamp)
-
-    def stamp_at(stamp, time):
-        if not recorder.whole:
-            recorder.sent(stamp, [time] * recorder.giving or [time])
-        recorder.giving = 0
-        kept[Stamp, "stamp"](stamp, time)
-
-    def stamp_many(end, batch):
-        left = Counter(recorder.at_hand.get(end, ()))
-        if left and not Counter(batch.times) - left:
-            # Only a part of what it has is left.
-            recorder.went(end.port, list((left - Counter(batch.times)).elements()))
-            recorder.at_hand[end] = list(batch.times)
-        else:
-            recorder.sent(end, list(batch.times))
-        recorder.whole = True
-        kept[End, "stamp_many"](end, batch)
-        recorder.whole = False
-
-    def begin(rest, counts, port, batch):
-        kept[Rest, "__init__"](rest, counts, port, batch)
-        if counts is recorder.sidecar:
-            recorder.rests[rest] = port, list(batch.times)
-            recorder.came(port, batch.times)
-
-    def take(rest, limit):
-        batch = kept[Rest, "take"](rest, limit)
-        if rest in recorder.rests:
-            del recorder.rests[rest][1][: len(batch.values)]
-            # The lane, which has it now, is stamped next.
-            recorder.giving = len(batch.values)
-        return batch
-
-    def drop(rest):
-        if rest in recorder.rests:
-            recorder.went(*recorder.rests.pop(rest))
-        kept[Rest, "drop"](rest)
-
-    def settled(waiter, phase):
-        result = kept[Waiter, "settled"](waiter, phase)
-        if result:
-            recorder.settled(waiter, phase)
-        return result
-
-    def start(sidecar):
-        kept[Sidecar, "start"](sidecar)
-        recorder.begin(sidecar)
-
-    def propagate(sidecar, **options):
-        kept[Sidecar, "propagate"](sidecar, **options)
-        recorder.looked(sidecar)
-
-    def attend(sidecar, waiter):
-        recorder.wait(sidecar, waiter, Awaited)
-        kept[Sidecar, "attend"](sidecar, waiter)
-
-    def leave(sidecar, waiter):
-        recorder.wait(sidecar, waiter, Dismissed)
-        kept[Sidecar, "leave"](sidecar, waiter)
-
-    def noting(kind):
-        def update(phase, place, time, delta):
-            recorder.updated(phase, place, time, delta)
-            kept[kind, "update"](phase, place, time, delta)
-
-        return update
-
-    Stamp.live = property(lambda stamp: getattr_slot(live, stamp), set_live)
-    Stamp.stamp = stamp_at
-    Stamp.withdraw = withdraw
-    End.stamp_many = stamp_many
-    Rest.__init__, Rest.take, Rest.drop = begin, take, drop
-    Waiter.settled = settled
-    Sidecar.start, Sidecar.propagate, Sidecar.attend, Sidecar.leave = start, propagate, attend, leave
-    for kind in (Untracked, Tracker, Untrackable):
-        kind.update = noting(kind)
-    try:
-        yield recorder
-    finally:
-        for (owner, name), value in kept.items():
-            setattr(owner, name, value)
-
-
-def getattr_slot(slot, instance):
-    try:
-        return slot.__get__(instance)
-    except AttributeError:
-        return False
+                self.tracer.say_frontiers()
 
 
 # ---- random pipelines
@@ -602,7 +346,7 @@ def pipeline_of(program):
     return ps.pipe(chained(source, program["steps"]), sinks[0] if len(sinks) == 1 else ps.tee(*sinks)), driven
 
 
-async def observed(program):
+async def observed(program, looker, trace):
     """Run a program while some of its times are waited for."""
     trio._core._run._r.seed(program["seed"])
 
@@ -615,7 +359,8 @@ async def observed(program):
     try:
         with trio.fail_after(10_000):
             pipeline, driven = pipeline_of(program)
-            async with pipeline.open(limit=program["limit"]) as running, trio.open_nursery() as nursery:
+            async with pipeline.open(limit=program["limit"], trace=trace) as running, trio.open_nursery() as nursery:
+                looker.tracer = running._tracer
                 for time in (0, 2, 5):
                     nursery.start_soon(wait, running.progress, TIMES[program.get("times", "int")](time))
                 for what in driven:
@@ -628,15 +373,18 @@ async def observed(program):
 
 
 def refine(program):
-    """Record a run and replay it; the model must allow all of it."""
-    with recorded(program["seed"]) as recorder:
-        trio.run(observed, program, clock=MockClock(autojump_threshold=0), instruments=[recorder])
-    replayed = replay(recorder.plan, recorder.record)
-    if not replayed.ok:
-        first = replayed.violations[0]
-        story = "\n".join(f"{number:4} {event}" for number, event in enumerate(recorder.record[: first.index + 1]))
+    """Trace a run, and replay what was written; the model must allow all of it."""
+    looker, file = Looker(program["seed"]), io.StringIO()
+    clock = MockClock(autojump_threshold=0)
+    trio.run(observed, program, looker, file, clock=clock, instruments=[looker])
+    trace = Trace.of(file.getvalue().splitlines())
+    verdict = judge(trace)
+    if not verdict.ok:
+        first = verdict.objections[0]
+        story = "\n".join(map(str, trace.events[: first.event]))
         pytest.fail(f"{program}\n{story}\n{first.rule}: {first.because}")
-    return replayed
+    assert trace.verdict["verdict"] == "allowed"
+    return trace
 
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -665,8 +413,8 @@ def test_thousands_of_runs_are_runs_of_the_model(programs, capsys):
     @settings(max_examples=10_000, deadline=None, suppress_health_check=QUIET, database=None)
     @given(programs)
     def run(program):
-        replayed = refine(program)
-        total.update(runs=1, events=replayed.events, completions=replayed.completions, settled=replayed.settled)
+        kinds = Counter(event[2] for event in refine(program).events)
+        total.update(runs=1, events=kinds.total(), completions=kinds["completed"], settled=kinds["rest"])
 
     run()
     with capsys.disabled():
@@ -734,7 +482,7 @@ def test_what_is_not_counted_of_many_times_is_found_out(break_it, monkeypatch):
         for seed in range(10)
     ]
     for program in programs:
-        assert refine(program).settled
+        assert refine(program).events
     break_it(monkeypatch)
     with pytest.raises(pytest.fail.Exception, match="too early|after completion|Frontier|frontier"):
         for program in programs:
@@ -758,7 +506,7 @@ def test_what_is_wrong_is_found_out(break_it, monkeypatch):
         for step in ("per time", "loop of calls")
     ]
     for program in programs:
-        assert refine(program).settled
+        assert refine(program).events
     break_it(monkeypatch)
     with pytest.raises((pytest.fail.Exception, ExceptionGroup, ps.StalledError)) as caught:
         for program in programs:

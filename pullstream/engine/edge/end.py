@@ -6,7 +6,7 @@ from weakref import WeakSet
 
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.rest import Least
+from pullstream.engine.edge.rest import Least, Rest
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Port, Stamp
 from pullstream.protocol import TimedBatch
@@ -41,6 +41,10 @@ class End(Stamp, Generic[E_co]):
 
     def brought(self, batch: TimedBatch[Any], limit: int) -> None:
         """Hear of an answer of many times to an ask of this end, before any of it is counted; for who verifies it."""
+
+    def rest_of(self, batch: TimedBatch[Any]) -> Rest:
+        """An answer of many times to an ask of this end, to be given out one time after another."""
+        return Rest(self._counts, self.port, batch)
 
     def stamp_many(self, batch: TimedBatch[Any]) -> None:
         """Count a batch of many times that is handed over whole: its least times alone, which hold up the others.

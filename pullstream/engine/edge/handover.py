@@ -77,7 +77,7 @@ class Handover(Generic[T]):
             if end.whole:
                 end.stamp_many(batch)
                 return batch
-            self.rest, self.owing = Rest(self._sidecar, end.port, batch), True
+            self.rest, self.owing = end.rest_of(batch), True
             return self._give_out(self.rest, end, limit)
         except BaseException as exc:
             # Times that cannot be compared: nobody is given any of it, and that must look like completion to nobody.

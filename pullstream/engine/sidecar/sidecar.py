@@ -72,7 +72,7 @@ class Sidecar(Counts, Tied):
         self.stamps: WeakSet[Stamp] = WeakSet()
         self.in_flight: dict[Stamp, None] = {}
         self._most_in_flight = FEW
-        self.waiters: set[Waiter] = set()
+        self.waiters: dict[Waiter, None] = {}
         self.waits: dict[Waiter, Sidecar] = {} if outer is None else outer.waits
         """Every wait in the whole run, and where."""
         self._activated = Signal(detector)
@@ -252,7 +252,7 @@ class Sidecar(Counts, Tied):
         self.phase.propagate()
         for waiter in list(self.waiters):
             try:
-                settled = waiter.settled(self.phase)
+                settled = self.answered(waiter)
             except BaseException as exc:  # noqa: BLE001 - as above
                 # A time that cannot be compared here is the trouble of the one who waits.
                 settled, waiter.failure = True, exc
@@ -323,15 +323,19 @@ class Sidecar(Counts, Tied):
         """Set `waiter.event` once it is settled; `leave` ends that."""
         for place in waiter.places:
             self.phase.observe(place)
-        self.waiters.add(waiter)
+        self.waiters[waiter] = None
         if len(self.waiters) == 1:
             self.nesting.listen(awaited=True)
         self.waits[waiter] = self
         self.begin_looking()
 
+    def answered(self, waiter: Waiter) -> bool:
+        """Whether there is nothing to wait for any more, as of the last look; what is complete is said here."""
+        return waiter.settled(self.phase)
+
     def leave(self, waiter: Waiter) -> None:
         """Wait no more."""
-        self.waiters.discard(waiter)
+        self.waiters.pop(waiter, None)
         if not self.waiters:
             self.nesting.listen(awaited=False)
         self.waits.pop(waiter, None)

@@ -111,7 +111,7 @@ class _Ingress(TaskKernel[Any]):
             if outside.left:
                 if self._may_enter(outside.time):
                     return self._enter(outside, limit)
-            elif outside.reached() and self._drained().settled(self.scope.sidecar.phase):
+            elif outside.reached() and self.scope.sidecar.answered(self._drained()):
                 return DONE
             await self._wait()
 
@@ -138,7 +138,7 @@ class _Ingress(TaskKernel[Any]):
         sidecar = self.scope.sidecar
         sidecar.propagate()
         for earlier, waiter in list(self._inside.items()):
-            if waiter.settled(sidecar.phase):
+            if sidecar.answered(waiter):
                 del self._inside[earlier]
         if time in self._inside:
             return True

@@ -27,13 +27,16 @@ run that counts its pointstamps at ports, as `timely`'s graphs do, makes every p
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import Factory, field, frozen
 
 from timely.theory.model.could_result_in import Pointstamp
 from timely.theory.model.graph import Edge, ModelError, ModelGraph
 from timely.theory.model.times import Time, minimal
+
+MOST_CLOCKS: Final = 1_000
+"""The number of sets of pointstamps of which a replay keeps what may come of them."""
 
 Sends: TypeAlias = Callable[[Time], Iterable[Time]]
 
@@ -239,17 +242,21 @@ def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
     >>> replay(plan, [Held("numbers", 1), Released("numbers", 0), Completed("in", 0), Settled()]).ok
     True
     """
-    check = _Check(plan)
+    check = Replay(plan)
     for index, event in enumerate(record):
         check.see(index, event)
-    return Replayed(tuple(check.violations), check.events, check.completions, check.settled)
+    return check.replayed()
 
 
-class _Check:
-    """The state of a replay: pending pointstamps with their counts, waits, and what has been announced."""
+class Replay:
+    """A replay event by event: pending pointstamps with their counts, waits, and what has been announced.
+
+    `least` is Clock as of now: the least times that may still come, for each location of the plan's graph.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self._clocks: dict[frozenset[Pointstamp], dict[str, tuple[Time, ...]]] = {}
         self.pending: Counter[Pointstamp] = Counter(Pointstamp(node, time) for node, time in plan.initial)
         self.least = clock(plan, self.pending)
         self.waits: Counter[Pointstamp] = Counter()
@@ -257,8 +264,12 @@ class _Check:
         self.violations: list[Violation] = []
         self.events = self.completions = self.settled = 0
 
+    def replayed(self) -> Replayed:
+        """The findings so far."""
+        return Replayed(tuple(self.violations), self.events, self.completions, self.settled)
+
     def see(self, index: int, event: RunEvent) -> None:
-        """Check one event and let it happen, allowed or not."""
+        """Check one event and let it happen, allowed or not; violations carry its `index`."""
         self.events += 1
 
         def wrong(rule: str, because: str) -> None:
@@ -304,7 +315,6 @@ class _Check:
 
     def _change(self, changes: Iterable[Change], wrong: Callable[[str, str], None]) -> None:
         """Let pointstamps come and go; Clock is that from before until all have."""
-        before = set(self.pending)
         goes: list[Pointstamp] = []
         for change in changes:
             match change:
@@ -315,11 +325,21 @@ class _Check:
         for stamp in goes:
             if stamp in self.pending:
                 self.pending[stamp] -= 1
-                self.pending += Counter()  # drops what has come to nothing
+                if not self.pending[stamp]:
+                    del self.pending[stamp]
             else:
                 wrong("not there", f"nothing at {stamp.time} is pending at {stamp.location!r}")
-        if before != set(self.pending):
-            self.least = clock(self.plan, self.pending)
+        self.least = self._clock_now()
+
+    def _clock_now(self) -> dict[str, tuple[Time, ...]]:
+        # A run comes by the same few sets again and again: a batch goes, and another comes at its time.
+        pending = frozenset(self.pending)
+        known = self._clocks.get(pending)
+        if known is None:
+            if len(self._clocks) >= MOST_CLOCKS:
+                self._clocks.clear()
+            known = self._clocks[pending] = clock(self.plan, pending)
+        return known
 
     def _appear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
         if any(stamp.time <= done for done in self.announced[stamp.location]):

@@ -1,0 +1,95 @@
+"""A trace, read from its file."""
+
+import json
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, cast
+
+import attrs
+
+from pullstream.errors import PullstreamError
+from pullstream.trace.times import Json
+
+
+class TraceError(PullstreamError):
+    """The mistake of a file that is read as a trace and is none. The message says where."""
+
+
+@attrs.frozen
+class Trace:
+    """A traced run, as it was written: its graph, its events in their order, and the model's verdict.
+
+    An event is a list: its number, from 1, the clock of the run in seconds, its kind, and what it is about.
+
+    | kind | about |
+    | --- | --- |
+    | ask | edge, lane, number of the request, limit |
+    | abort, error (abort soon, error soon: without waiting) | edge, lane, number of the request, reason |
+    | ack | edge, lane, number of the last request |
+    | value | edge, lane, number of the request, how many values, their time, the first of them |
+    | done, failed, cancelled | edge, lane, number of the request that is so answered, failure |
+    | stamps | what changed as one: place, time, and how many pointstamps came (or, below zero, went) |
+    | frontiers | the places whose frontier has moved by that, and where it is now |
+    | awaited, completed, dismissed | place, time: a wait begins, is told that the time is complete, is given up |
+    | rest | nothing can go on until something comes from outside, or time passes |
+    | said | place, and the frontier that the run itself says is there |
+    | edge | an edge of a stream that a module has opened |
+    | violation | module, rule, what it did |
+    | ended | module (none: the run), how, failure |
+    """
+
+    header: dict[str, Json]
+    events: Sequence[Sequence[Json]]
+    sends: Sequence[Json] = ()
+    """The times that came out of steps that change them, as far as it mattered: step, time, and what came of it."""
+    verdict: dict[str, Json] | None = None
+    """The last line; None if the trace is not whole."""
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Self:
+        """Read a trace from its file.
+
+        Raises:
+            OSError: it cannot be read.
+            TraceError: it is no trace.
+        """
+        with Path(path).open(encoding="utf-8") as lines:
+            return cls.of(lines)
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Self:
+        """A trace of its lines.
+
+        Raises:
+            TraceError: they are none.
+        """
+        rows = [_read(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+        if not rows or not isinstance(rows[0], dict) or "trace" not in rows[0]:
+            raise TraceError(
+                "this is no trace: its first line does not say what it is of, as run(..., trace=) writes it"
+            )
+        header, *rest = rows
+        sends: Sequence[Json] = ()
+        verdict: dict[str, Json] | None = None
+        events: list[Sequence[Json]] = []
+        for row in rest:
+            if isinstance(row, list):
+                events.append(cast("list[Json]", row))
+            elif "sends" in row:
+                sends = row["sends"]
+            else:
+                verdict = row
+        return cls(header, events, sends, verdict)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """The names of the run's modules, in the order of the pipeline."""
+        return [module["name"] for module in self.header["modules"]]
+
+
+def _read(number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as exc:
+        raise TraceError(f"line {number} of the trace is not whole: {exc}") from None

@@ -1,0 +1,92 @@
+"""The graph of a run, as its trace begins with it: modules, places, edges, and what becomes of times on the way."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.trace.times import Json, encode
+from timely import BEGINNING, IDENTITY, Summary
+
+Row = Summary | Sequence[Summary]
+
+
+@attrs.frozen
+class RunGraph:
+    """The graph of a run: its description for a trace, and the summaries that change times, by step."""
+
+    header: dict[str, Json]
+    summaries: dict[int, Sequence[Summary]]
+
+
+def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) -> RunGraph:
+    """Describe a run that begins."""
+    names = _distinct([location.name for location in sidecar.locations])
+    modules: list[Json] = []
+    places: list[Json] = []
+    steps: list[Json] = []
+    initial: list[Json] = []
+    summaries: dict[int, Sequence[Summary]] = {}
+    for location, name in zip(sidecar.locations, names, strict=True):
+        modules.append({"id": location.node, "name": name, "parts": list(location.names), "site": _site(location)})
+        several = len(location.ports) > 1
+        for number, port in enumerate(location.ports):
+            which = f" {number}" if several else ""
+            places.append({"id": port.place, "name": f"{name} in{which}", "module": location.node, "input": number})
+        places.append({"id": location.output, "name": f"{name} out", "module": location.node, "input": None})
+        if not location.upstreams:
+            initial.append([location.output, encode(BEGINNING)])
+        for number, (port, upstream) in enumerate(zip(location.ports, location.upstreams, strict=True)):
+            row = _row(location.summaries[number] if location.summaries else IDENTITY)
+            steps.append([upstream.output, port.place, "same"])
+            if row != [IDENTITY]:
+                summaries[len(steps)] = row
+            steps.append([port.place, location.output, _worded(row)])
+    places.sort(key=lambda place: place["id"])
+    sinks = [location.node for location in sidecar.sinks]
+    header: dict[str, Json] = {
+        "trace": 1,
+        "limit": limit,
+        "modules": modules,
+        "places": places,
+        "edges": list(edges),
+        "sinks": sinks,
+        "plan": {"steps": steps, "initial": initial},
+    }
+    return RunGraph(header, summaries)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, with a number where several modules have the same."""
+    total, seen = Counter(names), Counter[str]()
+    found: list[str] = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
+    return found
+
+
+def _site(location: Location) -> str | None:
+    """The line where the module was composed: the file's name alone, for the same program is traced in many a folder."""
+    return None if location.site is None else f"{Path(location.site.filename).name}:{location.site.line}"
+
+
+def _row(summary: Row) -> list[Summary]:
+    return [summary] if isinstance(summary, Summary) else list(summary)
+
+
+def _worded(row: Sequence[Summary]) -> str:
+    return "same" if list(row) == [IDENTITY] else type(row[0]).__name__ if row else "nothing"
+
+
+def sends_of(row: Sequence[Summary]) -> Any:
+    """A function of times for a step of these summaries: the least times that come out."""
+
+    def sends(time: Any) -> list[Any]:
+        return [later for summary in row if (later := summary.results_in(time)) is not None]
+
+    return sends

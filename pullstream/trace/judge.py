@@ -1,0 +1,227 @@
+"""The judge of a trace: the model of timely dataflow, which replays what was recorded (000, Theorem 2).
+
+It works out by itself, from the definitions and from what was held and in flight, which times may still come where; so
+it also says where a frontier is after each change. What the run announced must agree with it.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from pullstream.trace.file import Trace
+from pullstream.trace.times import Json, decode, encode
+from timely.theory.model.record import (
+    Awaited,
+    Change,
+    Completed,
+    Dismissed,
+    Frontier,
+    Held,
+    Plan,
+    Released,
+    Replay,
+    Sends,
+    Sent,
+    Settled,
+    Taken,
+    Together,
+    same,
+)
+
+AT_HAND: Final = 1_000
+
+
+@attrs.frozen
+class Objection:
+    """An event that the model does not allow: its number, by which rule, and why."""
+
+    event: int
+    rule: str
+    because: str
+
+    def __str__(self) -> str:
+        return f"event {self.event}: {self.rule}: {self.because}"
+
+
+@attrs.frozen
+class Verdict:
+    """The model's verdict on a run: objections, and how much there was to judge."""
+
+    objections: Sequence[Objection]
+    events: int
+    completions: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model allows all of it."""
+        return not self.objections
+
+    def as_json(self) -> Json:
+        """The last line of a trace."""
+        objections = [[objection.event, objection.rule, objection.because] for objection in self.objections]
+        return {
+            "verdict": "refused" if objections else "allowed",
+            "completions": self.completions,
+            "objections": objections,
+        }
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"allowed by the model: {self.events} events, {self.completions} completions"
+        return "refused by the model: " + "; ".join(map(str, self.objections[:3]))
+
+
+class Table(dict[tuple[int, Hashable], Sequence[Any]]):
+    """The times that came out of steps that change them: filled by the run's own functions, or read from its trace."""
+
+    def sends(self, step: int, function: Sends | None = None) -> Sends:
+        """A function of times for a step: as far as it is known, or worked out by the function and then known."""
+
+        def sends(time: Any) -> Iterable[Any]:
+            known = self.get((step, time))
+            if known is None:
+                if function is None:
+                    raise LookupError(f"the trace does not say what becomes of {time!r} in step {step} of its plan")
+                known = self[step, time] = list(function(time))
+            return known
+
+        return sends
+
+    def as_json(self) -> Json:
+        """The line of a trace that holds it."""
+        return [[step, encode(time), [encode(later) for later in result]] for (step, time), result in self.items()]
+
+    @classmethod
+    def read(cls, rows: Sequence[Json]) -> "Table":
+        """The table that such a line holds."""
+        return cls({(step, decode(time)): [decode(later) for later in result] for step, time, result in rows})
+
+
+class Judge:
+    """Hears the events of a run one by one, and says where frontiers have moved to."""
+
+    def __init__(self, header: Mapping[str, Json], functions: Mapping[int, Sends], table: Table) -> None:
+        self._names: dict[int, str] = {place["id"]: place["name"] for place in header["places"]}
+        self._outputs = {place["id"] for place in header["places"] if place["input"] is None}
+        steps = header["plan"]["steps"]
+        ports = [
+            (self._names[a], self._names[b], same if how == "same" else table.sends(number, functions.get(number)))
+            for number, (a, b, how) in enumerate(steps)
+        ]
+        initial = [(self._names[place], decode(time)) for place, time in header["plan"]["initial"]]
+        plan = Plan.of_steps(ports, initial)
+        # What is in flight is so on the step that leads to the input.
+        self._edges = {b: plan.edges[number].name for number, (_, b, _) in enumerate(steps) if b not in self._outputs}
+        self._replay = Replay(plan)
+        self._known: dict[tuple[int, Hashable, int], Sequence[Change]] = {}
+        """Changes in the words of the model: of many, few are different."""
+        self._now: dict[int, tuple[Any, ...]] = dict.fromkeys(self._names, ())
+        self._least: object = None
+        self._events = 0
+        self._trouble: list[Objection] = []
+        self._seen: Mapping[str, Callable[..., None]] = {
+            "stamps": self._stamps,
+            "awaited": self._awaited,
+            "completed": self._completed,
+            "dismissed": self._dismissed,
+            "rest": self._rest,
+            "frontiers": self._frontiers,
+            "said": self._said,
+        }
+
+    def verdict(self) -> Verdict:
+        """The verdict on what was heard so far."""
+        replayed = self._replay.replayed()
+        objections = [Objection(wrong.index, wrong.rule, wrong.because) for wrong in replayed.violations]
+        objections = sorted([*objections, *self._trouble], key=lambda objection: objection.event)
+        return Verdict(objections, self._events, replayed.completions)
+
+    def see(self, number: int, kind: str, about: Sequence[Any]) -> None:
+        """Hear of an event; times are what they are, and not as they are written."""
+        self._events += 1
+        see = self._seen.get(kind)
+        if see is not None:
+            try:
+                see(number, *about)
+            except Exception as exc:  # noqa: BLE001 - times of no order, places that are not there
+                self._trouble.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
+
+    def moved(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
+        """The places whose frontier is another than when this was last asked, and what it is now."""
+        least = self._replay.least
+        if least is self._least:
+            return
+        self._least = least
+        for place, name in self._names.items():
+            now = least[name]
+            if now != self._now[place] and set(now) != set(self._now[place]):
+                self._now[place] = now
+                yield place, now
+
+    def _stamps(self, number: int, changes: Sequence[tuple[int, Hashable, int]]) -> None:
+        together: list[Change] = []
+        for change in changes:
+            known = self._known.get(change)
+            if known is None:
+                if len(self._known) > AT_HAND:
+                    self._known.clear()
+                known = self._known[change] = self._worded(*change)
+            together += known
+        self._replay.see(number, Together(tuple(together)))
+
+    def _worded(self, place: int, time: Any, delta: int) -> Sequence[Change]:
+        """A change in the words of the model."""
+        if place in self._outputs:
+            name = self._names[place]
+            change: Change = Held(name, time) if delta > 0 else Released(name, time)
+        else:
+            name = self._edges[place]
+            change = Sent(name, time) if delta > 0 else Taken(name, time)
+        return [change] * abs(delta)
+
+    def _awaited(self, number: int, place: int, time: Any) -> None:
+        self._replay.see(number, Awaited(self._names[place], time))
+
+    def _completed(self, number: int, place: int, time: Any) -> None:
+        self._replay.see(number, Completed(self._names[place], time))
+
+    def _dismissed(self, number: int, place: int, time: Any) -> None:
+        self._replay.see(number, Dismissed(self._names[place], time))
+
+    def _rest(self, number: int) -> None:
+        self._replay.see(number, Settled())
+
+    def _said(self, number: int, place: int, times: Sequence[Any]) -> None:
+        self._replay.see(number, Frontier(self._names[place], tuple(times)))
+
+    def _frontiers(self, number: int, frontiers: Sequence[tuple[int, Sequence[Any]]]) -> None:
+        for place, times in frontiers:
+            self._said(number, place, times)
+
+
+def judge(trace: Trace) -> Verdict:
+    """The model's verdict on a trace that was written, by what it says and nothing else.
+
+    A trace that is not whole, because what wrote it was killed, is judged as far as it goes.
+    """
+    table = Table.read(trace.sends)
+    heard = Judge(trace.header, {}, table)
+    for number, _, kind, *about in trace.events:
+        heard.see(number, kind, _as_it_was(kind, about))
+    return heard.verdict()
+
+
+def _as_it_was(kind: str, about: Sequence[Json]) -> Sequence[Any]:
+    """The rest of an event, with its times as they were."""
+    match kind, about:
+        case "stamps", [changes]:
+            return [[(place, decode(time), delta) for place, time, delta in changes]]
+        case (("awaited" | "completed" | "dismissed"), [place, time]):
+            return [place, decode(time)]
+        case "said", [place, times]:
+            return [place, [decode(time) for time in times]]
+        case "frontiers", [frontiers]:
+            return [[(place, [decode(time) for time in times]) for place, times in frontiers]]
+        case _:
+            return about

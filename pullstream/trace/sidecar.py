@@ -1,0 +1,97 @@
+"""Seeing what a run knows of its progress: a sidecar that tells what modules hold, and what it says itself."""
+
+from collections import Counter
+from collections.abc import Hashable
+
+from typing_extensions import override
+
+from pullstream.engine.runtime.deadlock import DeadlockDetector
+from pullstream.engine.sidecar.location import Ending, Location, Port
+from pullstream.engine.sidecar.phases import Phase
+from pullstream.engine.sidecar.sidecar import Sidecar, Spawn
+from pullstream.engine.sidecar.waiting import Waiter
+from pullstream.trace.observer import Observer
+
+
+class SeenSidecar(Sidecar):
+    """A sidecar that tells what modules hold, and what it says to those who wait."""
+
+    def __init__(self, observer: Observer, spawn: Spawn, detector: DeadlockDetector, outer: Sidecar | None) -> None:
+        super().__init__(spawn, detector, outer)
+        self._observer = observer
+        self._awaited: Counter[tuple[int, Hashable]] = Counter()
+        self._over: set[Location] = set()
+
+    @override
+    def start(self) -> None:
+        super().start()
+        self._observer.began(self)
+        self._listen()
+
+    @override
+    def track(self) -> Phase:
+        before, phase = self.phase, super().track()
+        if phase is not before and self.started:
+            self._listen()
+        return phase
+
+    @override
+    def stop_tracking(self, exc: BaseException | None = None) -> None:
+        before = self.phase
+        super().stop_tracking(exc)
+        if self.phase is not before and self.started:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Hear of every change of what modules hold; of what is in flight lanes tell."""
+        phase = self.phase
+        kept = phase.update
+
+        def update(place: int, time: Hashable, delta: int) -> None:
+            if phase is self.phase and isinstance(self._places[place], Location):
+                self._observer.change(place, time, delta)
+            kept(place, time, delta)
+
+        setattr(phase, "update", update)  # noqa: B010 - of this phase alone, and not of all runs
+
+    @override
+    def propagate(self, but: Location | None = None) -> None:
+        super().propagate(but)
+        self._observer.changed()
+
+    @override
+    def attend(self, waiter: Waiter) -> None:
+        if waiter.time is not None:
+            self._observer.changed()
+            for place in waiter.places:
+                self._awaited[place, waiter.time] += 1
+                self._observer.wait("awaited", place, waiter.time)
+        super().attend(waiter)
+
+    @override
+    def leave(self, waiter: Waiter) -> None:
+        if waiter.time is not None:
+            self._observer.changed()
+            for place in waiter.places:
+                if self._awaited[place, waiter.time]:
+                    self._awaited[place, waiter.time] -= 1
+                    self._observer.wait("dismissed", place, waiter.time)
+        super().leave(waiter)
+
+    @override
+    def answered(self, waiter: Waiter) -> bool:
+        answered = super().answered(waiter)
+        if answered and waiter.time is not None:
+            self._observer.changed()
+            for place in waiter.places:
+                if not self.phase.frontier(place).less_equal(waiter.time):
+                    del self._awaited[place, waiter.time]
+                    self._observer.wait("completed", place, waiter.time)
+        return answered
+
+    @override
+    def activate(self, at: Location | Port | None = None) -> None:
+        if isinstance(at, Location) and at.ending is not Ending.RUNNING and at not in self._over:
+            self._over.add(at)
+            self._observer.ended(at)
+        super().activate(at)

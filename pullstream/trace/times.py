@@ -1,0 +1,131 @@
+"""Times in a trace: written as JSON, read back as what they were, and shown to people."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+from reprlib import Repr
+from typing import Any, Final, TypeAlias, cast
+
+import attrs
+
+from timely import BEGINNING, Lexicographic, LoopTime, Product
+
+Json: TypeAlias = Any
+"""Anything that a line of JSON may hold."""
+
+_SHORT = Repr()
+_SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 40, 60, 24
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 4
+
+
+@attrs.frozen(order=False)
+class Opaque:
+    """A time of a kind that is only shown: what it was compared by is not in the trace."""
+
+    shown: str
+
+    def __le__(self, other: object) -> bool:
+        raise TypeError(f"a trace does not say how {self.shown} is compared")
+
+
+def shown(value: object) -> str:
+    """A value in few words, the same in every run: without the address that an object happened to have."""
+    if value.__class__ is int or value.__class__ is str:
+        text = repr(value)
+        if len(text) < _SHORT.maxlong:
+            return text
+    text = _SHORT.repr(value)
+    return _without_address(text) if " at 0x" in text else text
+
+
+def _without_address(text: str) -> str:
+    head, *rest = text.split(" at 0x")
+    return head + "".join(part.lstrip("0123456789abcdef") for part in rest)
+
+
+def encode(value: Any) -> Json:
+    """A time as JSON: numbers and strings as they are, everything else by the name of its kind."""
+    kind = value.__class__
+    if kind is int or kind is str or (kind is float and isfinite(value)):
+        return value
+    coding = _CODINGS.get(kind)
+    if coding is None:
+        return {"shown": shown(value)}
+    name, write, _ = coding
+    return {name: write(value)}
+
+
+def decode(written: Json) -> Any:
+    """The time that was written; `Opaque` for one that is only shown."""
+    if not isinstance(written, dict):
+        return written
+    ((name, value),) = cast("dict[str, Any]", written).items()
+    read = _READERS.get(name)
+    return Opaque(value) if read is None else read(value)
+
+
+def _row(values: Iterable[Any]) -> list[Json]:
+    return [encode(value) for value in values]
+
+
+def _read(values: Sequence[Json]) -> list[Any]:
+    return [decode(value) for value in values]
+
+
+Coding: TypeAlias = tuple[str, Callable[[Any], Json], Callable[[Any], Any]]
+
+_CODINGS: Final[dict[type, Coding]] = {
+    type(BEGINNING): ("beginning", lambda _: 0, lambda _: BEGINNING),
+    bool: ("bool", int, bool),
+    date: ("date", date.isoformat, date.fromisoformat),
+    datetime: ("datetime", datetime.isoformat, datetime.fromisoformat),
+    time: ("clock", time.isoformat, time.fromisoformat),
+    timedelta: (
+        "timedelta",
+        lambda span: [span.days, span.seconds, span.microseconds],
+        lambda parts: timedelta(*parts),
+    ),
+    Fraction: ("fraction", str, Fraction),
+    Decimal: ("decimal", str, Decimal),
+    tuple: ("tuple", _row, lambda parts: tuple(_read(parts))),
+    frozenset: (
+        "frozenset",
+        lambda members: sorted(_row(members), key=repr),
+        lambda members: frozenset(_read(members)),
+    ),
+    Product: ("product", _row, lambda parts: Product(*_read(parts))),
+    Lexicographic: ("lexicographic", _row, lambda parts: Lexicographic(*_read(parts))),
+    LoopTime: (
+        "loop",
+        lambda time: [encode(time.outer), *time.counters],
+        lambda parts: LoopTime(decode(parts[0]), tuple(parts[1:])),
+    ),
+}
+_READERS: Final = {name: read for name, _, read in _CODINGS.values()}
+
+
+def told(written: Json) -> str:
+    """A time, as it was written, for people.
+
+    >>> told(3), told({"date": "2024-02-29"}), told({"loop": [3, 0, 2]}), told({"product": [1, 2]})
+    ('3', '2024-02-29', '3 round 0.2', '(1, 2)')
+    """
+    if not isinstance(written, dict):
+        return str(written)
+    ((name, value),) = cast("dict[str, Any]", written).items()
+    match name:
+        case "beginning":
+            return "the beginning"
+        case "bool":
+            return str(bool(value))
+        case "loop":
+            return f"{told(value[0])} round {'.'.join(map(str, value[1:]))}"
+        case "tuple" | "product" | "lexicographic" | "frozenset":
+            brackets = "{}" if name == "frozenset" else "()"
+            return brackets[0] + ", ".join(map(told, value)) + brackets[1]
+        case "timedelta":
+            return str(timedelta(*value))
+        case _:
+            return str(value)

@@ -1,0 +1,276 @@
+"""The tracer of a run: writes down all that passes on its edges, all that changes in its progress, and the verdict.
+
+What happens is only noted as it happens, and written a thousand events at a time. A value is shown as it was when it
+passed, though: it may be changed later.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any, Final, Literal, TextIO, TypeAlias, cast
+from weakref import WeakKeyDictionary
+
+import trio
+from typing_extensions import override
+
+from pullstream.checker.pipeline import Checker, WatchedLane
+from pullstream.checker.rules import Violation
+from pullstream.engine.edge.edge import Edge
+from pullstream.engine.sidecar.location import Location, Port
+from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.errors import PullstreamError
+from pullstream.protocol import Batch, TimedBatch
+from pullstream.trace.graph import graph_of, sends_of
+from pullstream.trace.judge import Judge, Table, Verdict
+from pullstream.trace.lanes import SeenEdge, SeenLane, seen_lane
+from pullstream.trace.sidecar import SeenSidecar
+from pullstream.trace.times import Json, encode, shown
+
+TraceTo: TypeAlias = str | PathLike[str] | TextIO
+"""The place of a trace: the path of a file, or an open text file."""
+
+SAMPLE: Final = 3
+"""The number of values of a batch that are shown."""
+
+AT_A_TIME: Final = 1_000
+"""The number of events that are written at a time."""
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+Noted: TypeAlias = tuple[float, str, tuple[Any, ...]]
+
+
+class Tracer(trio.abc.Instrument):
+    """Observes one run, and writes its trace."""
+
+    def __init__(self, to: TraceTo, *, limit: int, checker: Checker | None = None) -> None:
+        self.verdict: Verdict | None = None
+        self.trouble: BaseException | None = None
+        """The reason why the trace could not be written."""
+        self._to = to
+        self._limit = limit
+        self._checker = checker
+        self._file: TextIO | None = None
+        self._clock: Callable[[], float] = float
+        self._began = 0.0
+        self._noted: list[Noted] = []
+        self._changes: dict[tuple[int, Any], int] = {}
+        self._number = 0
+        self._judge: Judge | None = None
+        self._table = Table()
+        self._sidecar: Sidecar | None = None
+        self._edges: WeakKeyDictionary[Edge[Any], SeenEdge] = WeakKeyDictionary()
+        self._described: list[dict[str, Json]] = []
+        self._rested = False
+
+    # ---- for the run
+
+    @property
+    def sidecar(self) -> Callable[..., Sidecar]:
+        """Makes the run's sidecar."""
+        return partial(SeenSidecar, self)
+
+    def lane(self, edge: Edge[Any], port: Port) -> SeenLane[Any]:
+        """A first lane of an edge, seen and, if the run is checked, verified."""
+        watched: WatchedLane[Any] | None = None
+        if self._checker is not None:
+            watched = self._checker.lane(edge, port)
+            edge.ends.discard(watched)
+        seen = self._edges.get(edge)
+        if seen is None:
+            seen = self._edges[edge] = SeenEdge(self, len(self._described), edge, port)
+            self._describe(seen)
+        if watched is None:
+            return seen_lane(edge, port, seen)
+        return seen_lane(edge, port, seen, watched.record, watched.count)
+
+    def open(self) -> None:
+        """Open the file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        to = self._to
+        self._file = open(to, "w", encoding="utf-8") if isinstance(to, (str, PathLike)) else to  # noqa: PTH123, SIM115 - closed at the end of the run
+
+    def close(self, failure: BaseException | None) -> None:
+        """The run is over: write what is left, and the verdict."""
+        trio.lowlevel.remove_instrument(self)
+        self.changed()
+        if self._checker is not None:
+            for violation in self._checker.violations:
+                self._violated(violation)
+        how = "complete" if failure is None else type(failure).__name__
+        self._note("ended", None, how, None if failure is None else shown(failure))
+        self._flush()
+        if self._judge is not None:
+            self.verdict = self._judge.verdict()
+            self._write([_encoded({"sends": self._table.as_json()}), _encoded(self.verdict.as_json())])
+        if self._file is not None and self._file is not self._to:
+            self._file.close()
+
+    # ---- what is heard
+
+    def began(self, sidecar: Sidecar) -> None:
+        """The run begins: write what it consists of."""
+        self._sidecar = sidecar
+        self._clock = trio.lowlevel.current_clock().current_time
+        self._began = self._clock()
+        self._changes.clear()
+        graph = graph_of(sidecar, self._described, limit=self._limit)
+        functions = {number: sends_of(row) for number, row in graph.summaries.items()}
+        self._judge = Judge(graph.header, functions, self._table)
+        self._write([_encoded(graph.header)])
+        self._write(self._frontiers())
+        trio.lowlevel.add_instrument(self)
+
+    def passed(self, kind: str, edge: SeenEdge, lane: int, number: int, about: object = None) -> None:
+        """A request was sent on an edge, or answered."""
+        if kind == "ask":
+            self._note(kind, edge.number, lane, number, about)
+        elif isinstance(about, Batch):
+            values: Sequence[Any] = cast("Batch[Any]", about).values
+            count = len(values)
+            sample = values if count <= SAMPLE else values[:SAMPLE]
+            time: Json
+            if isinstance(about, TimedBatch):
+                times: Sequence[Any] = about.times
+                time = {"times": [encode(each) for each in times[:SAMPLE]]}
+            else:
+                time = encode(about.time)
+            self._note(kind, edge.number, lane, number, count, time, [shown(value) for value in sample])
+        elif about is None or kind == "done":
+            self._note(kind, edge.number, lane, number)
+        else:
+            self._note(kind, edge.number, lane, number, shown(about))
+
+    def change(self, place: int, time: Hashable, delta: int) -> None:
+        """Pointstamps have come to a place, or gone."""
+        key = place, time
+        now = self._changes.get(key, 0) + delta
+        if now:
+            self._changes[key] = now
+        else:
+            del self._changes[key]
+
+    def changed(self) -> None:
+        """Note what has changed until now as one change."""
+        if self._changes and self._sidecar is not None:
+            changes, self._changes = self._changes, {}
+            self._note("stamps", [(place, time, delta) for (place, time), delta in changes.items()])
+
+    def wait(self, kind: Literal["awaited", "completed", "dismissed"], place: int, time: Hashable) -> None:
+        """Note a wait for a time: that it begins, is told that the time is complete, or is given up."""
+        self._note(kind, place, time)
+
+    def ended(self, location: Location) -> None:
+        """A module's part of the run is over."""
+        failure = location.failure
+        self._note("ended", location.node, location.ending.value, None if failure is None else shown(failure))
+
+    @override
+    def before_io_wait(self, timeout: float) -> None:
+        """No task can go on: whatever is complete must have been announced."""
+        if not (self._rested or trio.lowlevel.current_statistics().tasks_runnable):
+            self.rest()
+
+    def rest(self) -> None:
+        """Note that nothing goes on until something comes from outside, or time passes."""
+        self.changed()
+        self._note("rest")
+        self._rested = True
+
+    def say_frontiers(self) -> None:
+        """Write down what the run itself says may still come, at a rest."""
+        assert self._sidecar is not None
+        phase = self._sidecar.track()
+        self._sidecar.propagate()
+        if self._sidecar.phase is phase:
+            for location in self._sidecar.locations:
+                for place in (*(port.place for port in location.ports), location.output):
+                    self._note("said", place, list(phase.frontier(place)))
+
+    def _violated(self, violation: Violation) -> None:
+        self._note("violation", violation.module, violation.rule, violation.what)
+
+    # ---- writing
+
+    def _describe(self, edge: SeenEdge) -> None:
+        """Write of an edge that it is there; of those that the run begins with, its first line tells."""
+        above, below = edge.above, edge.below.location
+        described = {"id": edge.number, "from": above.node, "to": below.node, "place": edge.below.place}
+        if self._sidecar is None:
+            self._described.append(described)
+            return
+        inside = {"id": edge.number, "from": above.name, "to": below.name, "inside": not edge.counted}
+        self._described.append(inside)
+        self._note("edge", inside)
+
+    def _note(self, kind: str, *about: Any) -> None:
+        noted = self._noted
+        noted.append((self._clock(), kind, about))
+        self._rested = False
+        if len(noted) >= AT_A_TIME:
+            self._flush()
+
+    def _flush(self) -> None:
+        noted, self._noted = self._noted, []
+        lines: list[str] = []
+        began = self._began
+        for clock, kind, about in noted:
+            now = round(clock - began, 6)
+            self._number += 1
+            lines.append(self._line(now, kind, about))
+            if self._judge is not None and kind in JUDGED:
+                self._judge.see(self._number, kind, about)
+                lines += self._frontiers(now)
+        self._write(lines)
+
+    def _line(self, now: float, kind: str, about: tuple[Any, ...]) -> str:
+        # Most of what happens in a run is one of these three.
+        if kind == "ask":
+            edge, lane, number, limit = about
+            return f'[{self._number},{now},"ask",{edge},{lane},{number},{limit}]'
+        if kind == "value":
+            edge, lane, number, count, time, sample = about
+            written_time = time if time.__class__ is int else _encoded(time)
+            return f'[{self._number},{now},"value",{edge},{lane},{number},{count},{written_time},{_encoded(sample)}]'
+        if kind == "stamps":
+            stamps = sorted([f"[{place},{_written(time)},{delta}]" for place, time, delta in about[0]])
+            return f'[{self._number},{now},"stamps",[{",".join(stamps)}]]'
+        written: Iterable[Any]
+        if kind in {"awaited", "completed", "dismissed"}:
+            written = [about[0], encode(about[1])]
+        elif kind == "said":
+            written = [about[0], [encode(time) for time in about[1]]]
+        else:
+            written = about
+        return _encoded([self._number, now, kind, *written])
+
+    def _frontiers(self, now: float = 0.0) -> list[str]:
+        """The line for the frontiers that have moved, if any have."""
+        assert self._judge is not None
+        moved = [[place, sorted(map(encode, times), key=repr)] for place, times in self._judge.moved()]
+        if not moved:
+            return []
+        self._number += 1
+        return [_encoded([self._number, now, "frontiers", moved])]
+
+    def _write(self, lines: Iterable[str]) -> None:
+        if self._file is None or self.trouble is not None:
+            return
+        try:
+            self._file.writelines(line + "\n" for line in lines)
+        except (OSError, ValueError) as exc:
+            # The run goes on: who opened it hears of it at its end.
+            self.trouble = PullstreamError(f"the trace could not be written: {exc}")
+            self.trouble.__cause__ = exc
+
+
+JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said"})
+"""The events that the model has something to say of."""
+
+
+def _written(time: Any) -> str:
+    return str(time) if time.__class__ is int else _encoded(encode(time))

@@ -1,0 +1,306 @@
+"""Traces: what is in them, that they are the same each time, and that the model judges them, whole or broken."""
+
+import io
+import json
+from datetime import date
+from itertools import pairwise
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+import pullstream as ps
+from pullstream.authoring import Traits
+from pullstream.checker import Checker
+from pullstream.protocol import TRANSITIONS, Event, State
+from pullstream.trace import Trace, TraceError, judge
+
+
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch):
+    """Tasks take their steps in an order that a seed alone decides, and not where in memory they are."""
+    monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+
+
+def traced(pipeline, *, seed=0, **options):
+    """Run a pipeline in virtual time; gives its trace, as it was written."""
+    file = io.StringIO()
+
+    async def main():
+        trio._core._run._r.seed(seed)
+        try:
+            async with pipeline.open(trace=file, **options) as running:
+                await running.result()
+        except* ZeroDivisionError:
+            pass
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    return file.getvalue()
+
+
+def read(text):
+    return Trace.of(text.splitlines())
+
+
+def kinds(trace, *wanted):
+    return [event[2:] for event in trace.events if event[2] in wanted]
+
+
+@ps.transformer
+async def per_time(upstream, ctx):
+    """The sum of each time, when it is complete."""
+    sums = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                sums[time] = sums.get(time, 0) + sum(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [sums.pop(time)])
+
+
+async def slowly(value):
+    await trio.sleep(value % 3 + value / 100)
+    return value
+
+
+def days():
+    return ps.pipe(
+        ps.values([1, 2, 14, 30], time=lambda n: date(2024, 2, 20 + n // 10)),
+        ps.map_async(slowly, 2),
+        per_time(),
+        ps.collect(),
+    )
+
+
+def rounds():
+    return ps.pipe(ps.values([6, 5, 8]), ps.loop(ps.map(lambda n: ps.Again(n // 2) if n % 2 == 0 else n)), ps.collect())
+
+
+def delayed():
+    return ps.pipe(ps.values([1, 2, 3], time=lambda n: n), ps.delay(2), ps.count_by_key(lambda n: n), ps.collect())
+
+
+def of_streams():
+    return ps.pipe(ps.values([1, 2]), ps.map(lambda n: ps.values([n] * 2)), ps.flatten(concurrency=2), ps.collect())
+
+
+def merged():
+    return ps.pipe(ps.merge(ps.values("ab"), ps.values("cd")), ps.map_async(slow_text, 2), ps.take(3), ps.collect())
+
+
+async def slow_text(text):
+    await trio.sleep(ord(text) % 2 + ord(text) / 1000)
+    return text
+
+
+def failing():
+    return ps.pipe(ps.values([2, 1, 0]), ps.map(lambda n: 1 // n), ps.collect())
+
+
+PIPELINES = [days, rounds, delayed, of_streams, merged, failing]
+
+
+def test_everything_that_passes_an_edge_is_there():
+    """At limit 1: asks and their answers, with the values, on every edge, and how each module ended."""
+    trace = read(traced(ps.pipe(ps.values("ab"), ps.take(1), ps.collect()), limit=1))
+
+    assert trace.modules == ["values", "take", "collect"]
+    assert kinds(trace, "ask", "value", "done", "abort") == [
+        ["ask", 1, 0, 1, 1],
+        ["ask", 0, 0, 1, 1],
+        ["value", 0, 0, 1, 1, 0, ["'a'"]],
+        ["value", 1, 0, 1, 1, 0, ["'a'"]],
+        ["ask", 1, 0, 2, 1],
+        ["abort", 0, 0, 2],
+        ["done", 0, 0, 2],
+        ["done", 1, 0, 2],
+    ]
+    assert [event[1:3] for event in kinds(trace, "ended")] == [
+        [0, "abandoned"],
+        [1, "complete"],
+        [2, "complete"],
+        [None, "complete"],
+    ]
+
+
+def test_events_are_numbered_and_timed():
+    """By 1, 2, 3 and the run's clock, which is virtual here; the whole has a verdict as its last line."""
+    text = traced(days(), limit=1)
+    trace = read(text)
+
+    assert [event[0] for event in trace.events] == list(range(1, len(trace.events) + 1))
+    assert all(a[1] <= b[1] for a, b in pairwise(trace.events))
+    assert {event[1] for event in trace.events} == {0.0, 1.01, 3.03, 5.17, 5.47}
+    assert json.loads(text.splitlines()[-1])["verdict"] == "allowed"
+
+
+@pytest.mark.parametrize("make", PIPELINES)
+def test_the_same_bytes_each_time(make):
+    """With a virtual clock and a seed, at limit 1: otherwise sinks ask for as many values as come quickly enough."""
+    assert traced(make(), seed=3, limit=1) == traced(make(), seed=3, limit=1)
+
+
+@pytest.mark.parametrize("make", PIPELINES)
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_the_model_allows_what_was_written(make, limit):
+    """By what the trace says alone, whatever becomes of times on the way; checked or not."""
+    trace = read(traced(make(), limit=limit))
+    assert judge(trace).ok
+    assert trace.verdict["verdict"] == "allowed"
+    checked = traced(make(), limit=limit, check=True)
+    assert judge(read(checked)).ok
+
+
+@pytest.mark.parametrize("make", PIPELINES)
+def test_every_edge_keeps_to_the_table(make):
+    """Each request is answered once, and no value comes when the edge has ended."""
+    trace = read(traced(make(), limit=1))
+    edges = {}
+    for number, _, kind, *about in trace.events:
+        if kind not in {"ask", "value", "done", "failed", "cancelled", "abort", "error"}:
+            continue
+        edge = edges.setdefault(about[0], {"state": State.OPEN, "open": set()})
+        if kind in {"ask", "abort", "error"}:
+            edge["open"].add(about[2])
+            if kind != "ask":
+                edge["state"] = TRANSITIONS[edge["state"], Event(kind)]
+        else:
+            edge["open"].remove(about[2])
+            assert kind != "value" or edge["state"] is State.OPEN, number
+    assert edges
+    assert all(not edge["open"] for edge in edges.values())
+
+
+def breakings():
+    """Ways to break a trace by hand: what to do to its lines, and what is found then."""
+
+    def first(lines, kind, above=0):
+        return next(n for n, line in enumerate(lines) if n > above and line.startswith("[") and f'"{kind}"' in line)
+
+    def completed_sooner(lines):
+        late = first(lines, "completed")
+        event = json.loads(lines.pop(late))
+        early = first(lines, "value")
+        event[0] = json.loads(lines[early])[0]
+        lines.insert(early, json.dumps(event))
+        return event[0], "too early"
+
+    def batch_from_nowhere(lines):
+        done = len(lines) - 3
+        number = json.loads(lines[done])[0]
+        lines.insert(done, json.dumps([number, 9, "stamps", [[1, {"date": "2024-02-20"}, 1]]]))
+        return number, "from nothing"
+
+    def batch_forgotten(lines):
+        at = first(lines, "stamps", first(lines, "value"))
+        event = json.loads(lines[at])
+        event[3] = event[3][:-1]
+        lines[at] = json.dumps(event)
+        return None, "not there"
+
+    def frontier_ahead(lines):
+        at = first(lines, "frontiers", first(lines, "value"))
+        event = json.loads(lines[at])
+        event[3][0][1] = [{"date": "2030-01-01"}]
+        lines[at] = json.dumps(event)
+        return event[0], "too early"
+
+    def not_told(lines):
+        told = first(lines, "completed")
+        place_and_time = json.loads(lines.pop(told))[3:]
+        rest = first(lines, "rest", told)
+        assert place_and_time
+        return json.loads(lines[rest])[0], "withheld"
+
+    return [completed_sooner, batch_from_nowhere, batch_forgotten, frontier_ahead, not_told]
+
+
+@pytest.mark.parametrize("break_it", breakings(), ids=lambda function: function.__name__)
+def test_a_trace_that_was_broken_is_refused(break_it):
+    """With the number of the event at which it went wrong."""
+    lines = traced(days(), limit=1).splitlines()
+    number, rule = break_it(lines)
+    verdict = judge(Trace.of(lines))
+
+    assert not verdict.ok
+    assert rule in {objection.rule for objection in verdict.objections}
+    if number is not None:
+        assert (number, rule) in {(objection.event, objection.rule) for objection in verdict.objections}
+    assert f"event {verdict.objections[0].event}: " in str(verdict)
+
+
+def test_a_violation_is_in_the_trace():
+    """A checked run that breaks a rule says which, and what was done."""
+
+    @ps.source
+    class TooMany(ps.Kernel):
+        traits = Traits(trusted=True)
+
+        async def produce(self, limit):
+            return ps.Batch(0, [1, 2, 3])
+
+    file = io.StringIO()
+    with pytest.raises(ps.checker.Violation):
+        ps.run(ps.pipe(TooMany(), ps.collect()), limit=1, check=Checker(), trace=file)
+    (violation,) = kinds(read(file.getvalue()), "violation")
+    assert violation[1:3] == ["TooMany", "R2"]
+    assert "3" in violation[3]
+
+
+def test_values_are_shown_as_they_were():
+    """A value that is changed later, whose repr fails, or says where in memory it is, is told in the same words."""
+
+    class Odd:
+        def __repr__(self):
+            raise ValueError
+
+    changed = [1]
+    pipeline = ps.pipe(
+        ps.values([changed, object(), Odd(), "x" * 1000]), ps.tap(lambda _: changed.append(2)), ps.collect()
+    )
+    values = [event[-1] for event in kinds(read(traced(pipeline, limit=1)), "value") if event[1] == 0]
+    assert values[:3] == [["[1]"], ["<object object>"], ["<Odd instance>"]]
+    assert len(values[3][0]) < 50
+
+
+def test_a_path_is_written(tmp_path):
+    """The path of a file; a run without `trace` writes nothing."""
+    path = tmp_path / "run.ndjson"
+    assert ps.run(ps.pipe(ps.values("ab"), ps.collect()), trace=path) == ["a", "b"]
+    assert judge(Trace.read(path)).ok
+    assert str(judge(Trace.read(path))).startswith("allowed by the model: ")
+
+
+def test_a_path_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
+    """By the error of the system."""
+    ran = []
+    with pytest.raises(FileNotFoundError):
+        ps.run(ps.pipe(ps.values("ab"), ps.tap(ran.append), ps.drain()), trace=tmp_path / "no" / "run.ndjson")
+    assert ran == []
+
+
+def test_a_disk_that_is_full_lets_the_run_go_on():
+    """Who opened it hears of it at the end."""
+
+    class Full(io.StringIO):
+        def writelines(self, lines):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(ps.PullstreamError, match="could not be written: .*No space left"):
+        ps.run(ps.pipe(ps.values("ab"), ps.collect()), trace=Full())
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", "nothing\n", '{"trace":1}\n[1,'])
+def test_what_is_no_trace_is_refused(text):
+    """In words, and with the line."""
+    with pytest.raises(TraceError, match="trace"):
+        read(text)
+
+
+def test_a_trace_of_a_run_that_was_killed_is_judged_as_far_as_it_goes():
+    """Its last lines are missing."""
+    lines = traced(days(), limit=1).splitlines()
+    trace = Trace.of(lines[: len(lines) // 2])
+    assert trace.verdict is None
+    assert judge(trace).ok
