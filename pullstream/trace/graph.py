@@ -71,7 +71,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _site(location: Location) -> str | None:
-    """The line where the module was composed: the file's name alone, for the same program is traced in many a folder."""
+    """The line where the module was composed: the file's name, whichever folder it is in."""
     return None if location.site is None else f"{Path(location.site.filename).name}:{location.site.line}"
 
 

@@ -13,7 +13,7 @@ import attrs
 from timely import BEGINNING, Lexicographic, LoopTime, Product
 
 Json: TypeAlias = Any
-"""Anything that a line of JSON may hold."""
+"""All that a line of JSON may hold."""
 
 _SHORT = Repr()
 _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 40, 60, 24
