@@ -5,39 +5,79 @@ ends the function is what it prints:
 
     # | hello
 
-The tests run every piece and hold it to its word. The other functions and classes of a chapter are the tools that the
-pieces after them use.
+The tests run every piece and hold it to its word. What else stands at the top of a chapter, its imports and aliases,
+its functions and classes, are the tools that the pieces after them use; they are printed as they stand.
 """
 
 import ast
+import importlib
 import inspect
+import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from textwrap import dedent, fill, indent
 from typing import TypeGuard
+
+import attrs
 
 Piece = Callable[[], None]
 
 PRINTED = "    # | "
 
+TELLS = re.compile(r"(?<=from tutorials\.lesson import say), tell$")
+"""The part of a chapter's imports that is for telling it."""
 
-def tell(chapter: str) -> None:
-    """Print a chapter, a module by name: its introduction, its tools as code, its pieces as prose, code and output."""
-    print(inspect.cleandoc(sys.modules[chapter].__doc__ or ""))
-    for part in _parts(chapter):
-        if not _is_piece(part):
-            print(f"\n\n{indent(inspect.getsource(part), '    ')}", end="")
-            continue
-        title, _, prose = inspect.cleandoc(part.__doc__ or "").partition("\n")
-        title = title.removesuffix(".")
-        print(f"\n\n{title}\n{'-' * len(title)}\n{prose}\n\n{indent(code(part), '    ')}\n\nprints\n")
-        part()
+
+@attrs.frozen
+class Part:
+    """A statement at the top of a chapter: its source, the names that it defines, and those that it uses."""
+
+    source: str
+    defines: frozenset[str]
+    uses: frozenset[str]
+    piece: Piece | None = None
+
+
+def tell(chapter: str, number: int | None = None) -> None:
+    """Print a chapter, a module by name: its introduction, its tools as code, its pieces as prose, code and output.
+
+    With a number, that piece alone, below the tools that it uses.
+    """
+    parts = list(_parts(chapter))
+    if number is not None:
+        (piece,) = (part for part in parts if part.piece and _number(part.piece) == number)
+        parts = [*_used(piece, parts), piece]
+    with until_closed():
+        if number is None:
+            print(inspect.cleandoc(importlib.import_module(chapter).__doc__ or ""))
+        for told, group in groupby(parts, lambda part: part.piece):
+            if told is None:
+                _print_tools(list(group))
+                continue
+            line, _, prose = inspect.cleandoc(told.__doc__ or "").partition("\n")
+            line = line.removesuffix(".")
+            print(f"\n\n{line}\n{'-' * len(line)}\n{prose}\n\n{indent(code(told), '    ')}\n\nprints\n")
+            told()
+
+
+@contextmanager
+def until_closed() -> Generator[None]:
+    """Print to whoever reads; when nobody does any more, as after `q` in a pager, that is the end and no error."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered would be written, and fail, as the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def pieces(chapter: str) -> list[Piece]:
     """The pieces of a chapter, in order."""
-    return [part for part in _parts(chapter) if _is_piece(part)]
+    return [part.piece for part in _parts(chapter) if part.piece is not None]
 
 
 def code(piece: Piece) -> str:
@@ -55,18 +95,70 @@ def promised(piece: Piece) -> list[str]:
     return [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED.rstrip())]
 
 
+def title(piece: Piece) -> str:
+    """The first line of a piece's prose, its number before it."""
+    return inspect.cleandoc(piece.__doc__ or "").partition("\n")[0].removesuffix(".")
+
+
 def say(message: object) -> None:
     """Print an error's message: paths without their folders, and lines that fit a page."""
     for line in str(message).replace(f"{Path(__file__).parent}/", "").splitlines():
         print(line if line.startswith(" ") else fill(line, 108, subsequent_indent="  "))
 
 
-def _parts(chapter: str) -> list[Callable[..., object]]:
-    """What a chapter defines, in order."""
-    module = sys.modules[chapter]
-    own = [part for part in vars(module).values() if getattr(part, "__module__", "") == chapter and callable(part)]
-    return [part for part in own if part.__name__ != "main"]
+def _print_tools(parts: list[Part]) -> None:
+    """Print tools as code: imports together, functions and classes two lines apart."""
+    before = ""
+    for part in parts:
+        word = part.source.split(maxsplit=1)[0].replace("from", "import")
+        alone = word in {"def", "async", "class"} or word.startswith("@")
+        print("\n" * (2 if alone or not before else word != before), end="")
+        print(indent(part.source, "    "))
+        before = word
 
 
-def _is_piece(part: Callable[..., object]) -> TypeGuard[Piece]:
-    return (part.__doc__ or "")[:1].isdigit()
+def _parts(chapter: str) -> Iterator[Part]:
+    """The statements of a chapter, in order, but for its introduction and for what makes a program of it."""
+    module = importlib.import_module(chapter)
+    source = inspect.getsource(module)
+    lines = source.splitlines()
+    for statement in ast.parse(source).body:
+        match statement:
+            case ast.Expr() | ast.If() | ast.FunctionDef(name="main"):
+                continue
+            case ast.ImportFrom(module="tutorials.lesson", names=[ast.alias(name="tell")]):
+                continue
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names = {name}
+            case _:
+                names = {found.id for found in filter(_is_stored, ast.walk(statement))} | _imported(statement)
+        decorators = getattr(statement, "decorator_list", [])
+        first = min((found.lineno for found in decorators), default=statement.lineno)
+        uses = {found.id for found in ast.walk(statement) if isinstance(found, ast.Name)}
+        defined = getattr(module, next(iter(names)), None) if isinstance(statement, ast.FunctionDef) else None
+        piece = defined if (getattr(defined, "__doc__", "") or "")[:1].isdigit() else None
+        shown = "\n".join(lines[first - 1 : statement.end_lineno])
+        yield Part(TELLS.sub("", shown), frozenset(names), frozenset(uses), piece)
+
+
+def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _imported(statement: ast.stmt) -> set[str]:
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return set()
+    return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+
+
+def _used(piece: Part, parts: list[Part]) -> list[Part]:
+    """The tools that a piece uses, and those that they use, in the chapter's order."""
+    wanted, known = set(piece.uses), -1
+    while known != len(wanted):
+        known = len(wanted)
+        wanted |= {name for part in parts if not part.piece and part.defines & wanted for name in part.uses}
+    return [part for part in parts if not part.piece and part.defines & wanted]
+
+
+def _number(piece: Piece) -> int:
+    return int((piece.__doc__ or "").partition(".")[0])

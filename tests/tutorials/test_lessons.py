@@ -1,12 +1,18 @@
 """The chapters that are told piece by piece print what they say they print."""
 
 import importlib
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from pullstream.checker import RULES
-from tutorials.lesson import code, pieces, promised
+from tutorials.lesson import code, pieces, promised, tell
+
+ROOT = Path(__file__).parents[2]
 
 CHAPTERS = [
     "tutorials.what_a_pull_is",
@@ -57,3 +63,42 @@ def test_writing_your_own_gets_at_least_seven_rules_wrong():
     mended = [line for line in lines if "Mended" in line]
     assert len(mended) == 5
     assert all(line.endswith(("nothing to complain of", "conforms")) for line in mended)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_prints_all_that_its_code_uses(chapter, capsys):
+    """Imports and aliases as well: what is printed can be typed in."""
+    importlib.import_module(chapter).main()
+    printed = capsys.readouterr().out
+    source = Path(importlib.import_module(chapter).__file__).read_text()
+
+    for line in re.findall(r"^(?:import|from|[A-Z]\w+ =) .*", source, flags=re.MULTILINE):
+        assert line.removesuffix(", tell").removesuffix("import tell") in printed, line
+
+
+def test_one_piece_comes_with_its_tools_and_no_others(capsys):
+    """So a reader goes on where he was, and sees what the piece stands on."""
+    tell("tutorials.writing_your_own", 8)
+    printed = capsys.readouterr().out
+    piece = pieces("tutorials.writing_your_own")[7]
+
+    assert "class Through" in printed
+    assert "class Lookup" not in printed
+    assert "8. Ending without a word" in printed
+    assert "7. An abort" not in printed
+    assert printed.splitlines()[-len(promised(piece)) :] == promised(piece)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    """`| head`, or `q` in a pager, ends a chapter without a traceback."""
+    command = f"{sys.executable} -m tutorials.what_a_pull_is | head -n 1"
+    done = subprocess.run(
+        command,
+        check=False,
+        shell=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("What a pull is: ask, abort and error at one edge.\n", "")
