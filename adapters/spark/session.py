@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from adapters.spark.connect.session import connect_session, is_meant
 from adapters.spark.errors import SessionMismatch, SparkMissing
 from adapters.spark.failures import start_error
 from adapters.spark.java import java_home
@@ -72,12 +73,15 @@ def session(
 
     An active session is given as it is. It is never stopped here.
 
+    **Spark Connect**: where PySpark works with a session of Connect already, that is given; `master="sc://host:port"`,
+    or the environment's SPARK_REMOTE, opens one. `config` is then what a session may set; the rest is the server's.
+
     Raises:
-        CompositionError: there is no such log level.
+        CompositionError: there is no such log level, or an argument is a Connect server's to have.
         SessionMismatch: there is an active session whose master is not `master`, or whose settings are not `config`.
-        SparkMissing: pyspark is not installed.
+        SparkMissing: pyspark is not installed, or what it needs for Connect.
         JavaNotFound: there is no Java for it.
-        SparkJobError: it cannot be started, with that master or these settings.
+        SparkJobError: it cannot be started, with that master or these settings, or no server answers there.
 
     ```python
     from adapters import spark
@@ -86,9 +90,15 @@ def session(
     ```
     """
     try:
-        from pyspark import SparkContext  # noqa: PLC0415 - an optional dependency, and slow to import
+        import pyspark.sql  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - an optional dependency, and slow to import
     except ImportError as exc:
         raise SparkMissing.of("pyspark") from exc
+    if is_meant(master):
+        servers = {"log_level": log_level, "event_log": event_log, "ui": ui}
+        elsewhere = [name for name, value in servers.items() if value is not None]
+        return connect_session(master, config or {}, elsewhere)
+    from pyspark import SparkContext  # noqa: PLC0415 - not there where only Spark Connect is installed
+
     active = SparkContext._active_spark_context  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - known in every thread
     wanted = {**(config or {}), **_asked(log_level, event_log, ui=ui)}
     if active is None:

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 from adapters.arrow import As, shape_argument
 from adapters.spark.executing.function import on_executors, time_column
 from adapters.spark.reading.attempts import Retry
+from adapters.spark.reading.jobs import is_connect
 from adapters.spark.reading.source import from_dataframe
 from adapters.spark.refusals import in_the_name_of, refused
 from pullstream import Blueprint, Fold, Source, Transformer, flat_map, map_batches
@@ -83,7 +84,10 @@ def reduce_by_key(
         )
         parts = on_executors(folded, schema=_schema(df, name, column), time=column, as_=as_)
         frame = df.transform(attrs.evolve(parts, module=_NAME))
-        clock: Literal["partition"] | None = None if name is None else "partition"
+        # Through Connect Spark sorts the states: their partitions cannot say here how far they are.
+        sorts = name is None or is_connect(df)
+        clock: Literal["partition"] | None = None if sorts else "partition"
+        since = None if sorts else since
         source = from_dataframe(
             frame, time=name, as_="tuples", clock=clock, since=since, retry=retry, host=host, port=port
         )

@@ -11,6 +11,7 @@ from adapters.spark.executing.partition import PartitionPlan
 from adapters.spark.executing.shipping import pickled, shipped
 from adapters.spark.failures import first_line, unlogged
 from adapters.spark.reading.jobs import STOPPED, stands
+from adapters.spark.reading.timed import functions
 from adapters.spark.refusals import no_frame, refused
 from adapters.spark.schemas import arrow_schema, spark_schema
 from pullstream import Blueprint, CompositionError, Transformer, pipe
@@ -162,11 +163,10 @@ class _Frame:
         """A column's name, and the column."""
         from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
         from pyspark.sql import Column  # noqa: PLC0415
-        from pyspark.sql import functions as sql  # noqa: PLC0415
 
         if isinstance(given, str):
             # A column's own name may hold dots, which otherwise lead into a struct.
-            chosen = sql.col(f"`{given.replace('`', '``')}`" if given in self.df.columns else given)
+            chosen = functions(self.df).col(f"`{given.replace('`', '``')}`" if given in self.df.columns else given)
         elif isinstance(given, Column):
             chosen = given
         else:

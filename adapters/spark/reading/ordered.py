@@ -18,8 +18,9 @@ import trio
 from typing_extensions import override
 
 from adapters.arrow import As, RecordBatch, pyarrow
+from adapters.spark.connect.batches import ConnectBatches
 from adapters.spark.reading.cutting import Cutting
-from adapters.spark.reading.jobs import Jobs, spark_errors
+from adapters.spark.reading.jobs import Jobs, is_connect, spark_errors
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, Done, Kernel
@@ -102,7 +103,7 @@ class OrderedSource(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self._batches = OrderedBatches(self._frame)
+        self._batches = ConnectBatches(self._frame) if is_connect(self._frame) else OrderedBatches(self._frame)
         self.run.spawn_watch(self._look)
 
     @override

@@ -1,0 +1,124 @@
+"""Sessions of Spark Connect: the one that is active, or one at an address, `sc://host:port`."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from adapters.spark.errors import SessionMismatch, SparkJobError, SparkMissing
+from pullstream import CompositionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEME = "sc://"
+
+DEFAULT_PORT = 15002
+"""Where a Connect server listens, if its address says nothing else."""
+
+ANSWER_SECONDS = 20.0
+"""Seconds that a server has to take a connection; PySpark itself goes on trying for ten minutes."""
+
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy", "GRPC_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
+
+
+def is_meant(master: str | None) -> bool:
+    """Whether a session of Connect is meant: an address of one is given or set, or PySpark works with one already."""
+    from pyspark.sql.utils import is_remote  # noqa: PLC0415 - an optional dependency, and slow to import
+
+    return (master or os.environ.get("SPARK_REMOTE", "")).startswith(SCHEME) or (master is None and is_remote())
+
+
+def connect_session(master: str | None, config: Mapping[str, str], elsewhere: Sequence[str]) -> "SparkSession":
+    """The active session, or else a new one at `master`, or where SPARK_REMOTE says.
+
+    `elsewhere` are the names of arguments that are for the program in which Spark runs.
+
+    Raises:
+        CompositionError: there are any.
+        SessionMismatch: the active session is another one, has other settings, or is a classic one.
+        SparkMissing: the packages of Spark Connect are not installed.
+        SparkJobError: nobody answers there.
+    """
+    if elsewhere:
+        raise CompositionError(
+            f"session() got {elsewhere[0]}=, which is for the program in which Spark runs, and that is another one "
+            f"through Spark Connect: set it where the server is started"
+        )
+    try:
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an optional dependency
+    except ImportError as exc:
+        raise SparkMissing(
+            f"{exc.name or 'a package'} is not installed, which Spark Connect needs: `pip install 'pyspark[connect]'`",
+            name=exc.name,
+        ) from exc
+    active: Any = None
+    with suppress(Exception):
+        active = SparkSession.active()
+    if active is not None:
+        _compare(active, master, config)
+        return active
+    address = master or os.environ.get("SPARK_REMOTE")
+    if address is None:
+        raise SessionMismatch(
+            "this program works with Spark Connect, and has no session: say where its server is, "
+            "session(master='sc://host:port')"
+        )
+    return _opened(address, config)
+
+
+def _opened(address: str, config: Mapping[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    _reach(address)
+    builder: Any = SparkSession.Builder().remote(address)
+    for key, value in config.items():
+        builder = builder.config(key, value)
+    try:
+        opened = builder.getOrCreate()
+        # The first call: whether it is a server, and lets us in.
+        opened.version  # noqa: B018
+    except PySparkException as exc:
+        if exc.getCondition() == "SESSION_ALREADY_EXIST":
+            raise SessionMismatch(
+                f"a classic Spark session is active in this program, and {address} is a server of Spark Connect: a "
+                f"program works with one kind. Call session() without master= to use the active one, or stop() it first"
+            ) from None
+        raise SparkJobError(f"session() could not use the Connect server {address}: {exc}", str(exc)) from None
+    return opened
+
+
+def _reach(address: str) -> None:
+    """Say at once that nobody is there."""
+    place = urlsplit(address)
+    if place.hostname is None or any(name in os.environ for name in _PROXIES):
+        return
+    try:
+        socket.create_connection((place.hostname, place.port or DEFAULT_PORT), ANSWER_SECONDS).close()
+    except OSError as exc:
+        raise SparkJobError(
+            f"session() cannot reach a Connect server at {address}: {exc}. Is it running, and is the address right?",
+            str(exc),
+        ) from None
+
+
+def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
+    differences: list[str] = []
+    if master is not None:
+        has, wanted = found.client.host, urlsplit(master)
+        if not master.startswith(SCHEME):
+            differences.append(f"it is one of Spark Connect, at {has}, not {master!r}")
+        elif has != wanted.hostname:
+            differences.append(f"its server is {has}, not {wanted.hostname}")
+    for key, value in config.items():
+        current = found.conf.get(key, None)
+        if current != value:
+            differences.append(f"its {key} is {current!r}, not {value!r}")
+    if differences:
+        raise SessionMismatch(
+            f"a Spark session is already active, and {'; '.join(differences)}. A session cannot be changed so: call "
+            f"session() without these to use it as it is, or stop() it first",
+        )

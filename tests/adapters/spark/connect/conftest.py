@@ -1,0 +1,75 @@
+"""One Spark Connect server for all of these tests, a session there, and what must be left when a test is over."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+
+
+class Server:
+    """The server's end here."""
+
+    def __init__(self, process):
+        self.process = process
+        self.url = f"sc://127.0.0.1:{int(process.stdout.readline())}"
+
+    def ask(self, question):
+        """What the program of the server answers."""
+        self.process.stdin.write(f"{question}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The server, in a process of its own."""
+    pytest.importorskip("grpc")
+    command = [sys.executable, "-m", "tests.adapters.spark.connect.server"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Server(process)
+        process.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def connected(server):
+    """A session of the server, for all tests."""
+    from pyspark.sql.connect.session import SparkSession
+
+    session = SparkSession.builder.remote(server.url).create()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def remote(connected, monkeypatch):
+    """The session, as if there were no classic one in this process, which other tests may have."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    from pyspark.sql.connect.session import SparkSession
+
+    monkeypatch.setattr(SparkSession._active_session, "session", connected, raising=False)
+    return connected
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(server):
+    """After every test nothing of it is left, neither in the server nor here."""
+    threads = set(threading.enumerate())
+    yield
+    wanted = {"executions": 0, "jobs": 0, "views": [], "queries": 0}
+    deadline = time.monotonic() + 60
+    while (left := server.ask("left")) != wanted:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+    while left := {t for t in set(threading.enumerate()) - threads if t.name.startswith("pullstream")}:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)

@@ -1,0 +1,141 @@
+"""`from_dataframe` through Spark Connect: Connect's own Arrow, in order, and nothing left behind."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+from adapters.spark.connect.batches import ConnectBatches
+
+pytestmark = pytest.mark.spark
+
+
+def read(frame, *parts, **options):
+    return ps.run(ps.pipe(spark.from_dataframe(frame, **options), *parts, ps.collect()))
+
+
+@pytest.fixture
+def frame(remote):
+    """Some rows in several partitions."""
+    return remote.range(0, 30_000, 1, 6).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
+
+
+def test_rows_in_order(frame):
+    """All rows come, in the DataFrame's order, as Spark gives them itself."""
+    assert read(frame, as_="tuples") == [tuple(row) for row in frame.collect()]
+
+
+def test_types(remote):
+    """Values are what they are in a classic session: instants in UTC, whatever the session's time zone."""
+    remote.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        df = remote.sql(
+            "SELECT 1Y AS small, 1.5D AS d, CAST('1.25' AS DECIMAL(9, 2)) AS money, DATE'2013-01-02' AS day, "
+            "TIMESTAMP'1970-01-01 09:00:01' AS at, TIMESTAMP_NTZ'1970-01-01 00:00:02' AS wall, X'00ff' AS raw, "
+            "array(1, null) AS list, map('a', 1) AS map, struct(1 AS x, 'y' AS y) AS struct, CAST(NULL AS INT) AS no"
+        )
+        (row,) = read(df)
+    finally:
+        remote.conf.unset("spark.sql.session.timeZone")
+    assert row._asdict() == {
+        "small": 1, "d": 1.5, "money": Decimal("1.25"), "day": dt.date(2013, 1, 2), "at": 1_000_000,
+        "wall": 2_000_000, "raw": b"\x00\xff", "list": [1, None], "map": [("a", 1)], "struct": {"x": 1, "y": "y"},
+        "no": None,
+    }  # fmt: skip
+
+
+def test_times(frame, remote):
+    """Spark sorts by the time, and a time is complete when a later one has come; lateness sorts nothing."""
+    counted = ps.pipe(spark.from_dataframe(frame, time="five"), ps.count_by_key(lambda row: row.five))
+    assert ps.run(ps.pipe(counted, ps.collect(timed=True))) == [(n, (n, 6000)) for n in range(5)]
+    from pyspark.sql.connect import functions as sql
+
+    negative = read(frame, time=-sql.col("five"))
+    assert [row.five for row in negative] == sorted((row.five for row in negative), reverse=True)
+    late = ps.pipe(spark.from_dataframe(frame, time="five", lateness=5), ps.collect(timed=True))
+    assert all(time == row.five for time, row in ps.run(late))
+    assert read(remote.range(0).selectExpr("id", "id AS t"), time="t") == []
+
+
+def test_failures(frame, remote):
+    """Spark's message arrives: of Java, and of a user's Python on the executors."""
+    with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
+        read(frame.selectExpr("1 / (id - 7) AS bad"))
+
+    def failing(batches):
+        raise ValueError("the user's own text")
+        yield
+
+    with pytest.raises(spark.SparkJobError, match="ValueError: the user's own text"):
+        read(frame.mapInArrow(failing, "id long"))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [({"route": "pushed"}, "the ordered route only"), ({"time": "five", "clock": "partition"}, "leave out clock=")],
+)
+def test_refused(frame, options, text):
+    """What needs the executors to find the way here is refused when composing."""
+    with pytest.raises(ps.CompositionError, match=text):
+        spark.from_dataframe(frame, **options)
+
+
+def slowly(remote):
+    """Rows that take an hour."""
+
+    def slow(batches):
+        import time
+
+        for batch in batches:
+            yield batch
+            time.sleep(3600)
+
+    return remote.range(0, 100_000, 1, 4).mapInArrow(slow, "id long")
+
+
+def test_enough_and_aborts(remote):
+    """A stream that has enough, and one that is aborted, interrupt the server's operation at once."""
+    assert [row.id for row in read(remote.range(0, 1_000_000, 1, 100), ps.take(3))] == [0, 1, 2]
+
+    async def abort():
+        async with ps.pipe(spark.from_dataframe(slowly(remote)), ps.drain()).open() as running:
+            await trio.sleep(1)
+            await running.abort()
+
+    trio.run(abort)
+
+
+def test_what_spark_does_is_told(remote):
+    """While nothing comes, the server's own progress says how far it is."""
+    batches = ConnectBatches(slowly(remote))
+    told = []
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+
+            @nursery.start_soon
+            async def reading():
+                with pytest.raises(spark.JobCancelled):
+                    while await trio.to_thread.run_sync(batches.next):
+                        pass
+
+            with trio.fail_after(120):
+                while not batches.doing():  # noqa: ASYNC110 - nobody says when it has begun
+                    await trio.sleep(0.05)
+            told.append(batches.doing())
+            batches.cancel()
+
+    trio.run(main)
+    batches.close()
+    assert "0 of 4 tasks done" in told[0]
+
+
+def test_without_the_private_call(frame, monkeypatch):
+    """Where PySpark lacks the call, its public one brings the same rows."""
+    from pyspark.sql.connect.client import SparkConnectClient
+
+    monkeypatch.delattr(SparkConnectClient, "to_table_as_iterator")
+    assert [row.id for row in read(frame)] == list(range(30_000))

@@ -1,0 +1,61 @@
+"""`session` where Spark is another program, reached by Connect."""
+
+import subprocess
+import sys
+
+import pytest
+
+import pullstream as ps
+from adapters import spark
+
+pytestmark = pytest.mark.spark
+
+
+def test_the_active_session(remote, server):
+    """It is given as it is, and cannot be changed by asking for it."""
+    assert spark.session() is remote
+    assert spark.session(master=server.url) is remote
+    with pytest.raises(spark.SessionMismatch, match=r"its server is 127.0.0.1, not elsewhere"):
+        spark.session(master="sc://elsewhere:15002")
+    with pytest.raises(spark.SessionMismatch, match=r"spark.sql.shuffle.partitions is .*, not '7'"):
+        spark.session(config={"spark.sql.shuffle.partitions": "7"})
+
+
+@pytest.mark.parametrize("option", [{"log_level": "INFO"}, {"ui": True}, {"event_log": "events"}])
+def test_what_is_the_servers(remote, option):
+    """Its web page, its logs and its events are set where it is started."""
+    with pytest.raises(ps.CompositionError, match=r"set it where the server is started"):
+        spark.session(**option)
+
+
+PROGRAM = """
+import os, sys
+from adapters import spark
+session = spark.session(master=sys.argv[1], config={"spark.sql.shuffle.partitions": "3"})
+print(session.range(7).count(), session.conf.get("spark.sql.shuffle.partitions"), spark.session() is session)
+session.stop()
+os.environ["SPARK_REMOTE"] = sys.argv[1]
+again = spark.session()
+print(again.range(8).count(), again is session)
+again.stop()
+del os.environ["SPARK_REMOTE"]
+try:
+    spark.session()
+except spark.SessionMismatch as exc:
+    print(exc)
+try:
+    spark.session(master="sc://127.0.0.1:1")
+except spark.SparkJobError as exc:
+    print(exc)
+"""
+
+
+def test_a_new_one(server):
+    """An address opens one, in the arguments or in the environment; where nobody is, that is said at once."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, server.url], capture_output=True, text=True, timeout=300, check=False
+    )
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["7 3 True", "8 False"], done.stderr
+    assert "has no session: say where its server is" in lines[2]
+    assert "cannot reach a Connect server at sc://127.0.0.1:1" in lines[3]
