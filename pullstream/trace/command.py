@@ -3,14 +3,22 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from pullstream.trace.file import Trace, TraceError
 from pullstream.trace.judge import judge
 from pullstream.trace.view import page_of
 
 
-def add_view(commands: "argparse._SubParsersAction[Any]") -> None:
+class Commands(Protocol):
+    """The commands that another one is added to: those of an `ArgumentParser`."""
+
+    def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser:
+        """Add one."""
+        ...
+
+
+def add_view(commands: Commands) -> None:
     """Add the command to others."""
     view = commands.add_parser(
         "view",
@@ -20,7 +28,6 @@ def add_view(commands: "argparse._SubParsersAction[Any]") -> None:
     )
     view.add_argument("trace", type=Path, help="the file that a traced run has written")
     view.add_argument("-o", "--output", type=Path, help="the page (default: the trace's name with .html)")
-    view.set_defaults(call=view_trace)
 
 
 def view_trace(given: argparse.Namespace) -> int:

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Final
 from zlib import compress
 
 from pullstream.checker.rules import RULES
 from pullstream.trace.drawing.graph import layout_of
+from pullstream.trace.drawing.messages import times_of
 from pullstream.trace.file import Trace
 from pullstream.trace.times import Json, told
 
 SCRIPTS = ("model.js", "pictures.js", "page.js")
 """The scripts of the page, in their order; with its style and its frame they are files of this package."""
 
-NO_VERDICT = {"verdict": "none", "objections": []}
+NO_VERDICT: Final[dict[str, Json]] = {"verdict": "none", "objections": []}
 """Of a trace that is not whole."""
 
 
@@ -67,8 +68,7 @@ def _with_words(event: Sequence[Json]) -> Sequence[Json]:
         case "said", [place, times]:
             return [number, clock, kind, place, _all(times)]
         case "value", [edge, lane, request, count, time, values]:
-            many: Any = time["times"] if isinstance(time, dict) and "times" in time else [time]
-            return [number, clock, kind, edge, lane, request, count, ", ".join(_all(many)), values]
+            return [number, clock, kind, edge, lane, request, count, ", ".join(_all(times_of(time))), values]
         case _:
             return event
 

@@ -1,7 +1,8 @@
 """The graph of a run: its modules from the sources down, and at each step what is held, in flight and still to come."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -11,6 +12,8 @@ from pullstream.trace.file import Trace
 from pullstream.trace.times import Json
 
 BOX, HEIGHT, GAP, LEVEL, MARGIN = 136, 44, 12, 86, 6
+
+NOTHING: Final[Counter[str]] = Counter()
 
 
 @attrs.frozen
@@ -24,7 +27,7 @@ class Layout:
     lines: Sequence[tuple[int, int, int, bool]]
     """For each edge: from which module, to which, into which place, and whether it leads back up."""
     holds: Mapping[int, tuple[float, bool]]
-    """Where it is told below each module what that holds, and whether it ends there: beside the line that goes down."""
+    """The place below each module where it is told what that holds, and whether it ends there, beside the line."""
 
     def as_json(self) -> Json:
         """The layout for a page."""
@@ -152,7 +155,9 @@ def _front(state: StateAt, place: int) -> str:
 
 
 def _counted(state: StateAt, place: int) -> str:
-    return ", ".join(time if count == 1 else f"{time} ×{count}" for time, count in state.stamps.get(place, {}).items())
+    return ", ".join(
+        time if count == 1 else f"{time} ×{count}" for time, count in state.stamps.get(place, NOTHING).items()
+    )
 
 
 def _box(x: float, y: float, name: str, front: str) -> str:

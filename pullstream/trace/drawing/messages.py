@@ -1,7 +1,7 @@
 """The messages of an edge, or of both sides of a module, as they are drawn and told: in the specification's words."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -27,14 +27,14 @@ class Message:
     words: str
     answer: bool
     offence: str = ""
-    """How it breaks a rule, if it does."""
+    """The rule that it breaks, if it does, and how."""
 
 
 def worded(kind: str, about: Sequence[Json], mark: str = "") -> str:
     """A message in few words, of what an event is about but for its edge; `mark` tells the edge's requests apart.
 
     >>> worded("ask", [0, 2, 1]), worded("value", [0, 2, 1, 0, ["'a'"]]), worded("value", [1, 3, 9, 5, ["1", "2", "3"]])
-    ("ask2", "Ans2=value('a')", 'Ans3=value(1, 2, 3, … 9 in all) at 5, lane 1')
+    ('ask2', "Ans2=value('a')", 'Ans3=value(1, 2, 3, … 9 in all) at 5, lane 1')
     """
     lane, request, *rest = about
     number = f"{mark}{request}"
@@ -61,9 +61,12 @@ def worded(kind: str, about: Sequence[Json], mark: str = "") -> str:
 
 
 def _times(time: Json) -> str:
-    if isinstance(time, dict) and "times" in time:
-        return ", ".join(told(each) for each in time["times"])
-    return told(time)
+    return ", ".join(map(told, times_of(time)))
+
+
+def times_of(time: Json) -> list[Json]:
+    """The times of an answer's first values, as they are written: one, or in an answer of many times several."""
+    return list(cast("dict[str, Any]", time)["times"]) if isinstance(time, dict) and "times" in time else [time]
 
 
 def messages_of(trace: Trace, edges: Sequence[int]) -> list[Message]:
@@ -71,9 +74,9 @@ def messages_of(trace: Trace, edges: Sequence[int]) -> list[Message]:
 
     >>> import io, pullstream as ps
     >>> file = io.StringIO()
-    >>> result = ps.run(ps.pipe(ps.values("a"), ps.collect()), trace=file)
+    >>> result = ps.run(ps.pipe(ps.values("a"), ps.collect()), limit=1, trace=file)
     >>> [message.words for message in messages_of(Trace.of(file.getvalue().splitlines()), [0])]
-    ['ask1 of 128', "Ans1=value('a')", 'ask2 of 128', 'Ans2=done']
+    ['ask1', "Ans1=value('a')", 'ask2', 'Ans2=done']
     """
     level = {edge: number for number, edge in enumerate(edges)}
     found: list[Message] = []
@@ -118,4 +121,5 @@ def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:
     chain = [*below, *above]
     if not chain:
         raise LookupError(f"{module!r} has no edge in this trace")
-    return [edge["id"] for edge in chain], [names[chain[0]["to"]], *(names[edge["from"]] for edge in chain)]
+    nodes: list[int] = [chain[0]["to"], *(edge["from"] for edge in chain)]
+    return [edge["id"] for edge in chain], [names[each] for each in nodes]

@@ -8,7 +8,8 @@ const RULES_OF = {
   cancelled: ["R10"], abort: ["R5", "R6"], error: ["R5", "R6"], "abort soon": ["R5"], "error soon": ["R5"],
   stamps: ["R11"], frontiers: ["R12"], completed: ["R12"], ended: ["R10"],
 };
-const KEYFRAME = 1000;
+// How many events are between two states that are kept.
+const KEYFRAME = 250;
 
 class Trace {
   constructor(data) {

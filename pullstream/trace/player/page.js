@@ -11,6 +11,7 @@ class Page {
     this.matching = null;
     this.playing = 0;
     this.explained = null;
+    this.measure();
     this.edges = new EdgePicture(trace, $("edges"));
     this.graph = new GraphPicture(trace, $("graph"), (place) => this.explain(place));
     $("total").textContent = trace.total.toLocaleString("en");
@@ -49,7 +50,7 @@ class Page {
     const state = trace.at(step);
     $("slider").value = $("number").value = step;
     this.tell(trace.events[step - 1]);
-    this.edges.draw(step);
+    this.edges.draw(step, this.wide);
     this.graph.draw(step, state);
     this.reveal();
     this.list();
@@ -138,17 +139,24 @@ class Page {
     else this.draw();
   }
 
+  // To ask how large something is costs a layout of the whole page: it is asked when that may have changed.
+  measure() {
+    this.room = $("scroll").clientHeight;
+    this.scrolled = $("scroll").scrollTop;
+    this.wide = $("edges").clientWidth;
+  }
+
   reveal() {
-    const scroll = $("scroll");
     const top = (this.matching ? upper(this.matching, this.step) - 1 : this.step - 1) * ROW;
-    if (top < scroll.scrollTop + ROW || top > scroll.scrollTop + scroll.clientHeight - 2 * ROW) scroll.scrollTop = top - scroll.clientHeight / 2;
+    if (top >= this.scrolled + ROW && top <= this.scrolled + this.room - 2 * ROW) return;
+    const most = (this.matching?.length ?? this.trace.total) * ROW - this.room;
+    this.scrolled = $("scroll").scrollTop = Math.max(0, Math.min(most, top - Math.floor(this.room / 2)));
   }
 
   list() {
-    const scroll = $("scroll");
     const rows = this.matching ?? { length: this.trace.total };
-    const first = Math.max(0, Math.floor(scroll.scrollTop / ROW) - 5);
-    const last = Math.min(rows.length, first + Math.ceil(scroll.clientHeight / ROW) + 10);
+    const first = Math.max(0, Math.floor(this.scrolled / ROW) - 5);
+    const last = Math.min(rows.length, first + Math.ceil(this.room / ROW) + 10);
     const made = [];
     for (let row = first; row < last; row++) {
       const number = this.matching ? this.matching[row] : row + 1;
@@ -205,9 +213,16 @@ class Page {
     on("slider", "input", () => this.go($("slider").valueAsNumber));
     on("number", "change", () => this.go($("number").valueAsNumber));
     on("filter", "input", () => this.filter($("filter").value));
-    on("scroll", "scroll", () => this.list());
+    on("scroll", "scroll", () => {
+      if ($("scroll").scrollTop === this.scrolled) return;
+      this.scrolled = $("scroll").scrollTop;
+      this.list();
+    });
     addEventListener("hashchange", () => this.follow());
-    addEventListener("resize", () => this.draw());
+    addEventListener("resize", () => {
+      this.measure();
+      this.draw();
+    });
     addEventListener("keydown", (event) => this.pressed(event));
   }
 

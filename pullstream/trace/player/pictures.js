@@ -31,11 +31,11 @@ class EdgePicture {
     });
   }
 
-  draw(step) {
+  draw(step, room) {
     const { trace, into } = this;
     const count = this.modules.length;
     const rows = innerWidth < 640 ? 10 : 15;
-    const width = Math.max(into.clientWidth - 4, count * 66);
+    const width = Math.max(room - 4, count * 66);
     const at = (node) => (width * (2 * this.column.get(node) + 1)) / (2 * count);
     const stop = upper(this.messages, step - 1);
     const shown = this.messages.slice(Math.max(0, stop - rows), stop);
@@ -52,7 +52,7 @@ class EdgePicture {
       svg("title", {}, `The messages up to event ${step}`),
       svg("desc", {}, shown.map((i) => trace.describe(i)).join("; ")), ...parts));
     const newest = trace.edgeOf.get(trace.events[shown.at(-1)]?.[3]);
-    if (newest && width > into.clientWidth) into.scrollLeft = (at(newest.from) + at(newest.to) - into.clientWidth) / 2;
+    if (newest && width > room) into.scrollLeft = (at(newest.from) + at(newest.to) - room) / 2;
   }
 
   row(i, y, at, width, here) {
