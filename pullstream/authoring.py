@@ -61,6 +61,10 @@ Kernels
       which is given the run's `Assembly`; a sink at run time is something `Consuming`
     - `SideBranch`: some of the values go to a sink beside
 
+    `instalments` runs the modules of an `InstalmentPlan` over what has come by now, for whoever keeps a stream's state
+    elsewhere: an `Instalment` says what is complete, which values are to come again, and what is kept beside, its
+    `Carryover`. How far time has to go for more, on a `TimeScale`, an `Ahead` tells.
+
     An answer of many times, a `ps.TimedBatch`, may be answered by any of them, and is taken whole by who says so: by
     `upstream.ask_many`; in `PassOn.answer_many`, run by run unless that is overridden; with `Notified.takes_many`, in
     `Notified.receive_many`. All others are given the values of one time after another. Who fails in the middle says how
@@ -102,6 +106,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
+from pullstream.engine.nested.instalments import Carryover, Instalment, InstalmentPlan, Instalments, instalments
 from pullstream.engine.nested.on_error import Handled, OnError, Skips, catches, with_policy
 from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.nested.side_by_side import Inner, SideBySide
@@ -120,6 +125,7 @@ from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime.interrupts import Interrupts
+from pullstream.engine.sidecar.ahead import Ahead, TimeScale
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.errors import blame, without_cancelled
@@ -134,12 +140,14 @@ __all__ = [
     "PROMPT",
     "READS",
     "Accumulator",
+    "Ahead",
     "Ascending",
     "Assembly",
     "Batcher",
     "Branch",
     "Call",
     "Carries",
+    "Carryover",
     "Consuming",
     "Copies",
     "Count",
@@ -154,6 +162,9 @@ __all__ = [
     "Hub",
     "Inner",
     "Input",
+    "Instalment",
+    "InstalmentPlan",
+    "Instalments",
     "Instance",
     "Interrupts",
     "Key",
@@ -189,6 +200,7 @@ __all__ = [
     "Sync",
     "TaskKernel",
     "TimeOf",
+    "TimeScale",
     "Traits",
     "Wiring",
     "a_fold",
@@ -200,6 +212,7 @@ __all__ = [
     "chain",
     "checked",
     "function",
+    "instalments",
     "is_between",
     "minimal",
     "nearest",

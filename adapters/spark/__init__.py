@@ -29,6 +29,7 @@ from adapters.spark.errors import (
 from adapters.spark.executing.answers import RowError
 from adapters.spark.executing.combine import reduce_by_key
 from adapters.spark.executing.function import OnExecutors, on_executors
+from adapters.spark.executing.key_state import StateMismatch
 from adapters.spark.executing.shipping import send_packages
 from adapters.spark.reading.ordered import OrderedBatches
 from adapters.spark.reading.source import from_dataframe
@@ -54,6 +55,7 @@ __all__ = [
     "SparkJobError",
     "SparkMissing",
     "SparkStreamError",
+    "StateMismatch",
     "StreamStatus",
     "TableTargetError",
     "from_dataframe",

@@ -93,6 +93,9 @@ class Traits:
     counts: bool = False
     """Whether at which time a value is follows from those before it, whatever their times."""
 
+    clocked: bool = False
+    """Whether what is answered follows from a clock: from when things come, and not from their times alone."""
+
     steered: bool = False
     """Whether a program may say more of the times that are held, by a handle, while nothing is asked for."""
 

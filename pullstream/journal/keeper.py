@@ -5,26 +5,25 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, shortened
-from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Outside
+from pullstream.engine.parts.resuming import drop_done, refuse_lost
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import LOOKS_ON
+from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
 from pullstream.engine.sidecar.keeping import Keeping
-from pullstream.engine.sidecar.location import Ending, Location, above
+from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.memory import Changes, Memory, pickled
-from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
-from pullstream.journal.cut import Cut, Frontiers, merged, remembered
 from pullstream.journal.program import Program
 from pullstream.journal.store import Contents, Entry, Journal, Notes, Record, Store, unpickled
 from pullstream.logger import LOG
-from timely import BEGINNING, Antichain, Summary
+from timely import BEGINNING, Antichain
 
 SHARE: Final = 0.2
 """At most this part of the time is spent on recording, unless somebody waits for it."""
@@ -86,7 +85,7 @@ class Keeper(Keeping):
             with trio.CancelScope(shield=True):
                 self._saved = await in_thread(self._store.contents)
                 self._check_pipeline()
-                self._check_modules()
+                refuse_lost(self._run.scope.sidecar.locations, "a run with a journal")
                 self._check_sources()
                 self._go_on(self._saved.sinks)
             if self.resumed:
@@ -118,24 +117,6 @@ class Keeper(Keeping):
             elif identity is not None:
                 self._about[name] = pickled(identity, f"it tells what {source.location} reads")
 
-    def _check_modules(self) -> None:
-        locations = self._run.scope.sidecar.locations
-        for location in locations:
-            if location.traits.carries is Carries.LOST:
-                raise JournalError(
-                    f"{location}, has no place in a run with a journal: what it gives follows from when things come, "
-                    f"or from what came last, and would be another thing after the run was killed. Let times say what "
-                    f"belongs together: stamp(), join(), windows in event time"
-                )
-        for location in locations:
-            shuffled = _reordered_above(location) if location.traits.counts else None
-            if shuffled is not None:
-                raise JournalError(
-                    f"{location}, gives times by what came before, and has no place in a run with a journal below "
-                    f"{shuffled}, behind which the order is another one each time. Put it above that, or let the "
-                    f"values say their times: stamp()"
-                )
-
     def _go_on(self, entries: dict[int, Entry]) -> None:
         sidecar = self._run.scope.sidecar
         for location in sidecar.sinks:
@@ -156,10 +137,7 @@ class Keeper(Keeping):
         self._run.journal = self.path
         self.resumed = bool(entries)
         if entries:
-            for stamp in sidecar.stamps:
-                if isinstance(stamp, Lane):
-                    lane = cast("Lane[Any]", stamp)
-                    lane.edge.handover.drops = self._drops(lane)
+            drop_done(sidecar, self._cut, self._frontiers)
         for module in self._run.scope.remembering:
             module.restore()
 
@@ -181,17 +159,6 @@ class Keeper(Keeping):
                 "has come since is for a run with another journal",
                 self.path,
             )
-
-    def _drops(self, lane: "Lane[Any]") -> Callable[[Hashable], bool] | None:
-        """A test for times that an edge does not let pass, because they are done."""
-        cut, above, below = self._cut, lane.edge.location, lane.port.location
-        begins = not above.upstreams or any(not isinstance(row, Summary) and not row for row in above.summaries)
-        ends = below in self._frontiers or below.remembers
-        if begins and ends:
-            return remembered(lambda time: cut.output_done(above, time) or cut.input_done(below, time))
-        if begins:
-            return remembered(lambda time: cut.output_done(above, time))
-        return remembered(lambda time: cut.input_done(below, time)) if ends else None
 
     # ---- for the modules
 
@@ -377,8 +344,3 @@ async def in_thread(function: Callable[..., R], *given: Any) -> R:
     Not by one of the threads that trio allows by default: where calls hang in all of them, a run must still end.
     """
     return await trio.to_thread.run_sync(function, *given, limiter=trio.CapacityLimiter(1))
-
-
-def _reordered_above(location: Location) -> Location | None:
-    """A place above at which the order of what comes is a matter of luck."""
-    return next((here for here in above(location) if here.traits.reorders), None)

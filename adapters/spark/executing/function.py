@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from adapters.arrow import As, Schema, shape_argument
-from adapters.spark.errors import SparkMissing
+from adapters.spark.executing.frames import KEYS, TIMES, Asked, Frame
 from adapters.spark.executing.partition import PartitionPlan
 from adapters.spark.executing.shipping import pickled, shipped
-from adapters.spark.failures import first_line, unlogged
-from adapters.spark.reading.jobs import STOPPED, stands
-from adapters.spark.reading.timed import functions
-from adapters.spark.refusals import no_frame, refused
+from adapters.spark.executing.streams import keyed_streams
 from adapters.spark.schemas import arrow_schema, spark_schema
 from pullstream import Blueprint, CompositionError, Transformer, pipe
 from pullstream.authoring import Module, Site, advice
@@ -21,22 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
-_TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
-_KEYS = _TIMES | {"boolean", "binary"}
-
 
 @attrs.frozen(eq=False, repr=False)
-class OnExecutors:
+class OnExecutors(Asked):
     """A function of a DataFrame, made by `on_executors`; for `DataFrame.transform`."""
-
-    modules: tuple[Module, ...]
-    schema: "str | StructType | Schema"
-    time: "str | Column | None"
-    by: "tuple[str | Column, ...]"
-    as_: As
-    site: Site
-    module: str = "on_executors"
-    """The name by which failures go."""
 
     def __repr__(self) -> str:
         return f"on_executors({', '.join(map(str, self.modules))})"
@@ -47,10 +32,12 @@ class OnExecutors:
         Raises:
             CompositionError: the schema, the time or a key cannot be what they were said to be.
         """
-        frame = _Frame(df)
+        frame = Frame(df)
         schema = spark_schema("on_executors", self.schema)
-        keys = [frame.column("by", key, _KEYS) for key in self.by]
-        time = None if self.time is None else frame.column("time", self.time, _TIMES)
+        if df.isStreaming and (self.by or self.time is not None):
+            return keyed_streams(self, frame, schema)
+        keys = [frame.column("by", key, KEYS) for key in self.by]
+        time = None if self.time is None else frame.column("time", self.time, TIMES)
         marks = [*keys, *([] if time is None else [time])]
         given = {name: 1 + place for place, (name, _) in enumerate(keys)}
         if time is not None:
@@ -77,7 +64,7 @@ def on_executors(
     by: "str | Column | Sequence[str | Column]" = (),
     as_: As = "rows",
 ) -> OnExecutors:
-    """Run transformers inside Spark's Python workers, a run for every partition; a function of a DataFrame.
+    """Run transformers inside Spark's Python workers, a run for every partition or key; a function of a DataFrame.
 
     `df.transform(on_executors(...))` is another DataFrame, with the columns of `schema`: DDL, a StructType or a
     pyarrow.Schema. It is lazy, and as good as any for Spark and for `from_dataframe`. Rows go through as Spark reads
@@ -94,13 +81,25 @@ def on_executors(
     what is kept is kept for one key. Columns of the schema that are called as the time's, or a key's, need not be
     given: they are filled with the time of the answer, and the key.
 
+    With both, a *streaming* DataFrame has a stream for each key that goes on from micro-batch to micro-batch: windows,
+    sessions, folds, running ones, modules of your own. `time` is the column of its watermark (`df.withWatermark`), and
+    times are whole microseconds since 1970; `restamp` makes coarser ones. Rows wait in Spark's state. When the
+    watermark has passed their times they go through the transformers in that order, those of one time as they came,
+    and results come as soon as their times are complete, each once, in append mode: what one run over all rows that
+    Spark has not dropped as late would give, however they came. What must come again until all that follows from it is
+    complete, and what modules keep beyond a time (`ctx.memory`, as with a journal), are in Spark's checkpoint, under
+    RocksDB: so a query goes on where it was killed, and its state may be spread over other partitions. A stream never
+    ends, and a key of which nothing is kept costs nothing. A row waits for as long as it matters, so a window of a day
+    keeps its rows for a day; let Spark fold first what is much. It takes PySpark 4.1 and the package protobuf. Modules
+    that go by a clock, give times of their own, have a sink beside, or whose state no journal could save are refused.
+
     The blueprints are pickled; a failure arrives with the exception's own name, message and notes. A partition whose
     task fails is tried again by Spark, from its beginning. When Spark has enough (`limit`) the stream is aborted; when
     a stream has enough (`take`) Spark still reads the rest of its partition, and drops it.
 
     Raises:
-        CompositionError: an argument cannot be what it should be, or a module cannot be pickled. Columns are looked at
-            when the function is called.
+        CompositionError: an argument cannot be what it should be, or a module cannot be pickled. Columns, and whether a
+            stream's state can be kept, are looked at when the function is called.
 
     ```python
     clean = spark.on_executors(ps.map(parse), ps.filter(valid), schema="carrier string, delay double")
@@ -141,66 +140,5 @@ def _composed(transformers: Sequence[object], site: Site) -> tuple[Module, ...]:
 
 def time_column(df: "DataFrame", time: "str | Column | None") -> "tuple[str, Column] | None":
     """The name of a DataFrame's time, and the time itself, both checked."""
-    frame = _Frame(df)
-    return None if time is None else frame.column("time", time, _TIMES)
-
-
-class _Frame:
-    """A DataFrame whose columns are looked up."""
-
-    def __init__(self, df: Any) -> None:
-        try:
-            from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
-        except ImportError as exc:
-            raise SparkMissing.of("pyspark") from exc
-        if not isinstance(df, DataFrame):
-            raise _refusal(no_frame("a Spark DataFrame", df))
-        if not stands(df.sparkSession):
-            raise _refusal(f"got a DataFrame, and {STOPPED}")
-        self.df = df
-
-    def column(self, option: str, given: Any, kinds: frozenset[str]) -> "tuple[str, Column]":
-        """A column's name, and the column."""
-        from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
-        from pyspark.sql import Column  # noqa: PLC0415
-
-        if isinstance(given, str):
-            # A column's own name may hold dots, which otherwise lead into a struct.
-            chosen = functions(self.df).col(f"`{given.replace('`', '``')}`" if given in self.df.columns else given)
-        elif isinstance(given, Column):
-            chosen = given
-        else:
-            raise _refusal(f"needs the name of a column, or a column expression, as its {option}, and got {given!r}")
-        try:
-            with unlogged():
-                (field,) = self.df.select(chosen).schema.fields
-        except AnalysisException as exc:
-            if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
-                columns = ", ".join(self.df.columns)
-                raise _refusal(f"has no column for {option}={given!r}; its columns are {columns}") from None
-            raise _refusal(f"cannot use {option}={given!r}: {first_line(exc)}") from None
-        kind = field.dataType.simpleString()
-        if kind.partition("(")[0] not in kinds | ({"decimal"} if option == "by" else set()):
-            names = "a DATE, a TIMESTAMP, a whole number or a STRING" + (
-                ", BOOLEAN, BINARY, DECIMAL" * (option == "by")
-            )
-            raise _refusal(f"cannot use {option}={given!r}, which is of type {kind}: it is {names}, so cast it to one")
-        return field.name, chosen
-
-    def arranged(self, keys: "list[Column]", marks: "list[Column]") -> "DataFrame":
-        """The rows as the executors need them, with keys and time in columns of their own at the end."""
-        df = self.df
-        if df.isStreaming and marks:
-            raise _refusal("cannot have Spark sort a streaming DataFrame: leave out time and by, or use foreachBatch")
-        if keys:
-            df = df.repartition(*keys)
-        if marks:
-            df = df.sortWithinPartitions(*marks)
-        width = len(self.df.columns)
-        names = [f"c{place}" for place in range(width)]
-        names += [f"m{place}" for place in range(len(marks))]
-        return df.select("*", *marks).toDF(*names)
-
-
-def _refusal(what: str) -> CompositionError:
-    return refused("on_executors", what)
+    frame = Frame(df)
+    return None if time is None else frame.column("time", time, TIMES)

@@ -23,14 +23,53 @@ _PACKAGES = ("pullstream", "timely", "adapters")
 
 def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
     """The function that executors run; an inner one, because those travel by value and need no install there."""
+    begin = _beginning()
 
     def on_executor(batches: Iterator[RecordBatch]) -> Generator[RecordBatch]:
+        results: Generator[RecordBatch, None, BaseException | None] = begin("partition", "run", pickled, batches)
+        failure = yield from results
+        if failure is not None:
+            raise failure
+
+    return on_executor
+
+
+def keyed(pickled: bytes) -> Any:
+    """The processor of keyed state that executors run, a `StatefulProcessor` of Spark's; an inner class, as above."""
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor  # noqa: PLC0415 - an optional dependency
+
+    begin = _beginning()
+
+    class OnExecutor(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._streams = begin("keyed", "KeyedStreams", pickled, handle)
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: N802, N803 - Spark's names
+            return self._given(*self._streams.take(key, rows, timerValues.getCurrentWatermarkInMs()))
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:  # noqa: ARG002, N802, N803
+            return self._given(*self._streams.wake(key, timerValues.getCurrentWatermarkInMs()))
+
+        def _given(self, rows: Any, failure: BaseException | None) -> Any:
+            if failure is not None:
+                raise failure
+            return iter(rows)
+
+        def close(self) -> None:
+            self._streams.close()
+
+    return OnExecutor()
+
+
+def _beginning() -> Callable[..., Any]:
+    """A function that calls one of ours on an executor, or says what is missing there."""
+
+    def begin(module: str, name: str, *given: object) -> Any:
         import sys  # noqa: PLC0415 - a function that travels by value has no module
         from importlib import import_module  # noqa: PLC0415
 
         try:
-            partition: Any = import_module("adapters.spark.executing.partition")
-            results: Generator[RecordBatch, None, BaseException | None] = partition.run(pickled, batches)
+            return getattr(import_module(f"adapters.spark.executing.{module}"), name)(*given)
         except ModuleNotFoundError as exc:
             ours = (exc.name or "").partition(".")[0] in {"pullstream", "timely", "adapters"}
             raise ModuleNotFoundError(
@@ -44,11 +83,8 @@ def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[Record
                 ),
                 name=exc.name,
             ) from None
-        failure = yield from results
-        if failure is not None:
-            raise failure
 
-    return on_executor
+    return begin
 
 
 def pickled(modules: tuple[Module, ...], what: object) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from math import inf
 from typing import Any, ClassVar
 
+import attrs
 import trio
 from typing_extensions import override
 
@@ -54,6 +55,7 @@ class Gather(Notified):
         super().__init__()
         self._new_part = part
         self._clocked = clocked
+        self.traits = attrs.evolve(self.traits, clocked=clocked)
         self._capacity = capacity
         self._parts: dict[Hashable, Part] = {}
 

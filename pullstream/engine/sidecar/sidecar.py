@@ -125,7 +125,8 @@ class Sidecar(Counts, Tied):
             location.fail_soon(exc)
         return SummaryError(f"{location} cannot tell what becomes of a time")
 
-    def _graph(self) -> Graph:
+    def graph(self) -> Graph:
+        """The graph of all locations, as a tracker needs it."""
         builder = GraphBuilder()
         for location in self.locations:
             summaries = {(number, 0): summary for number, summary in enumerate(location.summaries)} or None
@@ -145,7 +146,7 @@ class Sidecar(Counts, Tied):
     def track(self) -> Phase:
         """Keep frontiers from now on, rather than work each out when it is asked for."""
         if isinstance(self.phase, Untracked):
-            tracked = Tracked(self._graph(), self.stop_tracking)
+            tracked = Tracked(self.graph(), self.stop_tracking)
             for sink in self.sinks:
                 tracked.observe(sink.output)
             self._count(tracked.update)
@@ -160,7 +161,7 @@ class Sidecar(Counts, Tied):
         what a comparison of times has raised, is nobody's in particular: the run ends with it.
         """
         if not isinstance(self.phase, Untrackable):
-            self.phase = Untrackable(self._graph(), self._tally)
+            self.phase = Untrackable(self.graph(), self._tally)
         if self.trouble is not None:
             for waiter in list(self.waiters):
                 waiter.failure = self.trouble

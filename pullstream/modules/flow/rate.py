@@ -18,7 +18,7 @@ A = TypeVar("A")
 class _Rate(Kernel[Any]):
     """Remembers when it answered how many; a batch that comes too early waits here, in flight."""
 
-    traits = Traits(trusted=True)
+    traits = Traits(trusted=True, clocked=True)
 
     def __init__(self, count: int, per: float) -> None:
         self._left = count

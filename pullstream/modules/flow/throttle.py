@@ -37,7 +37,7 @@ class KeepLatest(Kernel[Any]):
     and until it is answered, nothing more is read. So as many are kept as there are incomplete times, and one.
     """
 
-    traits = Traits(trusted=True, reorders=True, asks_apart=True)
+    traits = Traits(trusted=True, reorders=True, asks_apart=True, clocked=True)
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

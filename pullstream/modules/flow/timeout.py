@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+import attrs
 import trio
 from typing_extensions import TypeVar, override
 
@@ -15,6 +16,8 @@ A = TypeVar("A")
 
 
 class _Timeout(Passing):
+    traits = attrs.evolve(Passing.traits, clocked=True)
+
     outside: ClassVar[bool] = True
     takes_many = True
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import pullstream as ps
 from pullstream import agg
 from pullstream.engine.sidecar.consequences import Consequences
+from pullstream.engine.sidecar.cut import Cut
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Memory
-from pullstream.journal.cut import Cut
 
 
 def by_time(values):

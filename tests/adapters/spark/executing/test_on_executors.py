@@ -127,7 +127,7 @@ class TestResults:
         query = writer.option("checkpointLocation", str(tmp_path / "at")).start()
         assert query.awaitTermination(60)
         assert found(session.table("doubled")) == found(session.range(0, 200, 2))
-        with pytest.raises(ps.CompositionError, match="cannot have Spark sort a streaming DataFrame"):
+        with pytest.raises(ps.CompositionError, match="needs both by= and time="):
             source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long", time="id"))
 
     def test_empty_partitions_are_no_trouble(self, session):

@@ -1,0 +1,95 @@
+"""A DataFrame that transformers are to run on, as to its columns: times, keys, and where they stand."""
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from adapters.arrow import As, Schema
+from adapters.spark.errors import SparkMissing
+from adapters.spark.failures import first_line, unlogged
+from adapters.spark.reading.jobs import STOPPED, stands
+from adapters.spark.reading.timed import functions
+from adapters.spark.refusals import no_frame, refused
+from pullstream import CompositionError
+from pullstream.authoring import Module, Site
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
+KEYS = TIMES | {"boolean", "binary"}
+
+
+@attrs.frozen(eq=False, repr=False)
+class Asked:
+    """The transformers and options that were asked for, whatever the frame."""
+
+    modules: tuple[Module, ...]
+    schema: "str | StructType | Schema"
+    time: "str | Column | None"
+    by: "tuple[str | Column, ...]"
+    as_: As
+    site: Site
+    module: str = "on_executors"
+    """The name by which failures go."""
+
+
+class Frame:
+    """A DataFrame whose columns are looked up."""
+
+    def __init__(self, df: Any) -> None:
+        try:
+            from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
+        except ImportError as exc:
+            raise SparkMissing.of("pyspark") from exc
+        if not isinstance(df, DataFrame):
+            raise refusal(no_frame("a Spark DataFrame", df))
+        if not stands(df.sparkSession):
+            raise refusal(f"got a DataFrame, and {STOPPED}")
+        self.df = df
+
+    def column(self, option: str, given: Any, kinds: frozenset[str]) -> "tuple[str, Column]":
+        """A column's name, and the column."""
+        from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
+        from pyspark.sql import Column  # noqa: PLC0415
+
+        if isinstance(given, str):
+            # A column's own name may hold dots, which otherwise lead into a struct.
+            chosen = functions(self.df).col(f"`{given.replace('`', '``')}`" if given in self.df.columns else given)
+        elif isinstance(given, Column):
+            chosen = given
+        else:
+            raise refusal(f"needs the name of a column, or a column expression, as its {option}, and got {given!r}")
+        try:
+            with unlogged():
+                (field,) = self.df.select(chosen).schema.fields
+        except AnalysisException as exc:
+            if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+                columns = ", ".join(self.df.columns)
+                raise refusal(f"has no column for {option}={given!r}; its columns are {columns}") from None
+            raise refusal(f"cannot use {option}={given!r}: {first_line(exc)}") from None
+        kind = field.dataType.simpleString()
+        if kind.partition("(")[0] not in kinds | ({"decimal"} if option == "by" else set()):
+            names = "a DATE, a TIMESTAMP, a whole number or a STRING" + (
+                ", BOOLEAN, BINARY, DECIMAL" * (option == "by")
+            )
+            raise refusal(f"cannot use {option}={given!r}, which is of type {kind}: it is {names}, so cast it to one")
+        return field.name, chosen
+
+    def arranged(self, keys: "list[Column]", marks: "list[Column]") -> "DataFrame":
+        """The rows as the executors need them, with keys and time in columns of their own at the end."""
+        df = self.df
+        if keys:
+            df = df.repartition(*keys)
+        if marks:
+            df = df.sortWithinPartitions(*marks)
+        width = len(self.df.columns)
+        names = [f"c{place}" for place in range(width)]
+        names += [f"m{place}" for place in range(len(marks))]
+        return df.select("*", *marks).toDF(*names)
+
+
+def refusal(what: str) -> CompositionError:
+    """The error about a frame, or about columns, that cannot be what they were said to be."""
+    return refused("on_executors", what)

@@ -1,0 +1,140 @@
+"""Looking ahead: how far a source has to come before anything more is complete, with all the rest as it is."""
+
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.sidecar import Sidecar
+from timely import Antichain, TimelyError, Tracker
+
+Pointstamps = Sequence[tuple[int, Hashable]]
+
+_UNKNOWN: Final = (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
+"""Raised by functions of times that have no answer for one."""
+
+
+class TimeScale(Protocol):
+    """A source's way through time, in steps that have numbers."""
+
+    @property
+    def last(self) -> int:
+        """The last tick that there can be."""
+        ...
+
+    def time(self, tick: int) -> Hashable:
+        """The least time that may still come when the source has come to a tick."""
+        ...
+
+    def tick(self, time: Any) -> int | None:
+        """About the first tick that leaves a time behind; None for a time of another domain."""
+        ...
+
+
+class Reachable(Protocol):
+    """Frontiers, by place."""
+
+    def frontier(self, place: int) -> Antichain[Any]:
+        """The times that may still arrive at a place, or leave it."""
+        ...
+
+
+Wish = Callable[[Reachable], bool]
+"""Whether what is waited for has come, where this is what may still come."""
+
+
+class Ahead:
+    """A second tracker for the graph of a run, in which the source may go forth and back."""
+
+    def __init__(self, sidecar: Sidecar, source: Location, sink: Location, ticks: TimeScale) -> None:
+        self._graph = sidecar.graph()
+        self._source = source.output
+        self._sink = sink.output
+        self._ticks = ticks
+        self._begin()
+
+    def _begin(self) -> None:
+        self._tracker = Tracker(self._graph, monotone=False)
+        self._now: Hashable = None
+        self._observed: set[int] = set()
+        self._observe([self._sink])
+
+    def from_row(self, time: Hashable, after: int) -> int:
+        """The first tick, behind `after`, at which anything that comes of a time may be complete at the sink."""
+        try:
+            self._move(time)
+            least = list(self._tracker.frontier(self._sink))
+        except _UNKNOWN:
+            self._begin()
+            return after + 1
+        wishes = [passed(self._sink, [each]) for each in least]
+        return self._first(wishes, after, self._ticks.tick(time)) or after + 1
+
+    def from_here(
+        self, stamps: Pointstamps, places: Iterable[int], wishes: Sequence[Wish], hints: Sequence[Any], after: int
+    ) -> int | None:
+        """The first tick behind `after` at which a wish comes true, beside these pointstamps; None if none does."""
+        self._observe(places)
+        try:
+            with self._beside(stamps):
+                found = [tick for tick in map(self._ticks.tick, hints) if tick is not None]
+                return self._first(wishes, after, min(found, default=None))
+        except _UNKNOWN:
+            # A tracker in which something has been raised is of no use any more.
+            self._begin()
+            return after + 1
+
+    def _first(self, wishes: Sequence[Wish], after: int, hint: int | None) -> int | None:
+        """Search from a hint on, down or up, in steps that double, and then between the last two."""
+        last = self._ticks.last
+
+        def comes(tick: int) -> bool:
+            self._move(self._ticks.time(tick))
+            return any(wish(self._tracker) for wish in wishes)
+
+        high = min(max(after + 1, hint or 0), last)
+        step = 1
+        if comes(high):
+            low = high
+            while low > after:
+                high, low, step = low, max(low - step, after), 2 * step
+                if low == after or not comes(low):
+                    break
+        else:
+            low = high
+            while not comes(high):
+                if high == last:
+                    return None
+                low, high, step = high, min(high + step, last), 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if comes(middle) else (middle, high)
+        return high
+
+    def _move(self, time: Hashable) -> None:
+        tracker = self._tracker
+        if self._now is not None:
+            tracker.update(self._source, self._now, -1)
+        self._now = time
+        tracker.update(self._source, time, 1)
+        tracker.propagate()
+
+    @contextmanager
+    def _beside(self, stamps: Pointstamps) -> Generator[None]:
+        for place, time in stamps:
+            self._tracker.update(place, time, 1)
+        try:
+            yield
+        finally:
+            for place, time in stamps:
+                self._tracker.update(place, time, -1)
+
+    def _observe(self, places: Iterable[int]) -> None:
+        for place in set(places) - self._observed:
+            self._observed.add(place)
+            self._tracker.observe(place)
+
+
+def passed(place: int, times: Sequence[Hashable]) -> Wish:
+    """The wish that none of some times may come at a place any more."""
+    return lambda reachable: not any(reachable.frontier(place).less_equal(time) for time in times)

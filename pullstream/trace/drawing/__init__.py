@@ -1,1 +1,0 @@
-"""Drawings of a trace as SVG and as Mermaid text, without dependencies."""

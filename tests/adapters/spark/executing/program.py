@@ -1,0 +1,68 @@
+"""A program for the tests to kill: the streams of keys, with their state in Spark's checkpoint."""
+
+import sys
+
+import pullstream as ps
+from adapters import spark
+
+SCHEMA = "key string, at timestamp, value long"
+ROCKSDB = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.shuffle.partitions": "2",
+}
+SECOND = 1_000_000
+
+
+@ps.transformer
+async def totals(upstream, ctx):
+    """A user's own: the sum of all values so far, at each time."""
+    sums = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                if time not in sums:
+                    ctx.notify_at(time)
+                sums[time] = sums.get(time, 0) + sum(row.value for row in values)
+            case ps.Completed(time):
+                memory = ctx.memory.at(time)
+                memory["all"] = memory.get("all", 0) + sums.pop(time)
+                yield ps.Batch(time, [("total", memory["all"])])
+
+
+def value(row):
+    return row.value
+
+
+TRANSFORMERS = [
+    ps.fork(
+        ps.pipe(ps.tumbling(5 * SECOND, ps.agg.sum(value)), ps.map(lambda window: ("tumbling", window.value))),
+        ps.pipe(ps.sliding(6 * SECOND, 2 * SECOND, ps.agg.count()), ps.map(lambda window: ("sliding", window.value))),
+        ps.pipe(ps.sessions(3 * SECOND, ps.agg.max(value)), ps.map(lambda window: ("session", window.value))),
+        ps.pipe(ps.reduce_by_time(ps.agg.min(value)), ps.map(lambda least: ("min", least))),
+        ps.pipe(ps.accumulate(ps.agg.count()), ps.map(lambda count: ("count", count))),
+        totals(),
+    )
+]
+
+
+def keyed(df, transformers=TRANSFORMERS, schema="key string, at timestamp, kind string, result long", **options):
+    """What is under test."""
+    parts = spark.on_executors(*transformers, schema=schema, by="key", time="at", **options)
+    return df.withWatermark("at", "2 seconds").transform(parts)
+
+
+def landing(session, folder, files=1):
+    return session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files).json(str(folder))
+
+
+def main(folder, checkpoint, out):
+    """Read what is there, then end."""
+    session = spark.session(master="local[2]", config=ROCKSDB)
+    writing = keyed(landing(session, folder)).writeStream.format("json").option("checkpointLocation", checkpoint)
+    writing.trigger(availableNow=True).start(out).awaitTermination()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

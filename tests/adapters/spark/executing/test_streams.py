@@ -1,0 +1,223 @@
+"""The streams of keys in Spark: streaming queries against one run, killed and started again, and what is refused."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import pullstream as ps
+from adapters import spark
+from tests.adapters.spark.executing.program import ROCKSDB, SECOND, TRANSFORMERS, keyed, landing
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[4]
+EPOCH = 1_000_000
+END = 100_000
+DELAY = 2
+"""Seconds that the watermark stays behind."""
+
+
+@pytest.fixture
+def stateful(session):
+    """The session, with Spark's state in RocksDB and in few partitions."""
+    before = {name: session.conf.get(name, None) for name in ROCKSDB}
+    for name, setting in ROCKSDB.items():
+        session.conf.set(name, setting)
+    yield session
+    for name, setting in before.items():
+        if setting is None:
+            session.conf.unset(name)
+        else:
+            session.conf.set(name, setting)
+
+
+class Arrivals:
+    """Files of rows (key, second, value), each a micro-batch."""
+
+    def __init__(self, folder, seed, files):
+        self.folder = folder
+        folder.mkdir()
+        dice = random.Random(seed)
+        self.files = []
+        for number in range(files):
+            seconds = range(max(1, 3 * number - 6), 3 * number + 8)
+            self.files.append([(dice.choice("abcd"), dice.choice(seconds), dice.randrange(9)) for _ in range(12)])
+        # So that all there is of the others becomes complete.
+        self.files.append([("end", END, 0)])
+        for number, rows in enumerate(self.files):
+            lines = [json.dumps({"key": key, "at": stamp(at), "value": value}) for key, at, value in rows]
+            path = folder / f"{number:04}.json"
+            path.write_text("\n".join(lines))
+            # Spark takes the oldest first.
+            os.utime(path, (EPOCH + number, EPOCH + number))
+
+    def in_time(self):
+        """Those that Spark does not drop, by key: it goes by the watermark of the micro-batch before."""
+        known, dropped = defaultdict(list), 0
+        latest = [max(at for _, at, _ in rows) for rows in self.files]
+        for number, rows in enumerate(self.files):
+            late = max(latest[: number - 1], default=-EPOCH) - DELAY if number > 1 else -EPOCH
+            for key, at, value in rows:
+                if at > late:
+                    known[key].append((at, value))
+                else:
+                    dropped += 1
+        assert dropped > 0, "no row is late"
+        return known
+
+
+class Row(NamedTuple):
+    value: int
+    at: int
+
+
+def stamp(second):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(EPOCH + second))
+
+
+def in_one_run(arrivals):
+    """What one run for each key gives, but for what is not complete in Spark at the end."""
+    found = []
+    for key, came in arrivals.in_time().items():
+        rows = [Row(value, (EPOCH + at) * SECOND) for at, value in sorted(came, key=lambda row: row[0])]
+        source = ps.values(rows, time=lambda row: row.at)
+        made = ps.run(ps.pipe(source, *TRANSFORMERS, ps.collect(timed=True)))
+        found += [(key, at, *pair) for at, pair in made if at < (EPOCH + END - DELAY) * SECOND]
+    return sorted(found)
+
+
+def written(session, out):
+    micros = "unix_micros(cast(at AS timestamp)) AS at"
+    return sorted(map(tuple, session.read.json(str(out)).selectExpr("key", micros, "kind", "result").collect()))
+
+
+def started(frame, checkpoint, out):
+    writing = frame.writeStream.format("json").option("checkpointLocation", str(checkpoint))
+    return writing.trigger(availableNow=True).start(str(out))
+
+
+def test_streams_of_keys_give_what_one_run_gives(stateful, tmp_path):
+    """Windows, folds, running ones, and a user's own; several keys to a micro-batch, late rows, and a restart."""
+    arrivals = Arrivals(tmp_path / "in", 1, 5)
+    frame = keyed(landing(stateful, arrivals.folder))
+    last = arrivals.folder / "0005.json"
+    last.rename(tmp_path / "later")
+    started(frame, tmp_path / "state", tmp_path / "out").awaitTermination()
+    begun = written(stateful, tmp_path / "out")
+    (tmp_path / "later").rename(last)
+    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
+    whole = in_one_run(arrivals)
+    assert written(stateful, tmp_path / "out") == whole
+    assert 0 < len(begun) < len(whole)
+
+
+def killed(arrivals, root, commits):
+    """Run the program, and kill it and its Java somewhere after so many commits."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.adapters.spark.executing.program",
+         str(arrivals.folder), str(root / "state"), str(root / "out")],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 300
+        while len(committed(root)) < commits:
+            assert process.poll() is None, process.communicate()[0].decode()
+            assert time.monotonic() < deadline, "nothing was committed"
+            time.sleep(0.005)
+        time.sleep(random.random())
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def committed(root):
+    return [path.name for path in (root / "state" / "commits").glob("*") if path.name.isdigit()]
+
+
+def check_killed(session, root, kills):
+    arrivals = Arrivals(root / "in", kills, 2 * kills + 2)
+    for _ in range(kills):
+        killed(arrivals, root, len(committed(root)) + 1)
+    started(keyed(landing(session, arrivals.folder)), root / "state", root / "out").awaitTermination()
+    assert written(session, root / "out") == in_one_run(arrivals)
+
+
+def test_killed_and_started_again(stateful, tmp_path):
+    """What was kept of every key is where Spark's checkpoint is."""
+    check_killed(stateful, tmp_path, 1)
+
+
+@pytest.mark.slow
+def test_killed_twenty_times(stateful, tmp_path):
+    """However often."""
+    check_killed(stateful, tmp_path, 20)
+
+
+def fails(row):
+    return 1 // (row.value - 5)
+
+
+def test_a_failure_says_where_it_was(stateful, tmp_path):
+    """By its own name, with the key."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    lines = [json.dumps({"key": "k", "at": stamp(at), "value": at}) for at in (1, 5, 90)]
+    (folder / "0.json").write_text("\n".join(lines))
+    frame = keyed(landing(stateful, folder), [ps.map(fails)], schema="n long")
+    query = started(frame, tmp_path / "state", tmp_path / "out")
+    with pytest.raises(Exception, match=r"(?s)test_streams.py.*ZeroDivisionError.*map\(fails\), .*key='k'"):
+        query.awaitTermination()
+
+
+class TestRefusals:
+    def frame(self, session, tmp_path):
+        return landing(session, tmp_path).withWatermark("at", "2 seconds")
+
+    def asked(self, *transformers, **options):
+        return spark.on_executors(
+            *(transformers or (ps.map(lambda row: row),)), **{"schema": "n long", "by": "key", "time": "at", **options}
+        )
+
+    @pytest.mark.parametrize("option", [{"by": ()}, {"time": None}])
+    def test_a_key_and_a_time(self, stateful, tmp_path, option):
+        """One without the other is nothing that Spark could keep a state by."""
+        with pytest.raises(ps.CompositionError, match="needs both by= and time="):
+            self.frame(stateful, tmp_path).transform(self.asked(**option))
+
+    @pytest.mark.parametrize("column", ["at", "since"])
+    def test_a_time_that_is_not_that_of_the_watermark(self, stateful, tmp_path, column):
+        """How far it has come nobody would know."""
+        frame = landing(stateful, tmp_path).selectExpr("*", "at AS since")
+        frame = frame if column == "at" else frame.withWatermark("at", "2 seconds")
+        with pytest.raises(ps.CompositionError, match=r"goes by the watermark .*withWatermark"):
+            frame.transform(self.asked(time=column))
+
+    def test_a_state_store_without_room(self, session, tmp_path):
+        """Said with the setting."""
+        with pytest.raises(ps.CompositionError, match=r"session.conf.set\('spark.sql.streaming.stateStore.provider"):
+            self.frame(session, tmp_path).transform(self.asked())
+
+    @pytest.mark.parametrize(
+        ("transformer", "reason"),
+        [
+            (lambda: ps.stamp(lambda row: row.at), "gives times of its own"),
+            (lambda: ps.debounce(0.1), "goes by a clock"),
+            (lambda: ps.batch(3, seconds=1), "goes by a clock"),
+            (lambda: ps.timeout(1), "goes by a clock"),
+            (lambda: ps.map(fails, on_error=ps.collect()), "one way out"),
+        ],
+    )
+    def test_what_cannot_be_kept(self, stateful, tmp_path, transformer, reason):
+        """By name, when composing."""
+        with pytest.raises(ps.CompositionError, match=reason):
+            self.frame(stateful, tmp_path).transform(self.asked(transformer()))
