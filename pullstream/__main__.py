@@ -1,4 +1,4 @@
-"""`python -m pullstream check [package.module:name ...]`: modules, put through the conformance kit."""
+"""`python -m pullstream check [package.module:name ...]`, and `view TRACE`: tools for authors of modules."""
 
 import argparse
 import importlib
@@ -10,6 +10,7 @@ from typing import Any, cast
 from pullstream.blueprint import Blueprint, Site
 from pullstream.conformance import READY, Report, Subject, conformance
 from pullstream.errors import PullstreamError
+from pullstream.trace.command import add_view, view_trace
 
 SHOWN = 3
 """The number of violations that are drawn."""
@@ -38,7 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check.add_argument(
         "--around", action="store_true", help="the function takes a callable, which it calls with values"
     )
+    add_view(commands)
     given = parser.parse_args(arguments)
+    if given.command == "view":
+        return view_trace(given)
     sys.path.insert(0, "")
     try:
         subjects = [found for name in given.names for found in _subjects(name)] or list(READY)

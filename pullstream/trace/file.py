@@ -85,7 +85,8 @@ class Trace:
     @property
     def modules(self) -> Sequence[str]:
         """The names of the run's modules, in the order of the pipeline."""
-        return [module["name"] for module in self.header["modules"]]
+        modules: list[dict[str, str]] = self.header["modules"]
+        return [module["name"] for module in modules]
 
 
 def _read(number: int, line: str) -> Any:

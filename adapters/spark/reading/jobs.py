@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from adapters.spark.errors import JobCancelled, SparkJobError
 from adapters.spark.failures import job_error, unlogged
+from adapters.spark.reading.arrow_rdd import job_numbers
 from pullstream.authoring import chain
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def failed(session: "SparkSession", exc: BaseException) -> SparkJobError:
 
 
 class Jobs:
-    """The jobs of one run, under a tag of their own. Calls are made in threads, one at a time; they block.
+    """The jobs of one run, under a tag of their own. Calls are made in threads, in any number; they block.
 
     `cancel` may be called from any thread, and so may `close`.
     """
@@ -60,25 +61,30 @@ class Jobs:
         self._tag = f"pullstream-{uuid4().hex}"
         self._session = session
         self._owner: _Context | _Client = _Client(session) if is_connect(session) else _Context(session)
-        self._turn = threading.Lock()
+        self._calls = 0
+        self._called = threading.Condition()
         self._submitted = False
         self._cancelled = False
         self._ended = False
 
-    def submit(self, step: Callable[[], T]) -> T:
-        """Make a call that starts jobs.
+    @property
+    def tag(self) -> str:
+        """The tag."""
+        return self._tag
+
+    def submit(self, step: Callable[[], T], *tags: str) -> T:
+        """Make a call that starts jobs, with more tags of theirs, if need be.
 
         Raises:
             SparkJobError: the job failed, with Spark's message.
             JobCancelled: `cancel` or `close` was called.
         """
-        return self.call(lambda: self._tagged(step))
+        return self.call(lambda: self._tagged(step, *tags))
 
     def call(self, step: Callable[[], T]) -> T:
         """Make a call that waits for the jobs; raises as `submit` does."""
-        with self._turn:
-            if self._cancelled:
-                raise JobCancelled("the Spark job was cancelled")
+        with self._under_way():
+            self.check()
             try:
                 with unlogged():
                     return step()
@@ -86,7 +92,8 @@ class Jobs:
                 # In a session that was stopped, pyspark itself stumbles over what is not there any more.
                 if not isinstance(exc, spark_errors()) and not over(self._session):
                     raise
-                self._ended = True
+                # Alone, it has failed with all there was to cancel.
+                self._ended = self._ended or self._calls == 1
                 _forget_frames(exc)
                 if self._cancelled:
                     raise JobCancelled("the Spark job was cancelled") from None
@@ -101,6 +108,11 @@ class Jobs:
         """Whether `cancel` or `close` was called."""
         return self._cancelled
 
+    def check(self) -> None:
+        """Raise JobCancelled if `cancel` or `close` was called."""
+        if self._cancelled:
+            raise JobCancelled("the Spark job was cancelled")
+
     def ended(self) -> None:
         """Say that there is nothing to cancel any more."""
         self._ended = True
@@ -114,16 +126,30 @@ class Jobs:
     def close(self) -> None:
         """Cancel the jobs if they have not ended, and wait until no call is under way. Twice is once."""
         self.cancel()
-        while not self._turn.acquire(timeout=RETRY_SECONDS):
-            self.cancel()
-        self._ended = True
-        self._turn.release()
+        with self._called:
+            while self._calls:
+                if not self._called.wait(RETRY_SECONDS):
+                    self.cancel()
+            self._ended = True
 
-    def _tagged(self, step: Callable[[], T]) -> T:
+    @contextmanager
+    def _under_way(self) -> Generator[None, None, None]:
+        with self._called:
+            self._calls += 1
+        try:
+            yield
+        finally:
+            with self._called:
+                self._calls -= 1
+                self._called.notify_all()
+
+    def _tagged(self, step: Callable[[], T], *tags: str) -> T:
         self._submitted = True
         # A tag belongs to the thread that submits, and is inherited by what Spark starts from it. The thread goes
         # back to a pool afterwards, where the next user must not find it.
-        with self._owner.tagged(self._tag):
+        with ExitStack() as stack:
+            for tag in (self._tag, *tags):
+                stack.enter_context(self._owner.tagged(tag))
             return step()
 
 
@@ -149,7 +175,7 @@ class _Context:
         if not stands(self._session):
             return ""
         tracker: Any = self._context.statusTracker()
-        jobs: list[int] = list(cast("Any", self._context)._jsc.sc().statusTracker().getJobIdsForTag(tag))  # noqa: SLF001
+        jobs = job_numbers(self._session, tag)
         stages: set[int] = {
             stage for job in jobs if (of := tracker.getJobInfo(job)) is not None for stage in of.stageIds
         }

@@ -1,26 +1,23 @@
-"""The ordered route: the batches come to the driver one partition after the other.
+"""A DataFrame's batches in its order, and the source that reads them.
 
-Nothing is submitted before the first `next`. Each partition is a job of its own, started when the one before has been
-read (through Spark Connect the server decides), whose rows cross as Arrow batches packed into binary cells. So the
-driver holds one batch in Python, and one partition's packed batches in Java. A task that fails and is tried again
-changes nothing, because a partition is handed over only when it is whole.
-
-`OrderedBatches` knows nothing of the pull protocol; it blocks, and is meant for a thread.
+`OrderedBatches` chooses the way: Spark's own Arrow, a window of partitions at a time (`partitions`), or by way of
+Python workers (`cells`). It knows nothing of the pull protocol; it blocks, and is meant for a thread.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 from typing_extensions import override
 
-from adapters.arrow import As, RecordBatch, pyarrow
+from adapters.arrow import As, RecordBatch
 from adapters.spark.connect.batches import ConnectBatches
+from adapters.spark.reading.arrow_rdd import offered
+from adapters.spark.reading.cells import Cells
 from adapters.spark.reading.cutting import Cutting
 from adapters.spark.reading.jobs import Jobs, is_connect, spark_errors
+from adapters.spark.reading.partitions import Partitions
 from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, Done, Kernel
@@ -37,13 +34,15 @@ LOOK_SECONDS: Final = 1.0
 class OrderedBatches:
     """The Arrow batches of a DataFrame in the order of its partitions, read on demand.
 
-    `next` and `close` are for one thread at a time each; `cancel` may be called from any.
+    Nothing is submitted before the first `next`. A task that fails and is tried again changes nothing, because a
+    partition is handed on only when it is whole. `next` and `close` are for one thread at a time each; `cancel` may be
+    called from any.
     """
 
     def __init__(self, frame: "DataFrame") -> None:
         self._frame = frame
         self._jobs = Jobs(frame.sparkSession)
-        self._cells: Iterator[Any] | None = None
+        self._way: Partitions | Cells | None = None
         self._ended = False
 
     def next(self) -> RecordBatch | None:
@@ -55,36 +54,31 @@ class OrderedBatches:
         """
         if self._ended:
             return None
-        row = self._jobs.submit(self._first) if self._cells is None else self._jobs.call(self._following)
-        if row is None:
+        self._jobs.check()
+        if self._way is None:
+            self._way = self._jobs.call(self._choose)
+        batch = self._way.next()
+        if batch is None:
             self._ended = True
             self._jobs.ended()
-            return None
-        with pyarrow().ipc.open_stream(bytes(row[0])) as reader:
-            return reader.read_next_batch()
+        return batch
 
     def doing(self) -> str:
         """Say what Spark does at the moment; any thread may ask, and it takes a moment."""
         return self._jobs.doing()
 
     def cancel(self) -> None:
-        """Cancel the job and have a blocked `next` raise; does not wait for it. Twice is once."""
+        """Cancel the jobs and have a blocked `next` raise; does not wait for it. Twice is once."""
         self._jobs.cancel()
 
     def close(self) -> None:
-        """Cancel the job if it has not ended, and wait until nothing of it is left here. Twice is once."""
+        """Cancel the jobs if they have not ended, and wait until nothing of it is left here. Twice is once."""
         self._jobs.close()
-        # Dropping the iterator tells Spark to close its end, and reads what it has sent until then.
-        self._cells = None
+        if self._way is not None:
+            self._way.close()
 
-    def _first(self) -> Any:
-        packed: DataFrame = cast("Any", self._frame).mapInArrow(_packing(), "batch binary")
-        self._cells = packed.toLocalIterator()
-        # Spark Connect sends the query with the first row that is wanted.
-        return self._following()
-
-    def _following(self) -> Any:
-        return next(cast("Iterator[Any]", self._cells), None)
+    def _choose(self) -> Partitions | Cells:
+        return (Partitions if offered(self._frame.sparkSession) else Cells)(self._frame, self._jobs)
 
 
 class OrderedSource(Kernel[Any]):
@@ -142,19 +136,3 @@ class OrderedSource(Kernel[Any]):
     def _read(self) -> list[Batch[Any]] | None:
         batch = self._batches.next()
         return None if batch is None else list(self._cutting.cut(batch))
-
-
-def _packing() -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:
-    """The function that the executors run; an inner one, because those travel by value and need no install there."""
-
-    def pack(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        # Imported where it runs, and not through this package, which need not be there.
-        pa: Any = import_module("pyarrow")
-        for batch in batches:
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch)
-            cell = pa.array([sink.getvalue().to_pybytes()], pa.binary())
-            yield pa.RecordBatch.from_arrays([cell], ["batch"])
-
-    return pack

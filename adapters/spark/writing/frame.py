@@ -1,6 +1,7 @@
 """`to_dataframe` and `register_source`: a pull source read by Spark."""
 
 import itertools
+import os
 from typing import TYPE_CHECKING, Any, Self
 
 from adapters.arrow import Schema
@@ -67,27 +68,39 @@ def register_source(
     schema: "str | StructType | Schema",
     *,
     offsets: Offsets = "values",
+    journal: "str | os.PathLike[str] | None" = None,
     session: "SparkSession | None" = None,
 ) -> "RegisteredSource":
     """Give a source a name under which Spark reads it: `session.read.format("pullstream").load(name)`.
 
     Read so it is as `to_dataframe` has it: lazy, bounded, once. `readStream` reads it in micro-batches:
 
-    - An offset counts values; a micro-batch holds those that are there, at most 100,000, or
-      `.option("maxRowsPerBatch", n)`. With `offsets="times"` it holds whole times: those that are complete, by the same
+    - An offset counts values. A micro-batch holds at most 100,000, or `.option("maxRowsPerBatch", n)`, of those that
+      come within a fifth of a second. With `offsets="times"` it holds whole times: those that are complete, by the same
       limit, or one that is larger.
-    - Values are kept until Spark commits them, and the source is read at most one micro-batch ahead of Spark. So a
-      query that is stopped, or fails, and is started again in this program with its `checkpointLocation` goes on
-      exactly where it was. The end of this program is the end of what it kept: a checkpoint of another program, or
-      of an earlier registration, is refused.
+    - The source is asked for the micro-batch that Spark plans, and for nothing else: what is to be made ready
+      meanwhile says so, by `ps.prefetch(n)`. With whole times that a time is complete may show in the next value only,
+      and so a little more is asked for.
+    - Values are kept until Spark has committed them; then their times are complete for the source. So a query that is
+      stopped, or fails, and is started again in this program with its `checkpointLocation` goes on exactly where it
+      was. The end of this program is the end of what it kept: a checkpoint of another program, or of an earlier
+      registration, is refused.
+    - With `journal`, a file, and `offsets="times"` another program goes on with the checkpoint, also where this one was
+      killed. What Spark has committed is done, as in any run with a journal (`pullstream.journal`): the source is read
+      again without it, and must give the rest as it did. A file beside it, of its name and `.log`, tells the checkpoint
+      from others'.
     - `trigger(availableNow=True)` reads the source to its end. When the source fails, so does the query, after the
       micro-batches before it. One query reads at a time.
+
+    Before PySpark 4.2 Spark knows no limits of a Python source: `maxRowsPerBatch` bounds a micro-batch all the same,
+    but `availableNow` is one micro-batch, after which the query ends.
 
     The source goes on being there until it is read to its end, or `close`d, or the session is stopped. Registering
     another one by the same name replaces it, unless Spark is reading it.
 
     Raises:
-        CompositionError: `source` is none, `schema` cannot be read, or the name's present source is being read.
+        CompositionError: `source` is none, `schema` cannot be read, the name's present source is being read, or a
+            journal goes with offsets by values, which it cannot tell.
 
     ```python
     with spark.register_source("sales", sales, "day DATE, item STRING, sold BIGINT"):
@@ -99,9 +112,14 @@ def register_source(
         raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, and got {name!r}")
     if offsets not in ("values", "times"):
         raise CompositionError(f"register_source() at {Site.here()} has offsets 'values' or 'times', not {offsets!r}")
+    if journal is not None and offsets != "times":
+        raise CompositionError(
+            f"register_source() at {Site.here()} has a journal, which knows times and not numbers of values: "
+            f"offsets='times' goes with it"
+        )
     session = active_session("register_source", session)
     struct = spark_schema("register_source", schema, may_be_empty=True)
-    return _serve(session, ServedSource(name, source, struct, offsets, shown=f"the pull source {name!r}"))
+    return _serve(session, ServedSource(name, source, struct, offsets, journal, shown=f"the pull source {name!r}"))
 
 
 def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":

@@ -1,6 +1,7 @@
 """A source that Spark may read once: what it says to whoever asks, and how its only reading goes."""
 
 import json
+import os
 import threading
 import traceback
 from collections.abc import Awaitable, Callable
@@ -57,7 +58,14 @@ class ServedSource:
     """A source, its schema, and who reads it. Everything but `wait` and `failure` happens in the server's thread."""
 
     def __init__(
-        self, name: str, source: Source[Any], schema: "StructType", offsets: Offsets = "values", *, shown: str
+        self,
+        name: str,
+        source: Source[Any],
+        schema: "StructType",
+        offsets: Offsets = "values",
+        journal: "str | os.PathLike[str] | None" = None,
+        *,
+        shown: str,
     ) -> None:
         self.name = name
         self.shown = shown
@@ -66,6 +74,7 @@ class ServedSource:
         self._schema = schema
         self._packing = row_packing(shown, schema)
         self._offsets: Offsets = offsets
+        self._journal = journal
         self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
         self._how = ""
@@ -166,22 +175,24 @@ class ServedSource:
 
     # ---- as a stream
 
-    def log(self, nursery: trio.Nursery, rows: int | None) -> SourceLog:
+    async def log(self, nursery: trio.Nursery, rows: int | None) -> SourceLog:
         """The log that queries read; the source begins with the first one."""
         if self._log is None:
             source = self.claim()
             self._scope = trio.CancelScope()
-            self._log = SourceLog(self.shown, source, self._offsets)
+            self._log = SourceLog(self.shown, source, self._offsets, self._journal)
             nursery.start_soon(self._keep, self._log)
         if rows is not None:
             self._log.rows = rows
+        await self._log.ready()
         return self._log
 
-    def known_log(self) -> SourceLog:
+    async def known_log(self) -> SourceLog:
         """The log, if a query has begun it."""
         if self._log is None:
             self.check()
             raise SourceRefused(f"{self.shown} has no stream yet: a query of another driver was restarted here")
+        await self._log.ready()
         return self._log
 
     async def _keep(self, log: SourceLog) -> None:
@@ -197,7 +208,7 @@ class ServedSource:
 
     async def slice(self, stream: trio.SocketStream, begin: Offset, end: Offset) -> None:
         """Give a part of the log to the task at the other end."""
-        values = self.known_log().slice(begin, end)
+        values = await (await self.known_log()).slice(begin, end)
         for start in range(0, len(values), ROWS):
             for batch in self._packing.batches([(values[start : start + ROWS], {})]):
                 if await frames.receive_frame(stream) is None:
@@ -220,9 +231,11 @@ class ServedSource:
                         if answer is None:
                             return
                     case b"C":
-                        answer = log.commit(said)
+                        answer = None
+                        log.commit(said)
                     case _:
-                        answer = log.until_the_end()
+                        answer = None
+                        log.until_the_end()
                 await frames.send_frame(stream, b"J", json.dumps(answer).encode())
 
 

@@ -1,20 +1,41 @@
 """A source as a log for `readStream`: its values by their number, kept until Spark has committed them."""
 
 import itertools
+import math
+import os
 import secrets
-from collections.abc import Awaitable, Callable, Generator, Hashable
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import AsyncGenerator, Generator, Hashable, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
 
 import trio
 
-from pullstream import DONE, Abandoned, Batch, Completed, Context, PullstreamError, Reader, Sink, Source, pipe
-from pullstream.authoring import Module, without_cancelled
+from adapters.spark.threads import in_thread
+from pullstream import (
+    DONE,
+    Abandoned,
+    Batch,
+    Completed,
+    Context,
+    PullstreamError,
+    Reader,
+    Source,
+    TimedBatch,
+    pipe,
+    sink,
+    transformer,
+)
+from pullstream.authoring import minimal, without_cancelled
 
 Offsets: TypeAlias = Literal["values", "times"]
 
 BATCH_ROWS = 100_000
 """The most values of a micro-batch, unless the query says otherwise (`maxRowsPerBatch`)."""
+
+GATHER_SECONDS = 0.2
+"""Seconds in which a micro-batch may become as large as it is allowed to be."""
 
 
 class Offset(TypedDict):
@@ -29,28 +50,53 @@ class LogRefused(PullstreamError):
 
 
 class SourceLog:
-    """The values that a source has given and Spark has not committed, and at most a micro-batch more.
+    """The values that Spark has planned and not committed: the source is asked for the micro-batch that Spark plans.
 
     An offset counts values from the source's beginning, and names the log, for a checkpoint may be of another. With
-    offsets by times a micro-batch holds whole times only: a time's values come when it is complete.
+    offsets by times a micro-batch holds whole times only: a time's values come when it is complete. The times of values
+    are complete for the source when Spark has committed these. With a journal that is what is done, and the next
+    program's log goes on from there, under the same name and with the same numbers.
     """
 
-    def __init__(self, shown: str, source: Source[Any], offsets: Offsets) -> None:
+    def __init__(
+        self, shown: str, source: Source[Any], offsets: Offsets, journal: "str | os.PathLike[str] | None" = None
+    ) -> None:
         self.rows = BATCH_ROWS
         self.failure: BaseException | None = None
         self.withdrawn = False
         self.changed = trio.Event()
+        self._begun = trio.Event()
+        self._begins = False
         self._name = secrets.token_hex(8)
         self._shown = shown
         self._source = source
         self._by_times = offsets == "times"
+        self._journal = journal
         self._values: list[Any] = []
         self._cuts: list[int] = []
+        self._held: deque[tuple[int, ExitStack]] = deque()
         self._base = 0
+        self._committed = 0
+        self._passed = 0
+        """The number of values that the source has given."""
         self._planned = 0
+        self._from = 0
+        """Where the micro-batch begins that Spark has planned last."""
+        self._wanted = 0
+        """The number of values that the source may be asked for."""
         self._queried = False
         self._ended = False
         self._to_the_end = False
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        # A journal tells programs apart by what their modules were given: what this holds is no part of the program.
+        return str, (self._shown,)
+
+    async def ready(self) -> None:
+        """Wait until it is known with which number it begins; raises what kept the source from being opened."""
+        await self._begun.wait()
+        if not self._begins and self.failure is not None:
+            raise self.failure
 
     # ---- what queries ask for
 
@@ -69,9 +115,10 @@ class SourceLog:
     def first(self) -> Offset:
         """The offset of a query without a checkpoint: the source's beginning."""
         if self._base:
+            anew = "with another journal" if self._journal else "again"
             raise LogRefused(
                 f"{self._shown}: its first {self._base} values have been committed by an earlier query, and are gone; "
-                f"start the query with that one's checkpointLocation, or register the source again"
+                f"start the query with that one's checkpointLocation, or register the source {anew}"
             )
         return self._offset(0)
 
@@ -80,40 +127,74 @@ class SourceLog:
         self._to_the_end = True
 
     async def latest(self, start: Offset | None, most: int | None) -> Offset:
-        """The end of a micro-batch that begins at `start`: no further than what is there, and what is allowed."""
-        begin = self._planned if start is None else self._number(start)
-        self._check(begin, begin)
+        """The end of a micro-batch that begins at `start`, as large as is allowed, and as what comes soon makes it.
+
+        Spark plans the next one when those before `start` are in its log of commits.
+        """
+        begin = self._planned
+        if start is not None:
+            begin = self._number(start)
+            await self._reach(begin)
+            self._check(begin, begin)
+            self.commit(start)
         rows = self.rows if most is None else min(most, self.rows)
-        while True:
-            self._planned = begin
-            self._change()
-            end = self._end(begin, rows)
-            if end > begin or self.withdrawn or not self._to_the_end:
-                break
-            if self._ended or self.failure is not None:
-                break
-            await self.changed.wait()
+        self._planned = self._from = begin
+        self._wanted = begin + rows
+        self._change()
+        await self._gather(begin, rows)
+        end = self._end(begin, rows)
         if end == begin and self.failure is not None:
             raise self.failure
         if end == begin and self.withdrawn:
             raise LogRefused(f"{self._shown} has been withdrawn")
         self._planned = end
-        self._change()
         return self._offset(end)
 
-    def commit(self, end: Offset) -> None:
-        """Forget what is before `end`."""
-        count = min(self._number(end), self._base + len(self._values)) - self._base
-        if count > 0:
-            del self._values[:count]
-            self._base += count
-            self._cuts = [cut for cut in self._cuts if cut > self._base]
+    async def _gather(self, begin: int, rows: int) -> None:
+        """Wait until a micro-batch is full, for a while; for its first values, with `availableNow`, until they come."""
+        deadline = math.inf if self._to_the_end else trio.current_time() + GATHER_SECONDS
+        while self._there < begin + rows and not self._over:
+            if self._end(begin, rows) > begin:
+                deadline = min(deadline, trio.current_time() + GATHER_SECONDS)
+            with trio.move_on_at(deadline) as waiting:
+                await self.changed.wait()
+            if waiting.cancelled_caught:
+                return
 
-    def slice(self, begin: Offset, end: Offset) -> list[Any]:
-        """The values between two offsets."""
+    def commit(self, end: Offset) -> None:
+        """Forget what is before `end`: its times are complete for the source."""
+        number = self._number(end)
+        # What a journal goes on from may be before what Spark has committed.
+        self._committed = max(self._committed, number if self._journal else min(number, self._there))
+        self._forget()
+        self._change()
+
+    async def slice(self, begin: Offset, end: Offset) -> list[Any]:
+        """The values between two offsets; a query that is started anew may want some that were planned before."""
         start, stop = self._number(begin), self._number(end)
+        await self._reach(stop)
         self._check(start, stop)
         return self._values[start - self._base : stop - self._base]
+
+    async def _reach(self, number: int) -> None:
+        """Read again what an earlier program with this journal has read."""
+        if self._journal is None:
+            return
+        self._wanted = max(self._wanted, number)
+        self._change()
+        while self._there < number and not self._over:
+            await self.changed.wait()
+        if self._there < number and self.failure is not None:
+            raise self.failure
+
+    @property
+    def _there(self) -> int:
+        return self._base + len(self._values)
+
+    @property
+    def _over(self) -> bool:
+        """Whether nothing more will come."""
+        return self._ended or self.withdrawn or self.failure is not None
 
     def _offset(self, number: int) -> Offset:
         return {"values": number, "log": self._name}
@@ -122,54 +203,96 @@ class SourceLog:
         if offset.get("log") != self._name:
             raise LogRefused(
                 f"{self._shown} did not give what the query's checkpoint has recorded: that is of another source, of "
-                f"an earlier registration of this one, or of another program; give a new checkpointLocation"
+                f"an earlier registration of this one, or of another program without the journal of this; give a new "
+                f"checkpointLocation"
             )
         return offset["values"]
 
     def _check(self, begin: int, end: int) -> None:
-        there = self._base + len(self._values)
-        if not self._base <= begin <= end <= there:
+        if not self._base <= begin <= end <= self._there:
             raise LogRefused(
-                f"{self._shown} keeps the values {self._base} to {there}, and a query asks for {begin} to {end}: its "
-                f"checkpoint is an old copy; give a new checkpointLocation, and register the source again"
+                f"{self._shown} keeps the values {self._base} to {self._there}, and a query asks for {begin} to {end}: "
+                f"its checkpoint is an old copy; give a new checkpointLocation, and register the source again"
             )
 
     def _end(self, begin: int, rows: int) -> int:
-        there = self._base + len(self._values)
         if not self._by_times:
-            return min(there, begin + rows)
+            return min(self._there, begin + rows)
         cuts = [cut for cut in self._cuts if cut > begin]
         within = [*itertools.takewhile(lambda cut: cut <= begin + rows, cuts)]
         # A time that is larger than a micro-batch is one of its own.
         return within[-1] if within else cuts[0] if cuts else begin
 
+    def _forget(self) -> None:
+        gone = self._committed - self._base
+        if gone > 0:
+            self._base += len(self._values[:gone])
+            del self._values[:gone]
+            self._cuts = [cut for cut in self._cuts if cut > self._base]
+        while self._held and self._held[0][0] <= self._base:
+            self._held.popleft()[1].close()
+
     # ---- what the source gives
 
     async def run(self) -> None:
-        """Read the source, as far ahead as is allowed."""
-        sink = Sink[Any, None]((Module("read_stream", self._sink),))
+        """Read the source, as far as is asked for, until all that it gave is committed."""
         try:
-            async with pipe(self._source, sink).open() as running:
-                await running.result()
+            async with pipe(self._source, _as_planned(self), _read_stream(self)).open(journal=self._journal) as running:
+                end = await running.result()
+            # Of a journal whose run had come to its end this is all that is known.
+            self._name, self._base = end["log"], end["values"]
+            self._planned = max(self._planned, self._base)
         except BaseException as exc:
             if without_cancelled(exc) is None or isinstance(exc, Abandoned):
                 raise
             self.failure = exc
         else:
             self._ended = True
+        finally:
+            self._held.clear()
+            self._begun.set()
+            self._change()
 
-    def _sink(self) -> Callable[[Reader[Any], Context], Awaitable[None]]:
-        return self._take_times if self._by_times else self._take_values
+    async def fill(self, upstream: Reader[Any], ctx: Context) -> Offset:
+        """Keep what comes, as a sink does; returns when the source has ended, and all is committed."""
+        if ctx.journal is not None:
+            self._name = await in_thread(_lasting_name, ctx.journal)
+        self._base = self._planned = self._passed = ctx.memory.get("values", 0)
+        self._begins = True
+        self._begun.set()
+        await (self._take_times if self._by_times else self._take_values)(upstream, ctx)
+        self._ended = True
+        self._change()
+        while self._values:
+            await self.changed.wait()
+        return self._offset(self._base)
+
+    async def wanted(self) -> int:
+        """Wait until the source may be asked, and say for how many values."""
+        if not self._begins:
+            # An earlier run had come to its end: the source is let end, and gives nothing.
+            return 1
+        while not (room := self._room()):
+            await self.changed.wait()
+        return room
+
+    def passed(self, count: int) -> None:
+        """The source has given so many."""
+        self._passed += count
+
+    def _room(self) -> int:
+        """How many values the source may be asked for."""
+        room = self._wanted - self._passed
+        if room > 0 or not self._by_times or not self._wanted:
+            return max(0, room)
+        # There may be enough in complete times; that one is may be known only of a value of the next, and one that is
+        # larger than a micro-batch is looked through in larger and larger steps.
+        enough = (self._there >= self._wanted or room < 0) and self._there > self._from
+        return 0 if enough else 1 - room
 
     async def _take_values(self, upstream: Reader[Any], ctx: Context) -> None:
-        while True:
-            room = await self._room()
-            batch = await upstream.ask_many(min(ctx.limit, room))
-            if batch is DONE:
-                return
-            self._values.extend(batch.values)
-            self._change()
-            await ctx.breathe()
+        async for batch in ctx.batches(upstream, many=True):
+            self._keep(batch.values, ctx, *(minimal(batch.times) if isinstance(batch, TimedBatch) else (batch.time,)))
 
     async def _take_times(self, upstream: Reader[Any], ctx: Context) -> None:
         pending: dict[Hashable, list[Any]] = {}
@@ -179,17 +302,54 @@ class SourceLog:
                     ctx.notify_at(time)
                     pending.setdefault(time, []).extend(values)
                 case Completed(time):
-                    await self._room()
-                    self._values.extend(pending.pop(time))
-                    self._cuts.append(self._base + len(self._values))
-                    self._change()
+                    values = pending.pop(time)
+                    ctx.memory.at(time)["values"] = self._there + len(values)
+                    self._cuts.append(self._there + len(values))
+                    self._keep(values, ctx, time)
 
-    async def _room(self) -> int:
-        """Wait until less than a micro-batch is ahead of what Spark has planned, and say how much less."""
-        while (room := self._planned + self.rows - self._base - len(self._values)) <= 0:
-            await self.changed.wait()
-        return room
+    def _keep(self, values: Sequence[Any], ctx: Context, *times: Hashable) -> None:
+        """Have some more values, and their times open until they are committed."""
+        held = ExitStack()
+        for time in times:
+            held.enter_context(ctx.hold(time))
+        self._values.extend(values)
+        self._held.append((self._there, held))
+        self._forget()
+        self._change()
 
     def _change(self) -> None:
         self.changed.set()
         self.changed = trio.Event()
+
+
+@transformer
+async def _as_planned(upstream: Reader[Any], ctx: Context, log: SourceLog) -> AsyncGenerator[Any, None]:
+    while True:
+        # What was handed on is dealt with below; its time must not stay open for as long as nothing is wanted.
+        upstream.ack()
+        batch = await upstream.ask_many(min(ctx.limit, await log.wanted()))
+        if batch is DONE:
+            return
+        log.passed(len(batch.values))
+        yield batch
+
+
+@sink
+async def _read_stream(upstream: Reader[Any], ctx: Context, log: SourceLog) -> Offset:
+    return await log.fill(upstream, ctx)
+
+
+def _lasting_name(journal: Path) -> str:
+    """The name of a log that goes on in other programs, in a file beside the journal, which nobody else has open.
+
+    Spark notes it before anything is done that the journal could record.
+    """
+    path = journal.with_name(f"{journal.name}.log")
+    if not path.exists():
+        beside = journal.with_name(f"{journal.name}.log.new")
+        with beside.open("w") as file:
+            file.write(secrets.token_hex(8))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    return path.read_text()

@@ -124,7 +124,7 @@ class TestContents:
 
         with socket.create_server(("127.0.0.1", 0)) as gone:
             port = gone.getsockname()[1]
-        from adapters.spark.reading.ordered import _packing
+        from adapters.spark.reading.cells import packing
 
         program = (
             "import sys, pickle\n"
@@ -137,7 +137,7 @@ class TestContents:
         )
         done = subprocess.run(
             [sys.executable, "-c", program],
-            input=dumps((pushing("127.0.0.1", port, b"token", counted), _packing())),
+            input=dumps((pushing("127.0.0.1", port, b"token", counted), packing())),
             capture_output=True,
             check=True,
             cwd="/",

@@ -3,6 +3,7 @@
 
 import itertools
 import logging
+import shutil
 import socket
 import struct
 import threading
@@ -399,16 +400,77 @@ class TestLog:
         assert got == list(range(25))
         assert reader.partitions(at, at) == []
 
-    def test_the_source_is_a_micro_batch_ahead(self, served, query):
-        """What Spark has not planned is at most one micro-batch, however long it takes."""
+    def test_the_source_is_asked_for_what_spark_plans(self, served, query):
+        """For a micro-batch at a time, and for nothing else before the next is planned, however long that takes."""
         seen = []
         served(ps.pipe(ps.count(), ps.tap(seen.append)))
         reader = query(rows=10)
         start = reader.initialOffset()
-        within(5, lambda: reader.latest(start)["values"] == 10)
-        within(5, lambda: len(seen) == 20)
+        time.sleep(0.05)
+        assert seen == []
+        for most, end in ((None, 10), (3, 13), (None, 23)):
+            start = reader.latest(start, most)
+            assert (start["values"], len(seen)) == (end, end)
         time.sleep(0.1)
-        assert len(seen) == 20
+        assert len(seen) == 23
+
+    def test_a_part_of_a_micro_batch_does_not_keep_spark_waiting(self, served, query):
+        """What a slow source has given is planned; with `availableNow` the first values are waited for."""
+        go = threading.Event()
+
+        @ps.source
+        async def slow(ctx):
+            await trio.to_thread.run_sync(go.wait)
+            yield ps.Batch(0, [1, 2, 3])
+            await trio.sleep_forever()
+
+        served(slow())
+        reader = query(rows=10)
+        start = reader.initialOffset()
+        assert reader.latest(start) == start
+        reader.prepareForTriggerAvailableNow()
+        threading.Timer(0.5, go.set).start()
+        assert reader.latest(start)["values"] == 3
+
+    @pytest.mark.parametrize(("offsets", "committed"), [("values", (1,)), ("times", (2,))])
+    def test_a_time_completes_when_spark_has_committed_it(self, server, served, query, offsets, committed):
+        """Not when it was planned, nor when it was read; the source ends when all is committed."""
+        seen = []
+
+        def complete(running):
+            return trio.from_thread.run_sync(lambda: running.progress.frontier().elements, trio_token=server._token)
+
+        @ps.source
+        async def told(ctx):
+            for n in range(4):
+                yield ps.Batch(n, [n])
+
+        handle = served(told(), offsets=offsets)
+        with pytest.MonkeyPatch.context() as patch:
+            opened = ps.Pipeline.open
+
+            def noting(pipeline, **how):
+                seen.append(opened(pipeline, **how))
+                return seen[-1]
+
+            patch.setattr(ps.Pipeline, "open", noting)
+            reader = query(rows=2)
+            reader.prepareForTriggerAvailableNow()
+            start = reader.initialOffset()
+            end = reader.latest(start)
+            assert end["values"] == 2
+            (running,) = seen
+            list(reader.read(reader.partitions(start, end)[0]))
+            assert complete(running) == (0,)
+            reader.commit(end)
+            # A source that is at 1 may give more of it.
+            assert complete(running) == committed
+            last = reader.latest(end)
+            assert (last["values"], complete(running)) == (4, (2,))
+            assert not handle.wait(0.1)
+            # Spark plans the next one when this is in its log of commits: that says so, too.
+            assert reader.latest(last) == last
+            assert handle.wait(5)
 
     def test_what_is_not_committed_is_read_again(self, served, query):
         """A query that is started anew gets the same values under the same numbers."""
@@ -420,8 +482,8 @@ class TestLog:
         before = rows(first.read(part))
         first.stop()
         second = query(rows=10)
-        within(5, lambda: second.latest(end) != end)
         assert rows(second.read(part)) == before
+        assert second.latest(end)["values"] == 20
 
     def test_what_was_committed_is_gone_and_said_so(self, served, query):
         """Neither a new query nor an old checkpoint gets silence in place of values."""
@@ -447,13 +509,14 @@ class TestLog:
         start = reader.initialOffset()
         within(5, lambda: reader.latest(start)["values"] == 5)
         reader.prepareForTriggerAvailableNow()
-        reader._line().send(b"L", {"start": {**start, "values": 5}, "most": None})
+        there = {**start, "values": 5}
+        reader._line().send(b"L", {"start": there, "most": None})
         time.sleep(0.1)
         reader.stop()
 
         def begins():
             try:
-                return query().initialOffset() == start
+                return query().latest(there) == there
             except remote.PullSourceError:
                 return False
 
@@ -513,7 +576,116 @@ class TestLog:
         assert max(len(part) for part in got) == 30
 
 
+class TestJournal:
+    @pytest.fixture
+    def program(self, tmp_path):
+        """Another program each time, which reads the same source with the same journal; gives a query, and an end."""
+        opened = []
+
+        def served(path, seen=(), source=None):
+            given = source or ps.values([day for day in range(10) for _ in range(3)], time=lambda day: day)
+            noted = [] if seen == () else seen
+            return ServedSource("x", ps.pipe(given, ps.tap(noted.append)), NUMBERS, "times", path, shown="x")
+
+        def recorded():
+            """How many values are done for whoever would go on now; the journal is written a moment after."""
+            copy = shutil.copy(tmp_path / "journal", tmp_path / "copy")
+
+            async def look():
+                async with trio.open_nursery() as nursery:
+                    log = await served(copy).log(nursery, None)
+                    nursery.cancel_scope.cancel()
+                    return log._base
+
+            return trio.run(look)
+
+        def began(*given, **named):
+            server = SourceServer(Context())
+            offered = server.sources["x"] = served(tmp_path / "journal", *given, **named)
+            reader = remote._stream_reader()(("127.0.0.1", server._port, server._secret), "x", "6")
+
+            def end(done=None):
+                if done is not None:
+                    within(20, lambda: recorded() == done)
+                server.close()
+                reader.stop()
+
+            opened.append(end)
+            reader.prepareForTriggerAvailableNow()
+            reader.over = offered.over
+            return reader, end
+
+        yield began
+        for end in opened:
+            end()
+
+    def test_another_program_goes_on_where_spark_is(self, program):
+        """Under the same offsets, with the same values; what Spark has committed is not read again."""
+        reader, end = program()
+        start = reader.initialOffset()
+        first = reader.latest(start)
+        second = reader.latest(first)
+        (part,) = reader.partitions(first, second)
+        planned = rows(reader.read(part))
+        end(done=6)
+
+        seen = []
+        reader, end = program(seen)
+        # What was planned and not committed Spark reads again before it plans anything.
+        assert rows(reader.read(part)) == planned == [2, 2, 2, 3, 3, 3]
+        third = reader.latest(second)
+        assert third["values"] == 18
+        assert rows(reader.read(reader.partitions(second, third)[0])) == [4, 4, 4, 5, 5, 5]
+        assert seen[0] == 2
+
+    def test_what_spark_committed_and_the_journal_did_not_hear_is_not_given_again(self, program):
+        """Spark's log of commits may be ahead of the journal; the numbers say by how much."""
+        reader, end = program()
+        start = reader.initialOffset()
+        first = reader.latest(start)
+        end()
+        reader, end = program()
+        second = reader.latest(first)
+        assert (first["values"], second["values"]) == (6, 12)
+        assert rows(reader.read(reader.partitions(first, second)[0])) == [2, 2, 2, 3, 3, 3]
+
+    def test_a_source_that_was_read_to_its_end_has_nothing_more(self, program):
+        """All is committed: the next program plans nothing, and says where the end was."""
+        reader, end = program()
+        at = reader.initialOffset()
+        while (to := reader.latest(at)) != at:
+            at = to
+        assert reader.over.wait(5)
+        end()
+        seen = []
+        reader, end = program(seen)
+        assert reader.latest(at) == at
+        assert (at["values"], seen) == (30, [])
+
+    def test_a_query_without_its_checkpoint_is_refused(self, program):
+        """It would miss what an earlier one has committed."""
+        reader, end = program()
+        reader.latest(reader.latest(reader.initialOffset()))
+        end(done=6)
+        reader, end = program()
+        with pytest.raises(remote.PullSourceError, match="first 6 values .* checkpointLocation, or .* another journal"):
+            reader.initialOffset()
+
+    def test_another_source_is_refused(self, program):
+        """A journal goes with one program."""
+        reader, end = program()
+        reader.latest(reader.latest(reader.initialOffset()))
+        end(done=6)
+        with pytest.raises(remote.PullSourceError, match="JournalError: .*another pipeline"):
+            program(source=ps.count())
+
+
 class TestRefusals:
+    def test_a_journal_goes_with_times(self, context):
+        """It knows times, and no numbers."""
+        with pytest.raises(ps.CompositionError, match="offsets='times' goes with it"):
+            spark.register_source("x", ps.values([1]), NUMBERS, journal="x.journal", session=context)
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

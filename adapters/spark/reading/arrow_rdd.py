@@ -1,0 +1,92 @@
+"""A DataFrame's partitions as Spark's own Arrow, some of them a job: what `toArrow` stands on, in Java alone.
+
+PySpark has no public way to it. Whatever reading needs of its inside is in this file, and `offered` says whether a
+session has it; the calls were there from 4.1 to 4.3, and where they are missing the rows come through Python workers
+(`cells`).
+"""
+
+import logging
+import weakref
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from adapters.arrow import RecordBatch, Schema, pyarrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_log = logging.getLogger(__name__)
+
+_SHUFFLE: Final = "+-"
+"""What stands before everything behind a shuffle in an RDD's description of itself."""
+
+_offered: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
+
+
+class ArrowRdd:
+    """The partitions of a DataFrame. It blocks, and any thread may read."""
+
+    def __init__(self, frame: "DataFrame") -> None:
+        """Have Spark plan it; with adaptive execution, all its shuffles run now, as jobs of this thread."""
+        session: Any = frame.sparkSession
+        self._context: Any = session.sparkContext
+        self._rdd: Any = cast("Any", frame)._jdf.toArrowBatchRdd().toJavaRDD()  # noqa: SLF001
+        self.schema = _schema(frame)
+        self.partitions: int = self._rdd.getNumPartitions()
+        self.shuffled: bool = _SHUFFLE in self._rdd.toDebugString()
+        """Whether there is a shuffle before it: what several jobs read may then come from several evaluations."""
+
+    def read(self, partitions: Iterable[int]) -> list[RecordBatch]:
+        """The batches of some partitions, in their order; a job.
+
+        It is taken over at once: whatever is left in Java would be in its heap until somebody asks.
+        """
+        job: Any = self._context._jvm.PythonRDD.runJob(self._context._jsc.sc(), self._rdd, list(partitions))  # noqa: SLF001
+        batches: list[RecordBatch] = []
+        stream, connection = import_module("pyspark.util")._create_local_socket(job)  # noqa: SLF001
+        with connection, stream:
+            while head := stream.read(4):
+                size = int.from_bytes(head, "big")
+                body = stream.read(size)
+                if len(body) < size:
+                    raise EOFError("Spark's Java ended in the midst of a batch")
+                batches.append(pyarrow().ipc.read_record_batch(pyarrow().py_buffer(body), self.schema))
+        # The end of the stream is no word for its being whole; this raises what has broken it off.
+        job[2].getResult()
+        return [batch for batch in batches if batch.num_rows]
+
+
+def heap(context: Any) -> int:
+    """The bytes that the driver's Java may have."""
+    return int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())  # noqa: SLF001
+
+
+def job_numbers(session: "SparkSession", tag: str) -> Sequence[int]:
+    """The numbers of the jobs that have a tag; the public tracker knows groups only."""
+    context: Any = session.sparkContext
+    return list(context._jsc.sc().statusTracker().getJobIdsForTag(tag))  # noqa: SLF001
+
+
+def offered(session: "SparkSession") -> bool:
+    """Whether a classic session has what this needs; tried once, with a frame of no partitions, which is no job."""
+    context = session.sparkContext
+    if context not in _offered:
+        try:
+            ArrowRdd(session.range(0)).read(())
+        except Exception as exc:
+            if context._jsc is None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+                # It was stopped, and what that means is told by who asks.
+                raise
+            _log.warning("this PySpark does not give Arrow as others do (%s): rows come by way of Python workers", exc)
+            _offered[context] = False
+        else:
+            _offered[context] = True
+    return _offered[context]
+
+
+def _schema(frame: "DataFrame") -> Schema:
+    """The schema of the batches, which travel without; their times are in UTC."""
+    large = frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    types: Any = import_module("pyspark.sql.pandas.types")
+    return types.to_arrow_schema(frame.schema, timezone="UTC", prefers_large_types=large)

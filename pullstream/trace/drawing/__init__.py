@@ -1,0 +1,1 @@
+"""Drawings of a trace as SVG and as Mermaid text, without dependencies."""

@@ -1,0 +1,77 @@
+"""The edge diagram: lifelines of modules, and what is asked and answered between them, in order from the top."""
+
+from collections.abc import Sequence
+
+from pullstream.trace.drawing.messages import Message, lifelines, messages_of
+from pullstream.trace.drawing.svg import arrow, drawing, element, line, short, text
+from pullstream.trace.file import Trace
+
+WIDTH = 360
+"""The width of a drawing: that of a small phone, where it has to be legible."""
+
+ROW, TOP = 30, 64
+LETTER = 7.3
+MOST = 200
+"""The number of messages that are drawn."""
+
+
+def draw_edge(trace: Trace, module: str) -> str:
+    """Draw what passed on the edges of a module, below it and above it, as SVG.
+
+    Requesters are on the left: an ask goes to the right, to what is upstream, and its answer comes back.
+
+    Raises:
+        LookupError: no module of the run has this name.
+    """
+    edges, names = lifelines(trace, module)
+    return draw_messages(messages_of(trace, edges), names, f"The edges of {module}")
+
+
+def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str) -> str:
+    """Draw messages between modules, of which the first is the furthest downstream."""
+    left, right = 46.0, WIDTH - 46.0
+    apart = (right - left) / (len(names) - 1)
+    at = [left + apart * number for number in range(len(names))]
+    marks = ["D", "U"] if len(names) == 2 else ["D", "T", "U"]
+    heads = [
+        text(x, 20, short(name, min(apart, 96) - 4, 7.4), "name", "middle") + text(x, 38, mark, "small soft", "middle")
+        for x, name, mark in zip(at, names, marks, strict=True)
+    ]
+    rows: list[str] = []
+    y = TOP
+    shown, left_out = messages[:MOST], len(messages) - MOST
+    for message in shown:
+        start, end = at[message.sender], at[message.receiver]
+        bad = "bad" if message.offence else ""
+        kind = f"{'answer ' if message.answer else ''}{bad}".strip()
+        inset = 5 if end > start else -5
+        rows.append(arrow(start + inset / 2, y, end - inset / 2, kind))
+        words = short(message.words, WIDTH - 24, LETTER)
+        # Above the arrow if there is room; else from its outer end on, past the module in the middle.
+        x, anchor = (start + end) / 2, "middle"
+        if len(words) * LETTER > apart - 8:
+            x, anchor = (8, "start") if min(start, end) == left else (WIDTH - 8, "end")
+        rows.append(text(x, y - 6, words, f"mono {bad}".strip(), anchor))
+        y += ROW
+        if message.offence:
+            for part in _lines(message.offence, 50):
+                rows.append(text(WIDTH / 2, y - 10, part, "small bad", "middle"))
+                y += 16
+            y += 6
+    if left_out > 0:
+        rows.append(text(WIDTH / 2, y - 6, f"… and {left_out} more", "small soft", "middle"))
+        y += ROW
+    bottom = y - 10
+    lives = [line(x, 46, x, bottom, "line faint") for x in at]
+    frame = [element("g", [*lives, *heads, *rows])]
+    told = "; ".join(f"{names[message.sender]}: {message.words}" for message in shown)
+    return drawing(WIDTH, bottom + 12, title, told or "Nothing passed.", frame)
+
+
+def _lines(words: str, width: int) -> list[str]:
+    rows = [""]
+    for word in words.split():
+        if len(rows[-1]) + len(word) + 1 > width:
+            rows.append("")
+        rows[-1] = f"{rows[-1]} {word}".strip()
+    return rows

@@ -1,0 +1,125 @@
+"""The messages of an edge, or of both sides of a module, as they are drawn and told: in the specification's words."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import attrs
+
+from pullstream.history.diagram import EDGE
+from pullstream.history.diagram import shown as noted
+from pullstream.history.events import Seen
+from pullstream.trace.file import Trace
+from pullstream.trace.times import Json, told
+
+REQUESTS = frozenset({"ask", "abort", "error", "abort soon", "error soon", "ack"})
+"""The kinds of events that go up."""
+
+ANSWERS = frozenset({"value", "done", "failed", "cancelled"})
+"""The kinds of events that come down."""
+
+
+@attrs.frozen
+class Message:
+    """A message between two modules: which of them are named by their place among the lifelines."""
+
+    sender: int
+    receiver: int
+    words: str
+    answer: bool
+    offence: str = ""
+    """The rule that it breaks, if it does, and how."""
+
+
+def worded(kind: str, about: Sequence[Json], mark: str = "") -> str:
+    """A message in few words, of what an event is about but for its edge; `mark` tells the edge's requests apart.
+
+    >>> worded("ask", [0, 2, 1]), worded("value", [0, 2, 1, 0, ["'a'"]]), worded("value", [1, 3, 9, 5, ["1", "2", "3"]])
+    ('ask2', "Ans2=value('a')", 'Ans3=value(1, 2, 3, … 9 in all) at 5, lane 1')
+    """
+    lane, request, *rest = about
+    number = f"{mark}{request}"
+    where = f", lane {lane}" if lane else ""
+    match kind:
+        case "ask":
+            limit = "" if rest[0] == 1 else f" of {rest[0]}"
+            return f"ask{number}{limit}{where}"
+        case "abort" | "abort soon":
+            return f"abort{number}{where}"
+        case "error" | "error soon":
+            return f"error{number}({rest[0]}){where}"
+        case "ack":
+            return f"ack{where}"
+        case "value":
+            count, time, values = rest
+            more = "" if count <= len(values) else f", … {count} in all"
+            at = "" if time == 0 else f" at {_times(time)}"
+            return f"Ans{number}=value({', '.join(values)}{more}){at}{where}"
+        case "failed":
+            return f"Ans{number}=error({rest[0]}){where}" if rest else f"Ans{number}=error{where}"
+        case _:
+            return f"Ans{number}={kind}{where}"
+
+
+def _times(time: Json) -> str:
+    return ", ".join(map(told, times_of(time)))
+
+
+def times_of(time: Json) -> list[Json]:
+    """The times of an answer's first values, as they are written: one, or in an answer of many times several."""
+    return list(cast("dict[str, Any]", time)["times"]) if isinstance(time, dict) and "times" in time else [time]
+
+
+def messages_of(trace: Trace, edges: Sequence[int]) -> list[Message]:
+    """The messages on some edges, one below the other: the first is between lifelines 0 and 1, the next 1 and 2.
+
+    >>> import io, pullstream as ps
+    >>> file = io.StringIO()
+    >>> result = ps.run(ps.pipe(ps.values("a"), ps.collect()), limit=1, trace=file)
+    >>> [message.words for message in messages_of(Trace.of(file.getvalue().splitlines()), [0])]
+    ['ask1', "Ans1=value('a')", 'ask2', 'Ans2=done']
+    """
+    level = {edge: number for number, edge in enumerate(edges)}
+    found: list[Message] = []
+    for event in trace.events:
+        kind, about = event[2], event[3:]
+        if kind == "violation":
+            if found:
+                found[-1] = attrs.evolve(found[-1], offence=f"{about[1]}: {about[2]}")
+        elif kind in REQUESTS | ANSWERS and about[0] in level:
+            below = level[about[0]]
+            answer = kind in ANSWERS
+            sender, receiver = (below + 1, below) if answer else (below, below + 1)
+            found.append(Message(sender, receiver, worded(kind, about[1:], "T" * below), answer))
+    return found
+
+
+def messages_seen(events: Iterable[Seen], offence: str = "") -> list[Message]:
+    """The messages of one edge under watch (`Violation.events`); the last is the offence, if there is one."""
+    found: list[Message] = []
+    for event in events:
+        words = noted(event, EDGE).partition(": ")[2]
+        sides = (0, 1) if event.requested else (1, 0)
+        found.append(Message(*sides, words, not event.requested))
+    if offence and found:
+        found[-1] = attrs.evolve(found[-1], offence=offence)
+    return found
+
+
+def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:
+    """The edges below and above a module, and the names of the modules at them, from the sink's side up.
+
+    Raises:
+        LookupError: no module of the run has this name, or it has no edge.
+    """
+    names = trace.modules
+    if module not in names:
+        raise LookupError(f"no module of this run is named {module!r}: it has {', '.join(map(repr, names))}")
+    node = names.index(module)
+    edges: list[dict[str, Any]] = [edge for edge in trace.header["edges"] if "place" in edge]
+    below = [edge for edge in edges if edge["from"] == node][:1]
+    above = [edge for edge in edges if edge["to"] == node][:1]
+    chain = [*below, *above]
+    if not chain:
+        raise LookupError(f"{module!r} has no edge in this trace")
+    nodes: list[int] = [chain[0]["to"], *(edge["from"] for edge in chain)]
+    return [edge["id"] for edge in chain], [names[each] for each in nodes]

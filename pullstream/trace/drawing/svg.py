@@ -1,0 +1,80 @@
+"""A little SVG: elements with text that is text, in the colour of what is around them."""
+
+from collections.abc import Iterable
+from html import escape
+
+STYLE = """
+svg:root{color:#1f2328;background:#fff}
+svg:root .mono{paint-order:stroke;stroke:#fff;stroke-width:4px}
+@media (prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#0d1117}svg:root .mono{stroke:#0d1117}}
+text{font:13px/1 system-ui,sans-serif;fill:currentColor}
+.name{font-weight:600}.small{font-size:11.5px}.mono{font-family:ui-monospace,monospace;font-size:12px}
+.line{stroke:currentColor;fill:none}.faint{stroke-opacity:.35}.soft{opacity:.72}
+.box{stroke:currentColor;fill:currentColor;fill-opacity:.06}
+.answer{stroke-dasharray:5 3}.head{fill:currentColor}
+.front{fill:#2f81f7;fill-opacity:.18;stroke:#2f81f7}
+.hold{fill:#d29922;fill-opacity:.22;stroke:#d29922}
+.flight{fill:#3fb950;fill-opacity:.22;stroke:#3fb950}
+.bad{stroke:#e5484d;fill:#e5484d}.bad.line{fill:none}text.bad{stroke:none;font-weight:600}
+"""
+"""Colours of a drawing that stands alone, light and dark; inside a page everything has the colour of the page's text.
+
+A meaning is never in the colour alone: a chip says what it is.
+"""
+
+
+def element(name: str, content: Iterable[str] | str = (), **attributes: object) -> str:
+    """An element; `_` in the name of an attribute is a hyphen, and `class_` is `class`."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"' for key, value in attributes.items()
+    )
+    inside = content if isinstance(content, str) else "".join(content)
+    return f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>"
+
+
+def _number(value: object) -> str:
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def text(x: float, y: float, words: str, class_: str = "", anchor: str = "start") -> str:
+    """A line of text."""
+    return element("text", escape(words, quote=False), x=x, y=y, class_=class_, text_anchor=anchor)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str = "line") -> str:
+    """A straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def arrow(x1: float, y: float, x2: float, class_: str = "") -> str:
+    """A level arrow."""
+    back = 7 if x2 > x1 else -7
+    head = f"M{x2:.0f} {y:.0f}l{-back} -4v8z"
+    return line(x1, y, x2 - back / 2, y, f"line {class_}".strip()) + element(
+        "path", d=head, class_=f"head {class_}".strip()
+    )
+
+
+def drawing(width: float, height: float, title: str, description: str, content: Iterable[str]) -> str:
+    """A whole drawing; who cannot see it is told `title` and `description`."""
+    return element(
+        "svg",
+        [
+            element("title", escape(title, quote=False)),
+            element("desc", escape(description, quote=False)),
+            element("style", STYLE.strip().replace("\n", "")),
+            *content,
+        ],
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        style="max-width:100%;height:auto",
+    )
+
+
+def short(words: str, room: float, per_letter: float = 6.7) -> str:
+    """Words, cut so that they fit."""
+    letters = max(3, int(room / per_letter))
+    return words if len(words) <= letters else words[: letters - 1] + "…"

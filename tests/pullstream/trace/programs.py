@@ -1,0 +1,80 @@
+"""Programs whose runs are traced in tests, in virtual time and the same each time."""
+
+import io
+from datetime import date
+
+import trio
+from trio.testing import MockClock
+
+import pullstream as ps
+
+
+def traced(pipeline, *, seed=0, **options):
+    """Run a pipeline in virtual time; gives its trace, as it was written."""
+    file = io.StringIO()
+
+    async def main():
+        trio._core._run._r.seed(seed)
+        try:
+            async with pipeline.open(trace=file, **options) as running:
+                await running.result()
+        except* ZeroDivisionError:
+            pass
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    return file.getvalue()
+
+
+@ps.transformer
+async def per_time(upstream, ctx):
+    """The sum of each time, when it is complete."""
+    sums = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                sums[time] = sums.get(time, 0) + sum(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [sums.pop(time)])
+
+
+async def slowly(value):
+    await trio.sleep(value % 3 + value / 100)
+    return value
+
+
+def days():
+    return ps.pipe(
+        ps.values([1, 2, 14, 30], time=lambda n: date(2024, 2, 20 + n // 10)),
+        ps.map_async(slowly, 2),
+        per_time(),
+        ps.collect(),
+    )
+
+
+def rounds():
+    return ps.pipe(ps.values([6, 5, 8]), ps.loop(ps.map(lambda n: ps.Again(n // 2) if n % 2 == 0 else n)), ps.collect())
+
+
+def delayed():
+    return ps.pipe(ps.values([1, 2, 3], time=lambda n: n), ps.delay(2), ps.count_by_key(lambda n: n), ps.collect())
+
+
+def of_streams():
+    return ps.pipe(ps.values([1, 2]), ps.map(lambda n: ps.values([n] * 2)), ps.flatten(concurrency=2), ps.collect())
+
+
+def merged():
+    return ps.pipe(ps.merge(ps.values("ab"), ps.values("cd")), ps.map_async(slow_text, 2), ps.take(3), ps.collect())
+
+
+async def slow_text(text):
+    await trio.sleep(ord(text) % 2 + ord(text) / 1000)
+    return text
+
+
+def failing():
+    return ps.pipe(ps.values([2, 1, 0]), ps.map(lambda n: 1 // n), ps.collect())
+
+
+PIPELINES = [days, rounds, delayed, of_streams, merged, failing]

@@ -1,0 +1,309 @@
+"""The player, in a real browser: steps, keys, filter, links, violations, sizes, light and dark, and how quick it is."""
+
+import io
+import random
+import re
+import zlib
+from base64 import b64decode
+from itertools import pairwise
+
+import pytest
+
+import pullstream as ps
+from pullstream.__main__ import main
+from pullstream.authoring import Traits
+from pullstream.trace import Trace, page_of
+
+from .browser import CHROMIUM, Browser, Page
+from .programs import PIPELINES, days, rounds, traced
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: apt-get install chromium")
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Opens the page of a trace; when all is over it has asked for nothing and complained of nothing."""
+    pages = []
+
+    def show(text, link="", **options):
+        file = tmp_path / "page.html"
+        file.write_text(page_of(Trace.of(text.splitlines()), "a run"), encoding="utf-8")
+        page = Page(browser, f"{file.as_uri()}{link}", **options)
+        pages.append(page)
+        return page
+
+    yield show
+    browser.drain(0.1)
+    for page in pages:
+        assert page.complaints == []
+        assert page.requests == []
+        page.close()
+
+
+def broken():
+    """The trace of a run in which a module answers more than it was asked for."""
+
+    @ps.source
+    class TooMany(ps.Kernel):
+        traits = Traits(trusted=True)
+
+        async def produce(self, limit):
+            return ps.Batch(0, [1, 2, 3])
+
+    file = io.StringIO()
+    with pytest.raises(ps.checker.Violation):
+        ps.run(ps.pipe(TooMany(), ps.take(5), ps.collect()), limit=1, check=True, trace=file)
+    return file.getvalue()
+
+
+def step(page):
+    return page.run("page.step")
+
+
+@needs_browser
+def test_every_key_does_what_it_says(show):
+    """Steps, completions, the ends, play."""
+    page = show(traced(days(), limit=1))
+    total = page.run("page.trace.total")
+    completions = page.run("page.trace.completions")
+    assert step(page) == 1
+    assert completions
+
+    page.press("ArrowRight")
+    page.press("ArrowRight")
+    page.press("ArrowLeft")
+    assert step(page) == 2
+    for completion in completions:
+        page.press("ArrowRight", shift=True)
+        assert step(page) == completion
+        assert "complete" in page.run("document.querySelector('#now').textContent")
+    page.press("ArrowLeft", shift=True)
+    assert step(page) == completions[-2]
+    page.press("End")
+    assert step(page) == total
+    page.press("ArrowRight")
+    assert step(page) == total
+    page.press("Home")
+    page.press(" ")
+    assert page.run("document.querySelector('#play').textContent") == "pause"
+    page.press(" ")
+    assert page.run("document.querySelector('#play').textContent") == "play"
+
+
+@needs_browser
+def test_a_link_leads_to_its_step(show):
+    """And where one goes, the link goes along."""
+    page = show(traced(days(), limit=1), "#step=57")
+    assert step(page) == 57
+    assert page.run("document.querySelector('[aria-current]').cells[0].textContent") == "57"
+    page.run("location.hash = '#step=12'")
+    page.browser.drain(0.1)
+    assert step(page) == 12
+    page.press("ArrowRight")
+    page.browser.drain(0.5)
+    assert page.run("location.hash") == "#step=13"
+
+
+@needs_browser
+def test_the_panes_show_what_is_so_at_a_step(show):
+    """The edge diagram ends with the message of the step, the graph has the state that Python works out, too."""
+    from pullstream.trace.drawing.state import state_at
+
+    text = traced(days(), limit=1)
+    page, trace = show(text), Trace.of(text.splitlines())
+    for number in range(1, len(trace.events) + 1, 7):
+        page.run(f"page.go({number})")
+        state = state_at(trace, number)
+        shown = page.run("Object.fromEntries(page.trace.at(page.step).frontiers)")
+        assert shown == {str(place): times for place, times in state.frontiers.items()}
+        stamps = page.run("[...page.trace.at(page.step).stamps].map(([place, times]) => [place, [...times]])")
+        there = {place: dict(times) for place, times in stamps if times}
+        assert there == {place: dict(found) for place, found in state.stamps.items() if found}
+        event = trace.events[number - 1]
+        if event[2] in {"ask", "value", "done"}:
+            last = page.run("[...document.querySelectorAll('#edges [data-event]')].at(-1).dataset.event")
+            assert int(last) == number
+
+
+@needs_browser
+def test_a_filter_shows_what_it_says_and_is_gone_through(show):
+    """By module, by rule, by time."""
+    page = show(traced(days(), limit=1))
+    page.press("/")
+    for letter in "per_time 2024-02-21":
+        page.press(letter)
+    found = page.run("page.matching")
+    words = [page.run(f"page.trace.describe({number - 1})") for number in found]
+    assert found
+    assert all("per_time" in word and "2024-02-21" in word for word in words)
+    page.press("Escape")
+    page.run("page.go(1)")
+    for number in [n for n in found if n > 1]:
+        page.press("ArrowRight")
+        assert step(page) == number
+    page.run("page.filter('r12')")
+    kinds = set(page.run("page.matching.map((n) => page.trace.events[n - 1][2])"))
+    assert kinds == {"value", "frontiers", "completed"}
+    page.run("page.filter('nothing of this kind')")
+    assert page.run("document.querySelector('#found').textContent").startswith("0 events, of ")
+
+
+@needs_browser
+def test_the_next_violation_is_found_and_told(show):
+    """With its rule, whose sentence comes at a touch."""
+    page = show(broken())
+    page.press("v")
+    assert "R2 broken by TooMany" in page.run("document.querySelector('#now').textContent")
+    page.run("document.querySelector('#now .rule').focus()")
+    told = page.run("document.querySelector('#rule').textContent")
+    assert told == f"R2: {ps.checker.RULES['R2']}"
+    page.run("document.activeElement.blur()")
+    assert page.run("document.querySelector('#rule').hidden")
+
+
+@needs_browser
+def test_a_trace_that_the_model_refuses_says_where(show):
+    """The event is marked, and `v` leads there."""
+    lines = traced(days(), limit=1).splitlines()
+    lines[-1] = '{"verdict":"refused","completions":1,"objections":[[20,"too early","still pending"]]}'
+    page = show("\n".join(lines))
+    page.press("v")
+    assert step(page) == 20
+    assert "too early: still pending" in page.run("document.querySelector('#now').textContent")
+
+
+@needs_browser
+def test_a_time_is_explained(show):
+    """By what is held and in flight above; another module, when it is touched."""
+    page = show(traced(days(), limit=1), "#step=40")
+    page.press("e")
+    told = page.run("document.querySelector('#explanation').textContent")
+    assert "at collect out: from 2024-02-21, because" in told
+    assert "per_time holds 2024-02-21" in told
+    page.run("document.querySelector('[data-module=\"0\"]').dispatchEvent(new MouseEvent('click'))")
+    assert "at values out" in page.run("document.querySelector('#explanation').textContent")
+    page.press("e")
+    assert page.run("document.querySelector('#explanation').hidden")
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_it_is_legible_in_every_size(show, width, dark):
+    """Nothing is wider than the screen, no button is outside of it, and text stands out from what is behind it."""
+    page = show(traced(rounds(), limit=1), "#step=44", width=width, height=800, dark=dark)
+    assert page.run("document.documentElement.scrollWidth") <= width
+    ends = page.run("[...document.querySelectorAll('button, input')].map((b) => b.getBoundingClientRect().right)")
+    assert max(ends) <= width
+    colours = page.run("(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))")
+    ink, paper = (sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours)
+    assert abs(ink - paper) > 500
+    assert (ink > paper) == dark
+    smallest = "Math.min(...[...document.querySelectorAll('#graph text')].map((t) => t.getBoundingClientRect().height))"
+    assert page.run(smallest) >= 11
+    assert len(page.picture()) > 10_000
+
+
+@needs_browser
+def test_it_can_be_read_without_seeing_it(show):
+    """Pictures have titles and descriptions, the events are a table, every control has a name."""
+    page = show(traced(days(), limit=1), "#step=30")
+    assert page.run("document.querySelectorAll('svg > title').length") == 2
+    assert "per_time: " in page.run("document.querySelector('#graph desc').textContent")
+    assert page.run("document.querySelector('#events caption').textContent")
+    rows = page.run("[...document.querySelectorAll('#events th')].map((th) => th.scope)")
+    assert rows == ["col", "col", "col"]
+    names = "(b) => b.ariaLabel || b.textContent.trim() || b.labels[0]?.textContent"
+    assert all(page.run(f"[...document.querySelectorAll('button, input')].map({names})"))
+
+
+def long(events):
+    """The trace of a run of about so many events."""
+    numbers = random.Random(1)
+    file = io.StringIO()
+    values = [numbers.randrange(10**6) for _ in range(events // 7 + 100)]
+    times = iter(sorted(numbers.randrange(events // 400) for _ in values))
+    pipeline = ps.pipe(ps.values(values, time=lambda _: next(times)), ps.take(len(values)), ps.drain())
+    ps.run(pipeline, limit=1, trace=file)
+    return file.getvalue()
+
+
+@needs_browser
+@pytest.mark.slow
+def test_a_hundred_thousand_events_are_quick(show):
+    """At most 2 MiB, 2 s to the first picture, 50 ms a step, by the time that the page has the processor."""
+    text = long(100_000)
+    trace = Trace.of(text.splitlines())
+    size = len(page_of(trace).encode())
+    page = show(text)
+    first = page.busy
+    jumps = [1 + int(len(trace.events) * (n * 0.618 % 1)) for n in range(40)]
+    for jump in jumps:
+        page.run(f"page.go({jump}), document.body.getBoundingClientRect().height")
+    step = (page.busy - first) / len(jumps)
+
+    print({"events": len(trace.events), "bytes": size, "first": first, "waited": page.ready_after, "step": step})
+    assert len(trace.events) > 100_000
+    assert size < 2 * 2**20
+    assert first < 2
+    assert step < 0.05
+
+
+def test_a_page_is_small_and_has_all_in_it():
+    """No address but that of SVG's names, no script but its own, and a trace of thousands of events in little room."""
+    page = page_of(Trace.of(long(10_000).splitlines()))
+    assert set(re.findall(r"https?://[^\"'\s<]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert "default-src 'none'" in page
+    assert "unsafe-inline" not in page
+    assert len(page.encode()) < 2**18
+    data = re.search(r'id="trace">([^<]+)<', page)[1]
+    assert len(zlib.decompress(b64decode(data))) > 2**18
+
+
+def test_a_name_cannot_break_out_of_its_page():
+    """Whatever modules and values are called."""
+    pipeline = ps.pipe(ps.values(["</script><b>"]), ps.collect())
+    file = io.StringIO()
+    ps.run(pipeline, trace=file)
+    page = page_of(Trace.of(file.getvalue().splitlines()), "<script>&")
+    assert "<b>" not in page
+    assert "<title>&lt;script&gt;&amp;</title>" in page
+
+
+@pytest.mark.parametrize("make", PIPELINES)
+def test_the_command_makes_a_page(make, tmp_path, capsys):
+    """Beside the trace, or where it is told; and says what the model says."""
+    path = tmp_path / "run.ndjson"
+    path.write_text(traced(make()), encoding="utf-8")
+    assert main(["view", str(path)]) == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path / 'run.html'}\nallowed by the model: ")
+    assert main(["view", str(path), "-o", str(tmp_path / "other.html")]) == 0
+    assert (tmp_path / "other.html").read_text() == (tmp_path / "run.html").read_text()
+
+
+def test_the_command_says_what_is_wrong(tmp_path, capsys):
+    """Of a file that is not there, or no trace; a trace that is refused has a page, and another exit code."""
+    assert main(["view", str(tmp_path / "none.ndjson")]) == 2
+    (tmp_path / "odd.ndjson").write_text("odd")
+    assert main(["view", str(tmp_path / "odd.ndjson")]) == 2
+    assert "line 1 of the trace" in capsys.readouterr().err
+    lines = traced(days(), limit=1).splitlines()
+    stamps = next(n for n, line in enumerate(lines) if '"stamps"' in line)
+    (tmp_path / "broken.ndjson").write_text("\n".join(lines[:stamps] + lines[stamps + 1 :]))
+    assert main(["view", str(tmp_path / "broken.ndjson")]) == 1
+    assert (tmp_path / "broken.html").exists()
+    assert "refused by the model: event " in capsys.readouterr().out
+
+
+def test_events_come_in_order_in_the_page():
+    """The numbers of events are those of the trace."""
+    trace = Trace.of(long(1_000).splitlines())
+    assert all(b[0] == a[0] + 1 for a, b in pairwise(trace.events))
