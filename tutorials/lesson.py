@@ -15,7 +15,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -42,17 +42,16 @@ class Part:
     piece: Piece | None = None
 
 
-def tell(chapter: str, number: int | None = None) -> None:
+def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
     """Print a chapter, a module by name: its introduction, its tools as code, its pieces as prose, code and output.
 
-    With a number, that piece alone, below the tools that it uses.
+    With numbers, these pieces alone, and the tools that they use.
     """
     parts = list(_parts(chapter))
-    if number is not None:
-        (piece,) = (part for part in parts if part.piece and _number(part.piece) == number)
-        parts = [*_used(piece, parts), piece]
+    if numbers:
+        parts = _used([part for part in parts if part.piece and _number(part.piece) in numbers], parts)
     with until_closed():
-        if number is None:
+        if not numbers:
             print(inspect.cleandoc(importlib.import_module(chapter).__doc__ or ""))
         for told, group in groupby(parts, lambda part: part.piece):
             if told is None:
@@ -93,11 +92,6 @@ def promised(piece: Piece) -> list[str]:
     """The lines that a piece says it prints."""
     lines = inspect.getsource(piece).splitlines()
     return [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED.rstrip())]
-
-
-def title(piece: Piece) -> str:
-    """The first line of a piece's prose, its number before it."""
-    return inspect.cleandoc(piece.__doc__ or "").partition("\n")[0].removesuffix(".")
 
 
 def say(message: object) -> None:
@@ -151,13 +145,14 @@ def _imported(statement: ast.stmt) -> set[str]:
     return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
 
 
-def _used(piece: Part, parts: list[Part]) -> list[Part]:
-    """The tools that a piece uses, and those that they use, in the chapter's order."""
-    wanted, known = set(piece.uses), -1
+def _used(pieces: list[Part], parts: list[Part]) -> list[Part]:
+    """Pieces with the tools that they use, and those that these use, in the chapter's order."""
+    wanted = {name for piece in pieces for name in piece.uses}
+    known = -1
     while known != len(wanted):
         known = len(wanted)
         wanted |= {name for part in parts if not part.piece and part.defines & wanted for name in part.uses}
-    return [part for part in parts if not part.piece and part.defines & wanted]
+    return [part for part in parts if part in pieces or (not part.piece and part.defines & wanted)]
 
 
 def _number(piece: Piece) -> int:

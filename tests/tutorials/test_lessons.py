@@ -78,7 +78,7 @@ def test_a_chapter_prints_all_that_its_code_uses(chapter, capsys):
 
 def test_one_piece_comes_with_its_tools_and_no_others(capsys):
     """So a reader goes on where he was, and sees what the piece stands on."""
-    tell("tutorials.writing_your_own", 8)
+    tell("tutorials.writing_your_own", [8])
     printed = capsys.readouterr().out
     piece = pieces("tutorials.writing_your_own")[7]
 

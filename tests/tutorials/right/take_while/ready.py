@@ -1,0 +1,7 @@
+"""With the ready module."""
+
+import pullstream as ps
+
+
+def take_while(test):
+    return ps.take(test)

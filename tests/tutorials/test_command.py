@@ -1,0 +1,254 @@
+"""`python -m tutorials`, as its users run it: in a terminal, and where there is none."""
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tutorials.exercises import EXERCISES, exercise_named
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = exercise_named("take_while").template.read_text()
+SOLUTION = exercise_named("take_while").solution.read_text()
+COMMAND = [sys.executable, "-m", "tutorials"]
+
+
+def environment(**others):
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", **others}
+
+
+@pytest.fixture
+def tutorials(tmp_path):
+    """Run a command in an empty folder, without a terminal."""
+
+    def run(*arguments, **others):
+        done = subprocess.run(
+            [*COMMAND, *arguments], check=False, cwd=tmp_path, env=environment(**others), capture_output=True, text=True
+        )
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
+
+
+class Terminal:
+    """A command in a terminal, to type at and to read from."""
+
+    def __init__(self, folder, *arguments, columns=80, **others):
+        self.shown = ""
+        self.pid, self.end = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(sys.executable, [*COMMAND, *arguments], environment(COLUMNS=str(columns), **others))
+
+    def type(self, keys):
+        os.write(self.end, keys.encode())
+
+    def until(self, text, seconds=30):
+        """Read until something is shown; gives what was shown since the last time."""
+        deadline = time.monotonic() + seconds
+        seen = ""
+        while text not in seen:
+            assert time.monotonic() < deadline, seen
+            if select.select([self.end], [], [], 0.1)[0]:
+                try:
+                    seen += os.read(self.end, 65536).decode()
+                except OSError:  # Linux says so when the other end is closed
+                    raise AssertionError(f"it ended before {text!r} came: {seen}") from None
+        self.shown += seen
+        return seen
+
+    def ended(self):
+        """Read to its end; the exit code."""
+        while True:
+            try:
+                chunk = os.read(self.end, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            self.shown += chunk.decode()
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.end)
+        assert "Traceback" not in self.shown
+        return os.waitstatus_to_exitcode(status)
+
+
+def test_from_the_first_command_to_a_right_answer(tutorials, tmp_path):
+    """Start, wrong, hint, right, next: every step says what happened, and its exit code does."""
+    assert "tutorials start" in tutorials().stdout
+    started = tutorials("start")
+    assert started.returncode == 0
+    assert (tmp_path / "answers" / "take_while.py").read_text() == TEMPLATE
+    assert (tmp_path / "answers" / "README.md").exists()
+
+    wrong = tutorials("check", "take_while")
+    assert (wrong.returncode, wrong.stdout.splitlines()[0]) == (1, "wrong: 4.1 take_while")
+    assert "  answers/take_while.py:14" in wrong.stdout
+    first, second = tutorials("hint").stdout, tutorials("hint").stdout
+    assert first.startswith("hint 1 of 3")
+    assert second.startswith("hint 2 of 3")
+    refused = tutorials("solution", "take_while")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+    (tmp_path / "answers" / "take_while.py").write_text(SOLUTION)
+    right = tutorials("check")
+    assert (right.returncode, right.stdout) == (0, "right: 4.1 take_while\n")
+    assert "done  4.1 take_while" in tutorials("list").stdout
+    assert "Others got it wrong" in tutorials("solution", "take_while").stdout
+    assert tutorials("next").returncode == 0
+    assert f"1 of {len(EXERCISES)}" in tutorials().stdout
+
+
+def test_start_and_reset_lose_nothing(tutorials, tmp_path):
+    """What is there is never overwritten; what is put back is kept beside it."""
+    tutorials("start")
+    answer = tmp_path / "answers" / "take_while.py"
+    answer.write_text("mine")
+    tutorials("start")
+    assert answer.read_text() == "mine"
+    assert tutorials("reset", "take_while").returncode == 0
+    assert answer.read_text() == TEMPLATE
+    assert (tmp_path / "answers" / "take_while.py~").read_text() == "mine"
+
+
+def test_verdicts_are_json_for_programs(tutorials, tmp_path):
+    """One line for each, with the exit code, the kind and the line."""
+    tutorials("start", "mine")
+    (tmp_path / "mine" / "take_while.py").write_text(TEMPLATE + "\n")
+    done = tutorials("check", "--all", "--json", "--folder", "mine")
+    (verdict,) = map(json.loads, done.stdout.splitlines())
+    assert (done.returncode, verdict["code"], verdict["kind"], verdict["line"]) == (1, 1, "values", 14)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("def take_while(:\n", 2, "this is no Python"),
+        ("import no_such_module\n", 2, "No module named"),
+        ("take = 1\n", 2, "has no 'take_while'"),
+        ("raise SystemExit(7)\n", 2, "its process ended with 7"),
+        ("import os; os._exit(0)\n", 2, "its process ended"),
+    ],
+)
+def test_what_cannot_be_judged_is_told_so(tutorials, tmp_path, text, code, said):
+    """A file that does not load is not wrong, and no traceback is shown of it."""
+    (tmp_path / "take_while.py").write_text(text)
+    done = tutorials("check", "take_while.py")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (code, "cannot be judged: 4.1 take_while")
+    assert said in done.stdout
+
+
+@pytest.mark.slow
+def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
+    """A loop without an end takes twenty seconds and no longer, and its line is named."""
+    (tmp_path / "take_while.py").write_text(f"{TEMPLATE}        while True:\n            pass\n")
+    done = tutorials("check", "take_while.py")
+    assert done.returncode == 3
+    assert "spin: " in done.stdout
+    assert re.search(r"take_while.py:1[78]", done.stdout)
+
+
+def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(tutorials, tmp_path):
+    """Colours are for terminals that want them."""
+    assert "\x1b" not in tutorials("start").stdout
+    terminal = Terminal(tmp_path, "check", "take_while")
+    assert terminal.ended() == 1
+    assert "\x1b[1;31mwrong\x1b[0m" in terminal.shown
+    terminal = Terminal(tmp_path, "check", "take_while", NO_COLOR="1")
+    assert terminal.ended() == 1
+    assert "\x1b" not in terminal.shown
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_verdict_fits_the_terminal(tutorials, tmp_path, columns):
+    """Lines are as long as there are columns, at most."""
+    tutorials("start")
+    terminal = Terminal(tmp_path, "check", "take_while", columns=columns, NO_COLOR="1")
+    assert terminal.ended() == 1
+    assert max(map(len, terminal.shown.splitlines())) <= columns
+
+
+def test_watch_judges_what_is_saved(tutorials, tmp_path):
+    """Saved, it is judged; keys do the rest; Ctrl-C leaves the terminal as it was."""
+    tutorials("start")
+    terminal = Terminal(tmp_path, "watch", NO_COLOR="1")
+    terminal.until("q quit")
+    terminal.type("h")
+    terminal.until("hint 1 of 3")
+    answer = tmp_path / "answers" / "take_while.py"
+    answer.write_text(TEMPLATE + "\n# saved\n")
+    terminal.until("values: ")
+    shutil.copyfile(exercise_named("take_while").solution, answer)
+    terminal.until("right: 4.1 take_while")
+    terminal.until("q quit")
+    terminal.type("\x03")
+    assert terminal.ended() == 130
+
+
+def test_watch_ends_by_q(tutorials, tmp_path):
+    """`q` is an end in order."""
+    tutorials("start")
+    terminal = Terminal(tmp_path, "watch")
+    terminal.until("q quit")
+    terminal.type("q")
+    assert terminal.ended() == 0
+
+
+def test_ctrl_c_while_it_judges(tutorials, tmp_path):
+    """No traceback, and no process is left."""
+    (tmp_path / "take_while.py").write_text("import time\ntime.sleep(60)\n")
+    process = subprocess.Popen(
+        [*COMMAND, "check", "take_while.py"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, b"Traceback" in err) == (130, False)
+
+
+def test_a_folder_that_cannot_be_written(tutorials, tmp_path):
+    """It is said in a line."""
+    (tmp_path / "answers").write_text("a file")
+    done = tutorials("start")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_unknown_names_are_told_in_a_line(tutorials):
+    """Exercises, chapters and pieces."""
+    for arguments in (["check", "nonsense"], ["read", "77"], ["read", "4.77"], ["hint", "nonsense"]):
+        done = tutorials(*arguments)
+        assert done.returncode == 2, arguments
+        assert len(done.stderr.splitlines()) == 1, arguments
+
+
+def test_a_piece_to_read(tutorials):
+    """By chapter and piece, as verdicts name it."""
+    done = tutorials("read", "4.8")
+    assert done.returncode == 0
+    assert "8. Ending without a word" in done.stdout
+
+
+def test_every_exercise_is_somewhere_to_be_read_for():
+    """`read:` of a verdict leads to a piece that there is."""
+    from tutorials.contents import chapter_numbered
+
+    for exercise in EXERCISES:
+        number, _, piece = exercise.read.partition(".")
+        chapter = chapter_numbered(number)
+        assert not piece or int(piece) in chapter.pieces, exercise
+        chapter_numbered(exercise.number.partition(".")[0])

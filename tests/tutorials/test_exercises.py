@@ -1,0 +1,96 @@
+"""The judge of the exercises: it accuses no right answer, and every wrong one of what is wrong with it.
+
+A wrong answer lies in `wrong/`, in a folder of its exercise's name, and its first line says of which kinds of mistake
+it may be accused; a right one that is not the solution lies in `right/`.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pullstream.checker import RULES
+from tutorials.exercises import EXERCISES
+from tutorials.exercises.judges import hints
+from tutorials.judging.judge import judged
+from tutorials.judging.process import judged_apart
+from tutorials.judging.verdict import KINDS
+
+HERE = Path(__file__).parent
+OUTSIDE = {"spin"}
+"""Kinds of which a process has to be ended."""
+
+
+def answers(folder, few):
+    """Parameters for the answers in a folder: all, of which but a few of each exercise are slow."""
+    return [
+        pytest.param(exercise, path, id=f"{exercise.name}-{path.stem}", marks=[pytest.mark.slow] * (n >= few))
+        for exercise in EXERCISES
+        for n, path in enumerate(sorted((HERE / folder / exercise.name).glob("*.py")))
+    ]
+
+
+def kinds(path):
+    """The kinds that the header of a wrong answer names."""
+    return set(re.match(r"# wrong: (.*)\n", path.read_text())[1].split())
+
+
+each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+
+
+@each
+def test_a_solution_is_right(exercise):
+    """What `solution` shows is accused of nothing."""
+    verdict = judged(exercise, exercise.solution)
+    assert verdict.right, verdict.told()
+
+
+@pytest.mark.slow
+@each
+def test_a_solution_is_right_at_three_seeds(exercise):
+    """Nor does it depend on the order in which tasks run."""
+    verdict = judged(exercise, exercise.solution, 3)
+    assert verdict.right, verdict.told()
+
+
+@pytest.mark.parametrize(("exercise", "path"), answers("right", 1))
+def test_another_right_answer_is_not_accused(exercise, path):
+    """There is more than one way to be right."""
+    verdict = judged(exercise, path, 3)
+    assert verdict.right, verdict.told()
+
+
+@each
+def test_there_are_other_right_answers(exercise):
+    """The judge has been tried with at least two of them, and with wrong ones."""
+    assert len(list((HERE / "right" / exercise.name).glob("*.py"))) >= 2
+    assert len(list((HERE / "wrong" / exercise.name).glob("*.py"))) >= 3
+
+
+@each
+def test_a_template_is_wrong_until_it_is_touched(exercise):
+    """It loads, and is not right by luck."""
+    verdict = judged(exercise, exercise.template)
+    assert verdict.code == 1, verdict.told()
+
+
+@pytest.mark.parametrize(("exercise", "path"), answers("wrong", 2))
+def test_a_wrong_answer_is_accused_of_what_is_wrong(exercise, path):
+    """The first line of the file says of what; the message can be read, and shows nothing of the judge's own."""
+    expected = kinds(path)
+    verdict = (judged_apart if expected & OUTSIDE else judged)(exercise, path)
+    told = verdict.told()
+
+    assert verdict.kind in expected, told
+    assert verdict.code in {1, 3}
+    assert len(told.splitlines()) <= 20
+    assert max(map(len, told.splitlines())) <= 100
+    assert not re.search(r"\b_[A-Za-z]\w+|Cell\(|=True\)|site-packages|pullstream/", told), told
+    assert len(hints(exercise, verdict.kind)) == 3
+
+
+def test_every_kind_that_a_header_names_is_one():
+    """A slip of the pen in a header would be a test that cannot fail."""
+    named = {kind for path in (HERE / "wrong").rglob("*.py") for kind in kinds(path)}
+    assert {kind for kind in named if kind not in KINDS and not kind.endswith("Error")} == set()
+    assert set(RULES) <= set(KINDS)

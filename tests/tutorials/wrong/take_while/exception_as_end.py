@@ -1,0 +1,16 @@
+# wrong: R8
+"""It takes an exception of its test for the end."""
+
+import pullstream as ps
+
+
+@ps.transformer
+async def take_while(upstream, ctx, test):
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            try:
+                if not test(value):
+                    return
+            except Exception:
+                return
+            yield ps.Batch(batch.time, [value])

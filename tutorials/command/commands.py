@@ -1,0 +1,180 @@
+"""The commands, one function each, named as they are typed; each gives an exit code."""
+
+import importlib
+from contextlib import suppress
+from pathlib import Path
+from textwrap import fill, indent
+from typing import Final
+
+from tutorials.command.folder import Folder
+from tutorials.command.terminal import bar, paged, show, width
+from tutorials.contents import CHAPTERS, Chapter, chapter_numbered
+from tutorials.exercises import EXERCISES, Exercise, exercise_named
+from tutorials.exercises.judges import hints
+from tutorials.judging import Verdict
+from tutorials.judging.process import judged_apart
+from tutorials.lesson import tell
+
+WRONG: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "wrong"
+"""Where the wrong answers are that the judge is tried with."""
+
+START: Final = "python -m tutorials start   puts a template for each exercise into a folder, answers"
+
+
+def where(folder: Folder) -> int:
+    """Show how far one is, and what is next."""
+    if not folder.begun:
+        show(f"Chapters to read, exercises to do, and a judge of your answers.\n\n{START}")
+        show("python -m tutorials list    shows what there is")
+        show(f"python -m tutorials read {CHAPTERS[0].number}  is the first chapter")
+        return 0
+    done = sum(map(folder.is_done, EXERCISES))
+    show(bar(done, len(EXERCISES), width()))
+    if done == len(EXERCISES):
+        show("All of them are right.")
+        return 0
+    now = folder.next() if folder.is_done(folder.now) else folder.now
+    if now is not None:
+        show(f"next: {now.told}, {now.title} ({folder.answer(now)})\n")
+        show("python -m tutorials watch   judges it whenever you save it")
+        show("python -m tutorials hint    says a little more")
+        show(f"python -m tutorials read {now.read}   is where to read about it")
+    return 0
+
+
+def list(folder: Folder) -> int:
+    """Show all chapters and exercises."""
+    for chapter in CHAPTERS:
+        show(f"{chapter.number:>2}  {chapter.title}, {chapter.minutes} minutes{_missing(chapter)}")
+        for exercise in chapter.exercises:
+            show(f"    {_standing(folder, exercise):5} {exercise.told}: {exercise.title}")
+    extras = sorted({extra for chapter in CHAPTERS for extra in chapter.missing})
+    if extras:
+        show(f"\nWhat is missing is installed by: pip install '.[{','.join(extras)}]'")
+    return 0
+
+
+def read(what: str, *, page: bool) -> int:
+    """Tell a chapter, or a piece."""
+    number, _, piece = what.partition(".")
+    chapter = chapter_numbered(number)
+    if chapter.missing:
+        raise LookupError(f"chapter {number} needs more: pip install '.[{','.join(chapter.missing)}]'")
+    if piece and (not piece.isdigit() or int(piece) not in chapter.pieces):
+        raise LookupError(f"chapter {number} has the pieces {', '.join(map(str, chapter.pieces))}, and no {piece!r}")
+
+    def told() -> None:
+        if not chapter.pieces:
+            importlib.import_module(chapter.module).main()
+        elif piece:
+            tell(chapter.module, [int(piece)])
+        else:
+            if chapter.shown:
+                show(f"{chapter.number}  {chapter.title}")
+            tell(chapter.module, chapter.shown or ())
+
+    paged(told) if page else told()
+    return 0
+
+
+def start(folder: Folder) -> int:
+    """Begin, or take up what is new."""
+    new = folder.start()
+    show(f"{len(new)} templates are new in {folder.path}/; what was there is as it was.")
+    return where(folder)
+
+
+def check(folder: Folder, name: str | None = None, *, all: bool = False, json: bool = False) -> int:
+    """Judge one answer, or all that are begun."""
+    chosen = [exercise for exercise in EXERCISES if folder.is_touched(exercise)] if all else [_exercise(folder, name)]
+    if not chosen:
+        show(f"nothing is begun in {folder.path}/")
+    codes = [0]
+    for exercise in chosen:
+        file = Path(name) if name and Path(name).suffix == ".py" and Path(name).exists() else folder.answer(exercise)
+        verdict = _judged(folder, exercise, file)
+        codes.append(verdict.code)
+        show(verdict.json() if json else verdict.told(width()))
+    return max(codes)
+
+
+def next(folder: Folder) -> int:
+    """Go on to the next exercise."""
+    if not folder.begun:
+        raise LookupError(START)
+    exercise = folder.next()
+    if exercise is None:
+        show("All of them are right.")
+        return 0
+    folder.go_to(exercise)
+    show(task(folder, exercise))
+    return 0
+
+
+def hint(folder: Folder, name: str | None = None) -> int:
+    """Say a little more than the last time."""
+    exercise = _exercise(folder, name)
+    level = folder.hint(exercise)
+    text = hints(exercise, folder.found(exercise))[level]
+    show(fill(f"hint {level + 1} of 3 for {exercise.told}: {text}", min(100, width()), break_on_hyphens=False))
+    return 0
+
+
+def reset(folder: Folder, name: str) -> int:
+    """Put a template back."""
+    exercise = _exercise(folder, name)
+    show(f"{folder.answer(exercise)} is the template again; yours is {folder.reset(exercise)}")
+    return 0
+
+
+def solution(folder: Folder, name: str, *, anyway: bool) -> int:
+    """Show an answer that is right, and what is wrong with others."""
+    exercise = _exercise(folder, name)
+    if not (anyway or folder.is_done(exercise)):
+        raise LookupError(f"yours is not right yet: `hint {exercise.name}` says more, and --anyway shows the solution")
+    show(exercise.solution.read_text().rstrip())
+    wrong = sorted((WRONG / exercise.name).glob("*.py"))
+    if wrong:
+        show("\nOthers got it wrong:")
+    for path in wrong:
+        _, why = path.read_text().split('"""')[:2]
+        show(indent(fill(why.strip(), min(100, width()) - 2), "  "))
+    return 0
+
+
+def watch(folder: Folder) -> int:
+    """Judge whenever a file is saved."""
+    from tutorials.command.watching import watched  # noqa: PLC0415 - it is made of the commands here
+
+    if not folder.begun:
+        raise LookupError(START)
+    return watched(folder)
+
+
+def task(folder: Folder, exercise: Exercise) -> str:
+    """The task of an exercise, and where its answer goes."""
+    text = exercise.template.read_text().split('"""')[1].strip()
+    return f"{text}\n\nanswer: {folder.answer(exercise)}   read: {exercise.read}"
+
+
+def _judged(folder: Folder, exercise: Exercise, file: Path) -> Verdict:
+    verdict = judged_apart(exercise, file)
+    if folder.begun and verdict.code != 2:
+        # A folder that cannot be written to is no reason not to say what was found.
+        with suppress(OSError):
+            folder.note(exercise, verdict.kind, right=verdict.right)
+    return verdict
+
+
+def _exercise(folder: Folder, name: str | None) -> Exercise:
+    return folder.now if name is None else exercise_named(Path(name).name)
+
+
+def _standing(folder: Folder, exercise: Exercise) -> str:
+    if folder.is_done(exercise):
+        return "done"
+    return "begun" if folder.is_touched(exercise) else "open"
+
+
+def _missing(chapter: Chapter) -> str:
+    return f" (needs the extra {', '.join(chapter.missing)})" if chapter.missing else ""

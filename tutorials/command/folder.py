@@ -1,0 +1,127 @@
+"""A learner's folder: an answer per exercise, and how far one is."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from tutorials.exercises import EXERCISES, Exercise, exercise_named
+
+STATE: Final = ".progress.json"
+FOLDER: Final = "answers"
+
+README: Final = """Your answers. Each file says at its top what is to be done.
+
+    python -m tutorials          where you are, and what is next
+    python -m tutorials watch    judges a file whenever you save it
+    python -m tutorials check    judges the one you are at
+    python -m tutorials hint     says a little more each time
+
+`python -m tutorials` runs where the project is checked out. What an answer prints is not shown when it is judged: run
+the file itself to see it. How far you are is kept in .progress.json; `reset NAME` gives you a fresh template.
+"""
+
+
+class Folder:
+    """A learner's folder, with its state."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._state: dict[str, Any] = json.loads((path / STATE).read_text())
+        except FileNotFoundError:
+            self._state = {}
+        except ValueError as exc:
+            raise LookupError(
+                f"{path / STATE} is damaged ({exc}): remove it, and `check --all` finds out anew"
+            ) from exc
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has been started."""
+        return (self.path / STATE).exists()
+
+    def start(self) -> list[Path]:
+        """Put a template for every exercise there, but for those that have an answer; gives what is new."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        new = [self.answer(exercise) for exercise in EXERCISES if not self.answer(exercise).exists()]
+        for exercise in EXERCISES:
+            if self.answer(exercise) in new:
+                shutil.copyfile(exercise.template, self.answer(exercise))
+        if not (self.path / "README.md").exists():
+            (self.path / "README.md").write_text(README)
+        self._save()
+        return new
+
+    def answer(self, exercise: Exercise) -> Path:
+        """The file of an answer."""
+        return self.path / exercise.template.name
+
+    def reset(self, exercise: Exercise) -> Path:
+        """Put the template back; the answer is kept beside it."""
+        answer = self.answer(exercise)
+        kept = answer.with_name(f"{answer.name}~")
+        if answer.exists():
+            answer.replace(kept)
+        shutil.copyfile(exercise.template, answer)
+        self._state.get("done", []).remove(exercise.name) if self.is_done(exercise) else None
+        self._state.get("found", {}).pop(exercise.name, None)
+        self._save()
+        return kept
+
+    @property
+    def now(self) -> Exercise:
+        """The exercise one is at."""
+        name = self._state.get("now")
+        left = [exercise for exercise in EXERCISES if not self.is_done(exercise)]
+        return exercise_named(name) if name else (left or EXERCISES)[0]
+
+    def go_to(self, exercise: Exercise) -> None:
+        """Be at an exercise."""
+        self._state["now"] = exercise.name
+        self._save()
+
+    def next(self) -> Exercise | None:
+        """The first exercise after this one that is not done, or else the first of those before."""
+        here = EXERCISES.index(self.now)
+        after = [*EXERCISES[here + 1 :], *EXERCISES[: here + 1]]
+        return next((exercise for exercise in after if not self.is_done(exercise)), None)
+
+    def is_done(self, exercise: Exercise) -> bool:
+        """Whether an answer has been right."""
+        return exercise.name in self._state.get("done", [])
+
+    def is_touched(self, exercise: Exercise) -> bool:
+        """Whether there is an answer that is not the template."""
+        answer = self.answer(exercise)
+        return answer.exists() and answer.read_bytes() != exercise.template.read_bytes()
+
+    def found(self, exercise: Exercise) -> str:
+        """The kind of the mistake that was found last."""
+        return self._state.get("found", {}).get(exercise.name, "")
+
+    def note(self, exercise: Exercise, kind: str, *, right: bool) -> None:
+        """Keep what was found in an answer."""
+        done = set(self._state.get("done", []))
+        done = done | {exercise.name} if right else done - {exercise.name}
+        self._state["done"] = sorted(done)
+        if self.found(exercise) != kind:
+            self._state.setdefault("hints", {}).pop(exercise.name, None)
+        self._state.setdefault("found", {})[exercise.name] = kind
+        self._state["now"] = exercise.name
+        self._save()
+
+    def hint(self, exercise: Exercise) -> int:
+        """The level of the next hint: each time one more, of three."""
+        levels = self._state.setdefault("hints", {})
+        level: int = levels.get(exercise.name, 0)
+        levels[exercise.name] = min(level + 1, 2)
+        self._save()
+        return level
+
+    def _save(self) -> None:
+        state = self.path / STATE
+        if self.path.is_dir():
+            beside = state.with_name(f"{STATE}.new")
+            beside.write_text(json.dumps(self._state, indent=1) + "\n")
+            beside.replace(state)

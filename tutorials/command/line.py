@@ -1,0 +1,86 @@
+"""The command line: what may be typed after `python -m tutorials`, and with which code it ends."""
+
+import argparse
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tutorials.command import commands
+from tutorials.command.folder import FOLDER, STATE, Folder
+from tutorials.lesson import until_closed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what is typed; the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    code = 0
+    try:
+        with until_closed():
+            code = _done(given)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    return code
+
+
+def _done(given: argparse.Namespace) -> int:
+    command: Callable[..., int] = getattr(commands, given.command or "where")
+    wanted = inspect.signature(command).parameters
+    try:
+        options = {name: value for name, value in vars(given).items() if name in wanted and name != "folder"}
+        if "folder" in wanted:
+            options["folder"] = Folder(_path(given))
+        return command(**options)
+    except (LookupError, OSError) as exc:
+        if isinstance(exc, BrokenPipeError):
+            raise
+        what = exc.args[0] if isinstance(exc, LookupError) else f"{exc.strerror}: {exc.filename}"
+        print(f"python -m tutorials: {what}", file=sys.stderr)
+        return 2
+
+
+def _path(given: argparse.Namespace) -> Path:
+    """The learner's folder: as said, or this one if it is one, or else `answers` in it."""
+    if given.folder is not None:
+        return Path(given.folder)
+    file = Path(getattr(given, "name", None) or "")
+    if file.suffix == ".py" and file.exists():
+        return file.parent
+    return Path() if Path(STATE).exists() else Path(FOLDER)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tutorials",
+        description="Chapters to read, exercises to do, and a judge of your answers. Without a command: where you are.",
+        epilog="Exit codes: 0 right, 1 wrong, 2 cannot be done or judged, 3 took too long, 130 Ctrl-C.",
+    )
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--folder", default=argparse.SUPPRESS, help=f"your answers, unless in this folder or {FOLDER}")
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    add = parser.add_subparsers(dest="command", metavar="COMMAND").add_parser
+    add("list", parents=[folder], help="chapters, their exercises, and how each stands")
+    read = add("read", help="a chapter, or one piece of it: read 4, read 4.8")
+    read.add_argument("what", metavar="N[.P]")
+    read.add_argument("--page", action="store_true", help="by pages")
+    start = add("start", help="a folder for your answers, with a template for each exercise")
+    start.add_argument("folder", nargs="?", metavar="FOLDER")
+    check = add("check", parents=[folder], help="judge an answer")
+    check.add_argument("name", nargs="?", metavar="NAME|FILE", help="an exercise or a file; the one you are at")
+    check.add_argument("--all", action="store_true", help="every answer that is not the template")
+    check.add_argument("--json", action="store_true", help="verdicts as JSON, one a line")
+    add("next", parents=[folder], help="go on to the next exercise")
+    watch = add("watch", parents=[folder], help="judge whenever a file is saved")
+    watch.set_defaults(name=None)
+    for name, what in (
+        ("hint", "a hint, a clearer one each time"),
+        ("reset", "the template again; yours is kept beside it"),
+        ("solution", "an answer that is right, and what others got wrong"),
+    ):
+        command = add(name, parents=[folder], help=what)
+        command.add_argument("name", metavar="NAME", nargs="?" if name == "hint" else None)
+        if name == "solution":
+            command.add_argument("--anyway", action="store_true", help="before yours is right")
+    return parser

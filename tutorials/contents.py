@@ -1,0 +1,71 @@
+"""What there is to learn, in order: the chapters, and how they are told."""
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from tutorials.exercises import EXERCISES, Exercise
+from tutorials.lesson import pieces
+
+
+@attrs.frozen
+class Chapter:
+    """A chapter: its number, its title, the module that tells it, how long that takes, and what it needs besides."""
+
+    number: int
+    title: str
+    name: str
+    minutes: int
+    shown: Sequence[int] | None = None
+    """The pieces that belong to it, where a module tells two chapters."""
+    needs: tuple[tuple[str, str], ...] = ()
+    """Extras that it needs, each with a module by which one sees whether it is there."""
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return f"tutorials.{self.name}"
+
+    @property
+    def missing(self) -> list[str]:
+        """The extras that are not installed."""
+        return [extra for extra, module in self.needs if importlib.util.find_spec(module) is None]
+
+    @property
+    def pieces(self) -> list[int]:
+        """The numbers of its pieces."""
+        importlib.import_module(self.module)
+        return list(self.shown or range(1, len(pieces(self.module)) + 1))
+
+    @property
+    def exercises(self) -> list[Exercise]:
+        """The exercises that go with it."""
+        return [exercise for exercise in EXERCISES if exercise.number.partition(".")[0] == str(self.number)]
+
+
+CHAPTERS: Final = (
+    Chapter(1, "What a pull is", "what_a_pull_is", 35),
+    Chapter(3, "A source", "writing_your_own", 10, shown=(1, 2, 3, 12)),
+    Chapter(4, "A transformer, and the ways to end", "writing_your_own", 35, shown=(4, 5, 6, 7, 8, 9, 10, 11, 13, 14)),
+    Chapter(7, "When is it done", "when_is_it_done", 30, shown=(1, 2, 3, 4, 5, 6, 10, 11, 12)),
+    Chapter(8, "The right to speak", "when_is_it_done", 15, shown=(7, 8, 9)),
+    Chapter(9, "Could-result-in", "could_result_in", 25),
+    Chapter(11, "Loops: to converge is to complete", "when_is_it_done", 10, shown=(13, 14)),
+    Chapter(14, "Killed and resumed", "killed_and_resumed", 15, needs=(("files", "pyarrow"), ("display", "rich"))),
+    Chapter(15, "Spark as a source", "spark_as_a_source", 15, needs=(("spark", "pyspark"),)),
+)
+
+
+def chapter_numbered(number: str) -> Chapter:
+    """The chapter of a number.
+
+    Raises:
+        LookupError: there is none.
+    """
+    for chapter in CHAPTERS:
+        if str(chapter.number) == number:
+            return chapter
+    raise LookupError(f"there is no chapter {number!r}; `python -m tutorials list` has them all")

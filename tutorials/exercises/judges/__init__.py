@@ -1,0 +1,11 @@
+"""What is asked of each exercise: a function `judge`, and `HINTS` of three levels for each kind of mistake."""
+
+import importlib
+
+from tutorials.exercises import Exercise
+
+
+def hints(exercise: Exercise, kind: str = "") -> tuple[str, str, str]:
+    """Three hints for an exercise: where to read, what to look at, the line in words; by the kind of the mistake."""
+    given: dict[str, tuple[str, str, str]] = importlib.import_module(f"{__name__}.{exercise.name}").HINTS
+    return given.get(kind, given[""])

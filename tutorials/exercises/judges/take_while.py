@@ -1,0 +1,55 @@
+"""What is asked of `take_while`: the values, then all rules, with a test that raises as well."""
+
+import pullstream as ps
+from pullstream.conformance import Subject
+from tutorials.exercises.solutions import take_while as solution
+from tutorials.judging.module import gives_the_same, keeps_the_rules
+
+HINTS = {
+    "": (
+        "Chapter 4, piece 8: ending without a word; and `help(ps.take)`.",
+        "You are given batches, and the test is about values. Look at them one by one.",
+        "A generator ends by `return`; a value that passed can be yielded at once, as a batch of one at `batch.time`.",
+    ),
+    "batching": (
+        "Chapter 4, piece 5, and chapter 2.",
+        "With a batch of several values, is each of them tested? Are those before the first that fails given?",
+        "`for value in batch.values:`, and in it the test, and in it the end.",
+    ),
+    "R8": (
+        "Chapter 4, piece 9: what comes before a failure is delivered first.",
+        "The test has raised at the third value of a batch. Where are the first two?",
+        "Yield each value as soon as it has passed, `yield ps.Batch(batch.time, [value])`; then a raise loses nothing.",
+    ),
+    "R7": (
+        "Chapter 4, pieces 7 and 8.",
+        "You end, and what is above you does not know. What does `dismiss` of a kernel do, if left alone?",
+        "Return from the generator, or answer DONE from `produce`; leave `dismiss` as it is, it does the rest.",
+    ),
+    "R9": (
+        "Chapter 4, piece 6.",
+        "Somebody is asked after it has said that it is over.",
+        "`async for batch in ctx.batches(upstream)` ends at DONE; after `upstream.ask`, look for DONE.",
+    ),
+    "R2": (
+        "Chapter 2, and chapter 4, piece 5.",
+        "How many values may an answer have, at least and at most? How many are asked for above?",
+        "Never answer an empty batch, nor ask for more than you were asked for: `ctx.limit`, or `ctx.batches`.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    numbers = [4, 1, 7, 3, 9, 2, 5]
+
+    def given(make):
+        return lambda: ps.pipe(ps.values(numbers), make(lambda n: n < 9))
+
+    gives_the_same(given(answer["take_while"]), given(solution.take_while), limits=(1,))
+    keeps_the_rules(
+        Subject("take_while", lambda f: answer["take_while"](lambda n: f(n) < 30), around=True),
+        answer.site("take_while"),
+        seeds,
+    )
+    gives_the_same(given(answer["take_while"]), given(solution.take_while))

@@ -1,0 +1,1 @@
+"""Answers that are right, one for each exercise."""

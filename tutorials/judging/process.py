@@ -1,0 +1,49 @@
+"""A judgement in a process of its own: what an answer does to it, this one survives."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tutorials.exercises import Exercise
+from tutorials.judging.verdict import Verdict
+
+LIMIT: Final = 20.0
+"""The seconds that a judgement may take."""
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+def judged_apart(exercise: Exercise, file: Path, seeds: int = 1, limit: float = LIMIT) -> Verdict:
+    """The verdict on a file; one that does not come back is told so, and where it was."""
+    file = file.resolve()
+    command = [sys.executable, "-m", "tutorials.judging", exercise.name, str(file), str(seeds), str(limit)]
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    process = subprocess.Popen(  # noqa: S603 - the learner's own file
+        command,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Ctrl-C is for who waits for the verdict, who then ends this one.
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=limit + 10)
+    except subprocess.TimeoutExpired:
+        out, err = "", "Timeout ("
+    finally:
+        process.kill()
+        process.wait()
+    if process.returncode == 0 and out:
+        return Verdict.parse(out.splitlines()[-1])
+    lines = re.findall(rf'File "{re.escape(str(file))}", line (\d+)', err)
+    line = int(lines[0]) if lines else None
+    if "Timeout (" in err:
+        happened = f"after {limit:g} seconds it was still running; the clock is virtual, so it did not sleep"
+        return Verdict(exercise.told, 3, "spin", str(file), line, happened, read=exercise.read)
+    happened = "\n".join([f"its process ended with {process.returncode}", *err.strip().splitlines()[-1:]])
+    return Verdict(exercise.told, 2, "crash", str(file), line, happened, read=exercise.read)

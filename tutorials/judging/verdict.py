@@ -1,0 +1,119 @@
+"""What a judge says: right, or the kind of a mistake, with what happened."""
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Final, Self
+
+import attrs
+
+from pullstream.checker import RULES
+
+WIDTH: Final = 100
+LINES: Final = 20
+
+KINDS: Final[dict[str, str]] = {
+    **RULES,
+    "values": "what comes out is what the task says",
+    "batching": "batches are not to be seen: however one asks, the same values come",
+    "sharing": "what was given away is not changed any more",
+    "holding": "a time is held no longer than something is owed at it",
+    "early": "nothing is said to be complete before it is",
+    "order": "values that belong together come together, whichever comes first",
+    "times": "what belongs to one time is not mixed with what belongs to another",
+    "spin": "code that runs comes back, or waits where it can be told to stop",
+    "hang": "who asks gets an answer",
+    "crash": "a module that is told to end does so without an exception of its own",
+    "vacuous": "something has to come out, or nothing has been shown",
+    "drawing": "what the two say at the edge is what is drawn",
+    "prediction": "what you say is what happens",
+    "waiting": "a module waits for others, not for itself",
+}
+"""What each kind of mistake is against; other kinds are the names of exceptions."""
+
+
+class Wrong(Exception):
+    """An answer is wrong: the kind of the mistake, what happened in words, and drawn."""
+
+    def __init__(self, kind: str, happened: str, drawing: str = "", line: int | None = None) -> None:
+        super().__init__(happened)
+        self.kind = kind
+        self.happened = happened
+        self.drawing = drawing
+        self.line = line
+
+
+@attrs.frozen
+class Verdict:
+    """The verdict on an answer. `code` is the exit code: 0 right, 1 wrong, 2 cannot be judged, 3 took too long."""
+
+    exercise: str
+    code: int = 0
+    kind: str = ""
+    file: str = ""
+    line: int | None = None
+    happened: str = ""
+    drawing: str = ""
+    read: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is right."""
+        return self.code == 0
+
+    def json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(attrs.asdict(self))
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """What `json` gave."""
+        return cls(**json.loads(line))
+
+    def told(self, width: int = WIDTH) -> str:
+        """The verdict in words: the rule, the line, what happened, the drawing, where to read on."""
+        width = min(width, WIDTH)
+        if self.right:
+            return f"right: {self.exercise}"
+        word = {1: "wrong", 2: "cannot be judged", 3: "took too long"}[self.code]
+        said = f"{self.kind}: {KINDS[self.kind]}" if self.kind in KINDS else self.kind
+        head = [f"{word}: {self.exercise}", *_filled(said, width, "  ")]
+        place = _shown(self.file) + (f":{self.line}" if self.line else "")
+        foot = [f"  {place}", *_filled(f"read: {self.read}   hint: python -m tutorials hint", width, "  ")]
+        happened = _filled(self.happened, width, "  ")
+        room = LINES - len(head) - len(foot)
+        if len(happened) > room:
+            happened = [*happened[: room - 1], "  ..."]
+        drawn = [line for row in self.drawing.splitlines() for line in _filled(row, width, "    ")]
+        if drawn and self.kind in RULES:
+            drawn = _here(drawn, width)
+        room -= len(happened)
+        if len(drawn) > room:
+            drawn = ["    ...", *drawn[len(drawn) - room + 1 :]] if room > 1 else []
+        return "\n".join([*head, foot[0], *happened, *drawn, *foot[1:]])
+
+
+def _here(drawn: list[str], width: int) -> list[str]:
+    """Mark the last line of a drawing: what is drawn there is against the rule."""
+    mark = "   <- here"
+    fits = len(drawn[-1]) + len(mark) <= width
+    return [*drawn[:-1], drawn[-1] + mark] if fits else [*drawn, f"    {mark.strip()}"]
+
+
+def _filled(text: str, width: int, margin: str) -> list[str]:
+    """Lines that fit; those of a drawing keep their columns as far as that goes."""
+    lines: list[str] = []
+    for row in text.splitlines():
+        if len(margin + row) <= width:
+            lines.append((margin + row).rstrip())
+        else:
+            lines += textwrap.wrap(
+                row, width, initial_indent=margin, subsequent_indent=f"{margin}  ", break_on_hyphens=False
+            )
+    return lines
+
+
+def _shown(file: str) -> str:
+    """A path as one types it: below here if it is."""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here)) if path.is_absolute() and path.is_relative_to(here) else file
