@@ -10,7 +10,7 @@ import attrs
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.trace.times import Json, encode
-from timely import BEGINNING, IDENTITY, Summary
+from timely import IDENTITY, Summary
 
 Row = Summary | Sequence[Summary]
 
@@ -38,8 +38,8 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
             which = f" {number}" if several else ""
             places.append({"id": port.place, "name": f"{name} in{which}", "module": location.node, "input": number})
         places.append({"id": location.output, "name": f"{name} out", "module": location.node, "input": None})
-        if not location.upstreams:
-            initial.append([location.output, encode(BEGINNING)])
+        # A source may answer at any time, and so may a module that gives times of its own.
+        initial += [[location.output, encode(time)] for time in location.held]
         for number, (port, upstream) in enumerate(zip(location.ports, location.upstreams, strict=True)):
             row = _row(location.summaries[number] if location.summaries else IDENTITY)
             steps.append([upstream.output, port.place, "same"])

@@ -1,0 +1,64 @@
+"""The runs of the chapters, traced: the model allows each of them, by what its trace says alone."""
+
+import importlib
+import io
+import sys
+
+import pytest
+
+from pullstream.program.running import Running
+from pullstream.trace import Trace, judge
+from pullstream.trace.view import data_of
+from tutorials.lesson import pieces
+
+CHAPTERS = ["what_a_pull_is", "writing_your_own", "when_is_it_done", "killed_and_resumed"]
+PIECES = [
+    pytest.param(piece, id=f"{chapter}: {piece.__name__}")
+    for chapter in CHAPTERS
+    for piece in pieces(f"tutorials.{chapter}")
+]
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """The traces of all runs that are opened, written as they are."""
+    files = []
+    kept = Running.__init__
+
+    def traced(running, *args, **options):
+        file = io.StringIO()
+        files.append(file)
+        kept(running, *args, **{**options, "trace": file})
+
+    monkeypatch.setattr(Running, "__init__", traced)
+    return files
+
+
+def verdicts(files):
+    """What the model says of each run that has begun."""
+    found = [Trace.of(file.getvalue().splitlines()) for file in files if file.getvalue()]
+    assert all(data_of(trace)["events"] for trace in found), "each can be shown"
+    return [str(judge(trace)) for trace in found]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_the_model_allows_what_a_chapter_does(piece, traces, capsys):
+    """Whatever goes wrong in it is not what the run says of its times."""
+    piece()
+    assert [verdict for verdict in verdicts(traces) if not verdict.startswith("allowed")] == []
+
+
+def test_the_model_allows_what_graphs_do(traces, capsys, monkeypatch):
+    """Loops, and loops in loops, until they have converged."""
+    monkeypatch.setattr(sys, "argv", ["graphs"])
+    importlib.import_module("tutorials.graphs.__main__").main()
+    found = verdicts(traces)
+    assert found
+    assert [verdict for verdict in found if not verdict.startswith("allowed")] == []
+
+
+def test_chapters_have_runs(traces, capsys):
+    """There is something to judge."""
+    for piece in pieces("tutorials.when_is_it_done"):
+        piece()
+    assert len(verdicts(traces)) > 10
