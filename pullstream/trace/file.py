@@ -36,6 +36,7 @@ class Trace:
     | said | place, and the frontier that the run itself says is there |
     | edge | an edge of a stream that a module has opened |
     | violation | module, rule, what it did |
+    | acquired, released | module that has taken what it needs, or let go of it |
     | ended | module (none: the run), how, failure |
     """
 

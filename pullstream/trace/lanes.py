@@ -12,6 +12,7 @@ from typing import Any, Literal, overload
 from typing_extensions import TypeVar, override
 
 from pullstream.checker.pipeline import RunEdge, WatchedLane
+from pullstream.checker.rules import Violation
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.rest import Rest
@@ -188,6 +189,9 @@ class SeenLane(Lane[T_co]):
         observer.changed()
         try:
             answer = await super().ask(limit, stepping=stepping, many=many)
+        except Violation as exc:
+            observer.violated(exc, seen, self.index, number)
+            raise
         except BaseException as exc:
             failure = without_cancelled(exc)
             observer.passed("cancelled" if failure is None else "failed", seen, self.index, number, failure)

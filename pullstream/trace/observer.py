@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from typing import Any, Literal, Protocol
 
+from pullstream.checker.rules import Violation
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 
@@ -12,6 +13,9 @@ class Observer(Protocol):
 
     def passed(self, kind: str, edge: Any, lane: int, number: int, about: object = None) -> None:
         """A request was sent on an edge, or answered."""
+
+    def violated(self, violation: Violation, edge: Any, lane: int, number: int) -> None:
+        """Hear of a broken rule that was found in an ask: what was answered is the last of its events."""
 
     def change(self, place: int, time: Hashable, delta: int) -> None:
         """Pointstamps have come to a place, or gone: a part of what happens as one."""

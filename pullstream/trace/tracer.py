@@ -20,6 +20,7 @@ from pullstream.engine.edge.edge import Edge
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import PullstreamError
+from pullstream.history.events import Act, Batched, Times
 from pullstream.protocol import Batch, TimedBatch
 from pullstream.trace.graph import graph_of, sends_of
 from pullstream.trace.judge import Judge, Table, Verdict
@@ -63,6 +64,7 @@ class Tracer(trio.abc.Instrument):
         self._edges: WeakKeyDictionary[Edge[Any], SeenEdge] = WeakKeyDictionary()
         self._described: list[dict[str, Json]] = []
         self._rested = False
+        self._told: list[Violation] = []
 
     # ---- for the run
 
@@ -81,6 +83,7 @@ class Tracer(trio.abc.Instrument):
         if seen is None:
             seen = self._edges[edge] = SeenEdge(self, len(self._described), edge, port)
             self._describe(seen)
+            self._see_resources(edge, edge.location.node if seen.counted else edge.location.name)
         if watched is None:
             return seen_lane(edge, port, seen)
         return seen_lane(edge, port, seen, watched.record, watched.count)
@@ -98,9 +101,7 @@ class Tracer(trio.abc.Instrument):
         """The run is over: write what is left, and the verdict."""
         trio.lowlevel.remove_instrument(self)
         self.changed()
-        if self._checker is not None:
-            for violation in self._checker.violations:
-                self._violated(violation)
+        self._tell_violations()
         how = "complete" if failure is None else type(failure).__name__
         self._note("ended", None, how, None if failure is None else shown(failure))
         self._flush()
@@ -127,6 +128,7 @@ class Tracer(trio.abc.Instrument):
 
     def passed(self, kind: str, edge: SeenEdge, lane: int, number: int, about: object = None) -> None:
         """A request was sent on an edge, or answered."""
+        self._tell_violations()
         if kind == "ask":
             self._note(kind, edge.number, lane, number, about)
         elif isinstance(about, Batch):
@@ -191,8 +193,40 @@ class Tracer(trio.abc.Instrument):
                 for place in (*(port.place for port in location.ports), location.output):
                     self._note("said", place, list(phase.frontier(place)))
 
-    def _violated(self, violation: Violation) -> None:
-        self._note("violation", violation.module, violation.rule, violation.what)
+    def violated(self, violation: Violation, edge: SeenEdge, lane: int, number: int) -> None:
+        """Note an answer that breaks a rule, and which."""
+        last = violation.events[-1] if violation.events else None
+        if violation not in self._told and last is not None and last.number == number:
+            what, about = last.what, last.about
+            if what is Act.VALUE and isinstance(about, Batched):
+                time = {"times": [*map(encode, about.time)]} if isinstance(about.time, Times) else encode(about.time)
+                self._note("value", edge.number, lane, number, about.count, time, [*map(shown, about.sample)])
+            elif what is Act.DONE:
+                self._note("done", edge.number, lane, number)
+            elif what is Act.FAILURE:
+                self._note("failed", edge.number, lane, number, shown(about))
+        self._tell_violations()
+
+    def _tell_violations(self) -> None:
+        """Note what the checker has found since."""
+        if self._checker is not None and len(self._checker.violations) > len(self._told):
+            for violation in self._checker.violations[len(self._told) :]:
+                self._told.append(violation)
+                self._note("violation", violation.module, violation.rule, violation.what)
+
+    def _see_resources(self, edge: Edge[Any], name: str | int) -> None:
+        """Note when a module takes what it needs, and when it lets go of that (R10)."""
+        acquire, release = edge.acquire, edge.release
+
+        async def acquired() -> None:
+            await acquire()
+            self._note("acquired", name)
+
+        async def released() -> None:
+            await release()
+            self._note("released", name)
+
+        edge.acquire, edge.release = acquired, released
 
     # ---- writing
 

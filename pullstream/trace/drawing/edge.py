@@ -1,6 +1,6 @@
 """The edge diagram: lifelines of modules, and what is asked and answered between them, in order from the top."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pullstream.trace.drawing.messages import Message, lifelines, messages_of
 from pullstream.trace.drawing.svg import arrow, drawing, element, line, short, text
@@ -15,16 +15,17 @@ MOST = 200
 """The number of messages that are drawn."""
 
 
-def draw_edge(trace: Trace, module: str) -> str:
+def draw_edge(trace: Trace, module: str, notes: Collection[str] = ()) -> str:
     """Draw what passed on the edges of a module, below it and above it, as SVG.
 
-    Requesters are on the left: an ask goes to the right, to what is upstream, and its answer comes back.
+    Requesters are on the left: an ask goes to the right, to what is upstream, and its answer comes back. `notes` are
+    kinds of events that are told beside that: "acquired", "released", "stamps", "completed".
 
     Raises:
         LookupError: no module of the run has this name.
     """
     edges, names = lifelines(trace, module)
-    return draw_messages(messages_of(trace, edges), names, f"The edges of {module}")
+    return draw_messages(messages_of(trace, edges, notes), names, f"The edges of {module}")
 
 
 def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str) -> str:
@@ -34,15 +35,21 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
     at = [left + apart * number for number in range(len(names))]
     marks = ["D", "U"] if len(names) == 2 else ["D", "T", "U"]
     heads = [
-        text(x, 20, short(name, min(apart, 96) - 4, 7.4), "name", "middle") + text(x, 38, mark, "small soft", "middle")
+        text(x, 20, short(name, min(apart, 96 if x in {left, right} else 140) - 4, 7.4), "name", "middle")
+        + text(x, 38, mark, "small soft", "middle")
         for x, name, mark in zip(at, names, marks, strict=True)
     ]
     rows: list[str] = []
-    y = TOP
+    y: float = TOP
     shown, left_out = messages[:MOST], len(messages) - MOST
     for message in shown:
         start, end = at[message.sender], at[message.receiver]
         bad = "bad" if message.offence else ""
+        if start == end:
+            rows.append(_note(start, y, message.words, bad, last=message.sender == len(names) - 1))
+            y += ROW - 6
+            y = _offence(rows, y, message.offence)
+            continue
         kind = f"{'answer ' if message.answer else ''}{bad}".strip()
         inset = 5 if end > start else -5
         rows.append(arrow(start + inset / 2, y, end - inset / 2, kind))
@@ -52,12 +59,7 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
         if len(words) * LETTER > apart - 8:
             x, anchor = (8, "start") if min(start, end) == left else (WIDTH - 8, "end")
         rows.append(text(x, y - 6, words, f"mono {bad}".strip(), anchor))
-        y += ROW
-        if message.offence:
-            for part in _lines(message.offence, 50):
-                rows.append(text(WIDTH / 2, y - 10, part, "small bad", "middle"))
-                y += 16
-            y += 6
+        y = _offence(rows, y + ROW, message.offence)
     if left_out > 0:
         rows.append(text(WIDTH / 2, y - 6, f"… and {left_out} more", "small soft", "middle"))
         y += ROW
@@ -66,6 +68,20 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
     frame = [element("g", [*lives, *heads, *rows])]
     told = "; ".join(f"{names[message.sender]}: {message.words}" for message in shown)
     return drawing(WIDTH, bottom + 12, title, told or "Nothing passed.", frame)
+
+
+def _note(x: float, y: float, words: str, bad: str, *, last: bool) -> str:
+    """A dot on a lifeline, and beside it what happens there."""
+    dot = element("circle", cx=x, cy=y - 4, r=4, class_=f"head {bad}".strip())
+    return dot + text(x - 9 if last else x + 9, y, words, f"small {bad}".strip(), "end" if last else "start")
+
+
+def _offence(rows: list[str], y: float, words: str) -> float:
+    """The rule that was broken, below; gives where the next row is."""
+    for part in _lines(words, 50) if words else ():
+        rows.append(text(WIDTH / 2, y - 10, part, "small bad", "middle"))
+        y += 16
+    return y + 6 if words else y
 
 
 def _lines(words: str, width: int) -> list[str]:

@@ -1,15 +1,13 @@
 """The messages of an edge, or of both sides of a module, as they are drawn and told: in the specification's words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
-from pullstream.history.diagram import EDGE
-from pullstream.history.diagram import shown as noted
-from pullstream.history.events import Seen
+from pullstream.history.events import Act, Batched, Seen, Times
 from pullstream.trace.file import Trace
-from pullstream.trace.times import Json, told
+from pullstream.trace.times import Json, encode, shown, told
 
 REQUESTS = frozenset({"ask", "abort", "error", "abort soon", "error soon", "ack"})
 """The kinds of events that go up."""
@@ -20,7 +18,10 @@ ANSWERS = frozenset({"value", "done", "failed", "cancelled"})
 
 @attrs.frozen
 class Message:
-    """A message between two modules: which of them are named by their place among the lifelines."""
+    """A message between two modules, which are named by their places among the lifelines.
+
+    One from a module to itself is a note of what happens there.
+    """
 
     sender: int
     receiver: int
@@ -69,8 +70,11 @@ def times_of(time: Json) -> list[Json]:
     return list(cast("dict[str, Any]", time)["times"]) if isinstance(time, dict) and "times" in time else [time]
 
 
-def messages_of(trace: Trace, edges: Sequence[int]) -> list[Message]:
+def messages_of(trace: Trace, edges: Sequence[int], notes: Collection[str] = ()) -> list[Message]:
     """The messages on some edges, one below the other: the first is between lifelines 0 and 1, the next 1 and 2.
+
+    With `notes`, kinds of events among "acquired", "released", "stamps" and "completed", those are told where they
+    happen.
 
     >>> import io, pullstream as ps
     >>> file = io.StringIO()
@@ -79,6 +83,10 @@ def messages_of(trace: Trace, edges: Sequence[int]) -> list[Message]:
     ['ask1', "Ans1=value('a')", 'ask2', 'Ans2=done']
     """
     level = {edge: number for number, edge in enumerate(edges)}
+    described = {edge["id"]: edge for edge in trace.header["edges"]}
+    chain = [described[edge] for edge in edges]
+    lives: dict[int, int] = {edge["from"]: number for number, edge in enumerate(chain, 1)}
+    places: dict[int, int] = {edge["place"]: number for number, edge in enumerate(chain)}
     found: list[Message] = []
     for event in trace.events:
         kind, about = event[2], event[3:]
@@ -90,19 +98,63 @@ def messages_of(trace: Trace, edges: Sequence[int]) -> list[Message]:
             answer = kind in ANSWERS
             sender, receiver = (below + 1, below) if answer else (below, below + 1)
             found.append(Message(sender, receiver, worded(kind, about[1:], "T" * below), answer))
+        elif kind in notes:
+            found += [Message(life, life, words, answer=False) for life, words in _notes(kind, about, lives, places)]
     return found
+
+
+def _notes(
+    kind: str, about: Sequence[Json], lives: Mapping[int, int], places: Mapping[int, int]
+) -> Iterator[tuple[int, str]]:
+    """The lifelines at which an event is told, and in what words."""
+    if kind in {"acquired", "released"} and about[0] in lives:
+        yield lives[about[0]], kind
+    elif kind == "completed" and about[0] in places:
+        yield places[about[0]], f"{told(about[1])} is complete"
+    elif kind == "stamps":
+        for place, time, delta in about[0]:
+            if place in places:
+                yield places[place], f"{told(time)} {'in flight' if delta > 0 else 'dealt with'}"
+
+
+KINDS = {
+    Act.ASK: "ask",
+    Act.ABORT: "abort",
+    Act.ERROR: "error",
+    Act.DONE_INDICATION: "abort soon",
+    Act.ERROR_INDICATION: "error soon",
+    Act.ACK: "ack",
+    Act.VALUE: "value",
+    Act.DONE: "done",
+    Act.FAILURE: "failed",
+    Act.CANCELLED: "cancelled",
+}
+"""The kinds of events by which a trace has what is seen at an edge under watch."""
 
 
 def messages_seen(events: Iterable[Seen], offence: str = "") -> list[Message]:
     """The messages of one edge under watch (`Violation.events`); the last is the offence, if there is one."""
     found: list[Message] = []
     for event in events:
-        words = noted(event, EDGE).partition(": ")[2]
         sides = (0, 1) if event.requested else (1, 0)
+        words = worded(KINDS[event.what], [event.lane, event.number, *_seen(event)])
         found.append(Message(*sides, words, not event.requested))
     if offence and found:
         found[-1] = attrs.evolve(found[-1], offence=offence)
     return found
+
+
+def _seen(event: Seen) -> list[Json]:
+    match event.about:
+        case Batched(time, count, sample):
+            written = {"times": [*map(encode, time)]} if isinstance(time, Times) else encode(time)
+            return [count, written, [*map(shown, sample)]]
+        case BaseException() as failure:
+            return [shown(failure)]
+        case None:
+            return []
+        case limit:
+            return [limit]
 
 
 def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:

@@ -6,7 +6,7 @@ const ANSWERS = new Set(["value", "done", "failed", "cancelled"]);
 const RULES_OF = {
   ask: ["R1", "R4", "R9"], ack: ["R11"], value: ["R2", "R11", "R12"], done: ["R3", "R7"], failed: ["R3", "R8"],
   cancelled: ["R10"], abort: ["R5", "R6"], error: ["R5", "R6"], "abort soon": ["R5"], "error soon": ["R5"],
-  stamps: ["R11"], frontiers: ["R12"], completed: ["R12"], ended: ["R10"],
+  stamps: ["R11"], frontiers: ["R12"], completed: ["R12"], acquired: ["R10"], released: ["R10"],
 };
 // How many events are between two states that are kept.
 const KEYFRAME = 250;
@@ -94,6 +94,8 @@ class Trace {
       case "said": return `the run says of ${this.place(about[0])}: ${front(about[1])}`;
       case "edge": return `an edge is opened inside: ${about[0].from} → ${about[0].to}`;
       case "violation": return `${about[1]} broken by ${about[0]}: ${about[2]}`;
+      case "acquired": return `${this.name(about[0])} has acquired what it needs`;
+      case "released": return `${this.name(about[0])} has released what it had`;
       case "ended": {
         const who = about[0] === null ? "the run" : this.name(about[0]);
         return `${who} has ended: ${about[1]}${about[2] ? ` (${about[2]})` : ""}`;

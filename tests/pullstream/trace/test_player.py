@@ -183,7 +183,9 @@ def test_a_trace_that_the_model_refuses_says_where(show):
 @needs_browser
 def test_a_time_is_explained(show):
     """By what is held and in flight above; another module, when it is touched."""
-    page = show(traced(days(), limit=1), "#step=40")
+    page = show(traced(days(), limit=1))
+    held = "page.trace.events.findIndex((_, i) => page.trace.describe(i).includes('per_time holds 2024-02-21'))"
+    page.run(f"page.go({held} + 1)")
     page.press("e")
     told = page.run("document.querySelector('#explanation').textContent")
     assert "at collect out: from 2024-02-21, because" in told

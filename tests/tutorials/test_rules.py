@@ -1,0 +1,33 @@
+"""The cards of the rules are what the runs of their scenes come to."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from pullstream.checker import RULES
+from tutorials.rules.__main__ import FOLDER, cards
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_cards_are_those_of_their_runs():
+    """Drawn anew, byte for byte the files that are there; each broken one broke its rule, and no other."""
+    drawn = cards()
+    assert set(drawn) == {path.name for path in FOLDER.glob("*.svg")} | {"README.md"}
+    stale = [name for name, content in drawn.items() if (FOLDER / name).read_text(encoding="utf-8") != content]
+    assert stale == [], "python -m tutorials.rules draws them anew"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_has_its_cards(rule):
+    """One kept and one broken: which is told in words, too, and fits a small screen; broken is not told by colour."""
+    for how in ("kept", "broken"):
+        picture = ET.parse(FOLDER / f"{rule}-{how}.svg").getroot()
+        texts = ["".join(element.itertext()) for element in picture.iter() if element.tag.endswith("}text")]
+        described = next(element.text for element in picture if element.tag.endswith("}desc"))
+        assert float(picture.get("width")) <= 360
+        assert any(text.startswith(f"{rule}: ") for text in texts) == (how == "broken")
+        assert re.search(r"ask\w*1", described)
+    assert f"## {rule}\n" in (FOLDER / "README.md").read_text()

@@ -1,0 +1,43 @@
+"""`python -m tutorials.rules`: draw the cards of the rules anew, from the runs of their scenes."""
+
+from pathlib import Path
+
+from pullstream.checker import RULES
+from tutorials.rules.cards import CARDS
+
+FOLDER = Path(__file__).parent
+
+HEAD = """# The twelve rules, kept and broken
+
+Each picture is drawn from what happened in a run, and each offence was found by the checker; `cards.py` has the runs.
+Requesters are on the left (D): asks go right, answers come back. T is a module between a sink and a source (U).
+`python -m tutorials.rules` draws them anew.
+"""
+
+
+def cards() -> dict[str, str]:
+    """The files of the cards, by their names: the page, and two drawings for each rule."""
+    files: dict[str, str] = {}
+    page = [HEAD]
+    for rule, card in CARDS.items():
+        page.append(f"## {rule}\n\n{RULES[rule][0].upper()}{RULES[rule][1:]}.\n\n| kept | broken |\n| --- | --- |")
+        row: list[str] = []
+        for how, scene in (("kept", card.kept), ("broken", card.broken)):
+            title = f"{rule} {how}"
+            drawn, found = scene.draw(title)
+            assert found == (rule if how == "broken" else ""), f"{title}, and the checker says {found or 'nothing'}"
+            files[f"{rule}-{how}.svg"] = drawn + "\n"
+            row.append(f"![{title}]({rule}-{how}.svg)")
+        page.append(f"| {' | '.join(row)} |\n")
+    files["README.md"] = "\n".join(page)
+    return files
+
+
+def main() -> None:
+    """Write them."""
+    for name, content in cards().items():
+        (FOLDER / name).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
