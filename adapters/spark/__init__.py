@@ -36,6 +36,7 @@ from adapters.spark.reading.source import from_dataframe
 from adapters.spark.session import session
 from adapters.spark.streaming.source import from_streaming
 from adapters.spark.streaming.status import StreamStatus
+from adapters.spark.writing.filters import RowFilter
 from adapters.spark.writing.frame import RegisteredSource, register_source, to_dataframe
 from adapters.spark.writing.table import write_table
 from adapters.spark.writing.table_folder import TableTargetError
@@ -50,6 +51,7 @@ __all__ = [
     "RegisteredSource",
     "RetriedTaskError",
     "RowError",
+    "RowFilter",
     "SchemaError",
     "SessionMismatch",
     "SparkJobError",

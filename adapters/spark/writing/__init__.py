@@ -2,6 +2,6 @@
 
 Spark fetches from the driver: `server` listens there, `frames` is how it speaks, `served` is one source, `feeding` how
 a task is given its rows, `readings` who reads it and why a second time, `source_log` a source that is read in
-micro-batches; `remote` is what runs in Spark's processes. A table's times are kept and written by `table_partitions`,
-and put in their places by `table_folder`.
+micro-batches, `filters` what Spark looks for; `remote` is what runs in Spark's processes. A table's times are kept and
+written by `table_partitions`, and put in their places by `table_folder`.
 """

@@ -1,4 +1,4 @@
-"""How a task of Spark's is given a source's values: an Arrow batch for every question."""
+"""Feeding a task of Spark's with a source's values: an Arrow batch for every question."""
 
 import math
 from collections import deque

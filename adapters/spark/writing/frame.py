@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from adapters.arrow import Schema
 from adapters.spark.schemas import spark_schema
 from adapters.spark.session import active_session
+from adapters.spark.writing.filters import Prune
 from adapters.spark.writing.served import ServedSource
 from adapters.spark.writing.server import SourceServer, server_for
 from adapters.spark.writing.source_log import Offsets
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+"""The setting by which a session pushes filters to Python data sources; off unless it is set."""
+
 _numbers = itertools.count(1)
 
 
 def to_dataframe(
-    source: Source[Any], schema: "str | StructType | Schema", *, session: "SparkSession | None" = None
+    source: Source[Any],
+    schema: "str | StructType | Schema",
+    *,
+    prune: Prune | None = None,
+    session: "SparkSession | None" = None,
 ) -> "DataFrame":
     """A DataFrame of what a source gives, lazily: nothing is asked of the source before an action reads it.
 
@@ -39,6 +47,11 @@ def to_dataframe(
     Spark's own Python worker hands on what has filled its buffer (64 KB, `spark.buffer.size`), and the rest at the end:
     of a source that gives a row a second an action sees the first rows late. For such there is `readStream`, see
     `register_source`.
+
+    What Spark filters by, it filters by itself. A source that can do with less work is told by `prune`, a function of
+    the source and of a list of `RowFilter`, called when the reading begins, which gives the source to read instead: one
+    that leaves out what it easily can. Where it is given, it has Spark push filters to Python data sources in this
+    session (`spark.sql.python.filterPushdown.enabled`), for which Spark starts one more Python worker a query.
 
     **It can be read once**: a second action, or a task that Spark tries again, is refused. `persist()` it before the
     first action to use it several times. One action may be two readings: what Spark sorts or partitions by range
@@ -58,7 +71,7 @@ def to_dataframe(
     session = active_session("to_dataframe", session)
     name = f"to_dataframe-{next(_numbers)}"
     struct = spark_schema("to_dataframe", schema, may_be_empty=True)
-    _serve(session, ServedSource(name, source, struct, shown=f"to_dataframe({source!r})"))
+    _serve(session, ServedSource(name, source, struct, prune=prune, shown=f"to_dataframe({source!r})"))
     return session.read.format("pullstream").load(name)
 
 
@@ -69,11 +82,13 @@ def register_source(
     *,
     offsets: Offsets = "values",
     journal: "str | os.PathLike[str] | None" = None,
+    prune: Prune | None = None,
     session: "SparkSession | None" = None,
 ) -> "RegisteredSource":
     """Give a source a name under which Spark reads it: `session.read.format("pullstream").load(name)`.
 
-    Read so it is as `to_dataframe` has it: lazy, bounded, once. `readStream` reads it in micro-batches:
+    Read so it is as `to_dataframe` has it: lazy, bounded, once, and with `prune` told what Spark looks for.
+    `readStream`, for which Spark pushes no filters, reads it in micro-batches:
 
     - An offset counts values. A micro-batch holds at most 100,000, or `.option("maxRowsPerBatch", n)`, of those that
       come within a fifth of a second. With `offsets="times"` it holds whole times: those that are complete, by the same
@@ -119,7 +134,9 @@ def register_source(
         )
     session = active_session("register_source", session)
     struct = spark_schema("register_source", schema, may_be_empty=True)
-    return _serve(session, ServedSource(name, source, struct, offsets, journal, shown=f"the pull source {name!r}"))
+    return _serve(
+        session, ServedSource(name, source, struct, offsets, journal, prune=prune, shown=f"the pull source {name!r}")
+    )
 
 
 def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":
@@ -128,6 +145,8 @@ def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":
     if before is not None and before.in_use:
         raise CompositionError(f"{before.shown} is being read by Spark; close() it first, or take another name")
     server.sources[served.name] = served
+    if served.prunes:
+        session.conf.set(PUSHDOWN, "true")
     if before is not None:
         # Nobody finds it any more: who waits for it would wait for ever.
         server.call(before.withdraw)

@@ -1,4 +1,4 @@
-"""Who reads a source, and why Spark reads it a second time."""
+"""Readings of a source by Spark, and the reasons for a second one."""
 
 import re
 import time
@@ -9,7 +9,7 @@ import attrs
 from adapters.spark.failures import essence
 
 _WRAPPED = re.compile(r"\A[\w.]+PythonException: .*(?=Traceback)|\n *SQLSTATE: \w+\Z")
-"""What Spark writes around what a Python worker raised."""
+"""The text that Spark writes around what a Python worker raised."""
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -18,13 +18,13 @@ REPORTED_SECONDS = 5.0
 """Seconds that the failure of a task may take until Spark's own record of tasks has it."""
 
 STAGE_ATTEMPTS = 4
-"""How often Spark computes a stage of which it loses what it gave, unless it is told otherwise."""
+"""The number of times that Spark computes a stage of which it loses what it gave, unless it is told otherwise."""
 
 MOST_TASKS = 100_000
 """The most tasks of a stage that are looked through: as many as Spark keeps."""
 
 AGAIN = "can be read once"
-"""What every refusal of a second reading says, by which it is told from a failure."""
+"""Words of every refusal of a second reading, by which it is told from a failure."""
 
 
 @attrs.frozen

@@ -5,19 +5,24 @@ Spark makes it there from a pickle that holds this module's code (`server` regis
 be installed on the executors. So there is nothing here but pyspark, pyarrow and the standard library.
 """
 
+import datetime as dt
 import json
 import socket
 import struct
 from collections.abc import Iterator, MutableMapping
 from contextlib import suppress
+from decimal import Decimal
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 CONNECT_SECONDS = 30
+
+LONGEST_FILTERS = 30_000
+"""Characters of filters that are told; what is longer (a list of thousands) Spark applies alone."""
 
 HEAD = "!cQ"
 """A frame's head, as `frames` has it: kind and length."""
@@ -102,15 +107,20 @@ class PullSource(DataSource):
 
     def schema(self) -> StructType:
         """The driver knows."""
-        line = DriverLine(self.address, op="describe", name=self._source)
-        try:
-            return StructType.fromJson(json.loads(line.receive()[1]))
-        finally:
-            line.close()
+        return StructType.fromJson(self._described()["schema"])
 
     def reader(self, schema: StructType) -> "PullReader":
         """Reads it whole."""
-        return PullReader(self.address, self._source)
+        # Spark refuses a reader that takes filters in a session that pushes none, and so only those do that want any.
+        kind = FilteringReader if self._described()["prunes"] else PullReader
+        return kind(self.address, self._source)
+
+    def _described(self) -> dict[str, Any]:
+        line = DriverLine(self.address, op="describe", name=self._source)
+        try:
+            return json.loads(line.receive()[1])
+        finally:
+            line.close()
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads it in micro-batches."""
@@ -123,6 +133,7 @@ class PullReader(DataSourceReader):
     def __init__(self, address: tuple[str, int, str], name: str | None) -> None:
         self._address = address
         self._name = name
+        self._filters: list[Any] = []
 
     def partitions(self) -> list[InputPartition]:
         """A single partition, in the source's order; one that cannot be read is refused here, before any task runs."""
@@ -135,11 +146,68 @@ class PullReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The batches of the source, as they are asked for."""
-        yield from _batches(self._address, op="read", name=self._name)
+        yield from _batches(self._address, op="read", name=self._name, filters=self._filters)
+
+
+class FilteringReader(PullReader):
+    """One that tells the driver what Spark looks for; Spark filters what comes in any case."""
+
+    def pushFilters(self, filters: list[Any]) -> list[Any]:
+        """Note what can be told, and leave all of them to Spark as well."""
+        for pushed in filters:
+            told = _told(pushed)
+            if told is not None and len(json.dumps([*self._filters, told])) < LONGEST_FILTERS:
+                self._filters.append(told)
+        return filters
+
+
+TESTS = {
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "In": "in",
+    "IsNull": "is null",
+    "IsNotNull": "is not null",
+    "StringStartsWith": "starts with",
+    "StringEndsWith": "ends with",
+    "StringContains": "contains",
+}
+"""The conditions there are, as SQL has them; those that a later Spark adds are not told."""
+
+
+def _told(pushed: Any, negated: bool = False) -> list[Any] | None:  # noqa: FBT001, FBT002
+    """A filter in JSON: column, test, value, whether negated; None for what is not of a column, or cannot be told."""
+    kind = type(pushed).__name__
+    if kind == "Not":
+        return _told(pushed.child, not negated)
+    if kind not in TESTS or len(pushed.attribute) != 1:
+        return None
+    try:
+        return [pushed.attribute[0], TESTS[kind], _plain(getattr(pushed, "value", None)), negated]
+    except TypeError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return {"list": [*map(_plain, cast("list[Any]", value))]}
+    # A datetime is a date.
+    if isinstance(value, (dt.datetime, dt.date)):
+        return {"datetime" if isinstance(value, dt.datetime) else "date": value.isoformat()}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, (bytes, bytearray)):
+        return {"bytes": value.hex()}
+    raise TypeError(f"no value that can be told: {value!r}")
 
 
 def _whereabouts() -> dict[str, Any]:
-    """Which task this is, as Spark counts."""
+    """The numbers of this task, as Spark counts."""
     task = TaskContext.get()
     if task is None:
         return {}

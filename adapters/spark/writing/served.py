@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,12 @@ from adapters.spark.schemas import arrow_schema
 from adapters.spark.threads import in_thread
 from adapters.spark.writing import frames
 from adapters.spark.writing.feeding import ROWS, Task
+from adapters.spark.writing.filters import Prune, RowFilter
 from adapters.spark.writing.readings import AGAIN, Reading
 from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
 from adapters.spark.writing.variants import variants
 from pullstream import Abandoned, PullstreamError, Sink, Source, pipe
-from pullstream.authoring import Module, Site, without_cancelled
+from pullstream.authoring import READS, Call, Module, Site, without_cancelled
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -65,6 +66,7 @@ class ServedSource:
         offsets: Offsets = "values",
         journal: "str | os.PathLike[str] | None" = None,
         *,
+        prune: Prune | None = None,
         shown: str,
     ) -> None:
         self.name = name
@@ -75,6 +77,7 @@ class ServedSource:
         self._packing = row_packing(shown, schema)
         self._offsets: Offsets = offsets
         self._journal = journal
+        self._prune = prune
         self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
         self._how = ""
@@ -87,9 +90,14 @@ class ServedSource:
         """Whether Spark is reading it."""
         return self._scope is not None and not self.over.is_set()
 
+    @property
+    def prunes(self) -> bool:
+        """Whether it wants to know what Spark looks for."""
+        return self._prune is not None
+
     def describe(self) -> bytes:
-        """The schema, as Spark writes it."""
-        return self._schema.json().encode()
+        """The schema, as Spark writes it, and whether it wants to know what Spark looks for."""
+        return json.dumps({"schema": self._schema.jsonValue(), "prunes": self.prunes}).encode()
 
     def check(self) -> None:
         """Refuse a second reading, and tell what became of the first.
@@ -124,8 +132,14 @@ class ServedSource:
 
     # ---- one reading, from its beginning to its end
 
-    async def read(self, stream: trio.SocketStream, reading: Reading, context: "SparkContext") -> None:
-        """Give all of it to the task at the other end, as that asks for it."""
+    async def read(
+        self,
+        stream: trio.SocketStream,
+        reading: Reading,
+        context: "SparkContext",
+        filters: Sequence[RowFilter] = (),
+    ) -> None:
+        """Give all of it, but for what Spark does not look for, to the task at the other end, as that asks for it."""
         try:
             source = self.claim()
         except ReadAlready as exc:
@@ -142,6 +156,9 @@ class ServedSource:
                     task = Task(stream, alive, self._packing, nursery, self._finished)
                     nursery.start_soon(task.listen, self._scope)
                     try:
+                        if self._prune is not None:
+                            source = self._prune(source, filters)
+                            READS(Call("prune"), source)
                         sink = Sink[Any, None]((Module("to_dataframe", task.sink, site=self._site),))
                         async with pipe(source, sink).open(limit=ROWS) as running:
                             await running.result()

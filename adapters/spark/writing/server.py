@@ -18,6 +18,7 @@ import trio
 from adapters.spark.errors import CannotListen
 from adapters.spark.reading.pushed import addresses
 from adapters.spark.writing import frames
+from adapters.spark.writing.filters import RowFilter
 from adapters.spark.writing.readings import Reading
 from adapters.spark.writing.served import ServedSource, SourceRefused, failure_text
 
@@ -170,7 +171,8 @@ class SourceServer:
                 served.check()
                 await frames.send_frame(stream, b"J", b"null")
             case "read":
-                await served.read(stream, Reading.of(hello), self._context)
+                filters = [RowFilter.of(told) for told in hello.get("filters", ())]
+                await served.read(stream, Reading.of(hello), self._context, filters)
             case "slice":
                 await served.slice(stream, hello["begin"], hello["end"])
             case _:

@@ -81,7 +81,7 @@ class SourceLog:
         """The number of values that the source has given."""
         self._planned = 0
         self._from = 0
-        """Where the micro-batch begins that Spark has planned last."""
+        """The beginning of the micro-batch that Spark has planned last."""
         self._wanted = 0
         """The number of values that the source may be asked for."""
         self._queried = False
@@ -281,7 +281,7 @@ class SourceLog:
         self._passed += count
 
     def _room(self) -> int:
-        """How many values the source may be asked for."""
+        """The number of values that the source may be asked for now."""
         room = self._wanted - self._passed
         if room > 0 or not self._by_times or not self._wanted:
             return max(0, room)
@@ -308,7 +308,7 @@ class SourceLog:
                     self._keep(values, ctx, time)
 
     def _keep(self, values: Sequence[Any], ctx: Context, *times: Hashable) -> None:
-        """Have some more values, and their times open until they are committed."""
+        """Add values, and keep their times open until these are committed."""
         held = ExitStack()
         for time in times:
             held.enter_context(ctx.hold(time))

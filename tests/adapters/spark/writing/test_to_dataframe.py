@@ -3,6 +3,7 @@
 import datetime as dt
 import itertools
 import threading
+from decimal import Decimal
 
 import pytest
 import trio
@@ -98,6 +99,41 @@ class TestContents:
         assert mine == theirs
 
 
+class TestFilters:
+    def test_the_source_is_told_what_spark_looks_for(self, session):
+        """What it leaves out is not made; what it does not understand, or gives all the same, Spark filters itself."""
+        told, made = [], []
+
+        def prune(source, filters):
+            told.extend(filters)
+            least = max((wanted.value for wanted in filters if wanted.test == ">="), default=0)
+            return ps.pipe(source, ps.filter(lambda row: row[0] >= least), ps.tap(made.append))
+
+        rows = [(n, f"name {n % 10}", dt.date(2013, 1, 1 + n % 7), Decimal(n)) for n in range(100)]
+        frame = spark.to_dataframe(
+            ps.values(rows), "n BIGINT, name STRING, day DATE, d DECIMAL(9, 2)", prune=prune, session=session
+        )
+        sql = "n >= 60 AND name LIKE 'name 3%' AND day <> DATE'2013-01-02' AND d IN (63.00, 73.00, 83.00) AND n % 2 = 1"
+        assert [row.n for row in frame.filter(sql).collect()] == [63, 73, 83]
+        assert len(made) == 40
+        assert {(wanted.column, wanted.test, wanted.negated): wanted.value for wanted in told if wanted.value} == {
+            ("n", ">=", False): 60,
+            ("name", "starts with", False): "name 3",
+            ("day", "=", True): dt.date(2013, 1, 2),
+            ("d", "in", False): [Decimal("63.00"), Decimal("73.00"), Decimal("83.00")],
+        }
+
+    def test_what_the_function_gives_must_be_a_source(self, session):
+        """The mistake is named; so is what the function itself raises."""
+        for prune, message in [
+            (lambda *_: [1], r"prune\(\).* reads a source"),
+            (lambda *_: 1 // 0, "ZeroDivisionError"),
+        ]:
+            frame = spark.to_dataframe(ps.values([1]), "n BIGINT", prune=prune, session=session)
+            with pytest.raises(Exception, match=message):
+                frame.count()
+
+
 class TestEndings:
     def test_a_second_action_is_refused_and_persisting_helps(self, session):
         """The message says what to do, and doing it works."""
@@ -167,6 +203,24 @@ class TestEndings:
 
 
 class TestStreams:
+    def test_spark_asks_for_what_its_micro_batches_take(self, session, tmp_path):
+        """While one is processed nothing more is made than it holds; all of it is counted."""
+        made, seen = [], []
+
+        def body(frame, number):
+            seen.append((frame.count(), len(made)))
+            if number == 3:
+                raise ValueError("enough")
+
+        with spark.register_source("made", ps.pipe(ps.count(), ps.tap(made.append)), "n BIGINT", session=session):
+            frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 100).load("made")
+            query = (
+                frame.writeStream.foreachBatch(body).option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+            )
+            with pytest.raises(Exception, match="enough"):
+                query.awaitTermination(120)
+        assert seen == [(100, 100), (100, 200), (100, 300), (100, 400)]
+
     def test_a_query_goes_on_where_it_was_stopped(self, session, tmp_path):
         """Two queries, one checkpoint: every value once, in micro-batches, though the first was stopped in between."""
         source = ps.pipe(ps.values(range(50)), ps.map(lambda n: (n, n * n)))

@@ -1,0 +1,36 @@
+"""A program for the tests to kill: a source that Spark reads as a stream, and writes to files, with a journal."""
+
+import sys
+
+import trio
+
+import pullstream as ps
+from adapters import spark
+
+DAYS, ROWS = 40, 25
+
+
+@ps.source
+async def days(ctx):
+    """So many rows a day; days that are done are not made again."""
+    for day in range(DAYS):
+        if not ctx.done(day):
+            await trio.sleep(0.02)
+            yield ps.Batch(day, [(day, day * ROWS + n) for n in range(ROWS)])
+
+
+def into_files(session, folder):
+    """Have Spark read it to its end, in micro-batches of two days."""
+    handle = spark.register_source(
+        "days", days(), "day BIGINT, n BIGINT", offsets="times", journal=folder / "journal", session=session
+    )
+    with handle:
+        frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 2 * ROWS).load("days")
+        writer = frame.writeStream.option("checkpointLocation", str(folder / "checkpoint")).format("parquet")
+        writer.trigger(availableNow=True).start(str(folder / "rows")).awaitTermination()
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    into_files(spark.session(master="local[2]"), Path(sys.argv[1]))
