@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 from adapters.spark.errors import SparkMissing
-from adapters.spark.executing.frames import KEYS, Asked, Frame, refusal
+from adapters.spark.executing.frames import KEYS, TIMES, Asked, Frame, refusal
 from adapters.spark.executing.keyed import KeyedPlan
 from adapters.spark.executing.shipping import keyed, pickled
 from adapters.spark.reading.timed import functions
@@ -61,14 +61,14 @@ def keyed_streams(asked: Asked, frame: Frame, schema: "StructType") -> "DataFram
     except JournalError as exc:
         raise CompositionError(f"{asked.module}() at {asked.site} cannot keep a stream's state: {exc}") from None
     processor = keyed(pickled(asked.modules, plan))
-    timed = numbered.select("*", _microseconds(numbered, names[place]).alias("t"))
+    timed = numbered.select("*", functions(df).unix_micros(names[place]).alias("t"))
     keyed_rows: Any = timed.groupBy(*names[width:])
     return cast("DataFrame", keyed_rows.transformWithState(processor, schema, "Append", "EventTime"))
 
 
 def _time(frame: Frame, time: "str | Column") -> tuple[int, str]:
     """The place and name of the column of the watermark."""
-    name, column = frame.column("time", time, frozenset({"timestamp", "timestamp_ntz"}))
+    name, column = frame.column("time", time, TIMES)
     (field,) = frame.df.select(column).schema.fields
     columns = frame.df.columns
     if _WATERMARK not in field.metadata or columns.count(name) != 1:
@@ -77,13 +77,6 @@ def _time(frame: Frame, time: "str | Column") -> tuple[int, str]:
             f"df.withWatermark(column, delay) says which one, and how late rows may be; restamp() makes other times"
         )
     return columns.index(name), name
-
-
-def _microseconds(df: "DataFrame", name: str) -> "Column":
-    sql: Any = functions(df)
-    if df.schema[name].dataType.simpleString() == "timestamp":
-        return sql.unix_micros(name)
-    return sql.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {name})")
 
 
 def _check_session(df: "DataFrame") -> None:

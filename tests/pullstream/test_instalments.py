@@ -1,0 +1,279 @@
+"""Streams in instalments: against one run, as early as that, and no sooner; endings, and what is refused."""
+
+import pickle
+import random
+
+import pytest
+import trio
+
+import pullstream as ps
+from pullstream.authoring import InstalmentPlan, Site, Traits, instalments
+
+END = 10**5
+
+
+class Ints:
+    """Times that a source leaves behind one by one."""
+
+    last = 10**6
+
+    def time(self, tick):
+        return tick + 1
+
+    def tick(self, time):
+        return time if type(time) is int else None
+
+
+def plan_of(*transformers):
+    return InstalmentPlan(ps.pipe(*transformers).modules, Ints(), "stored", Site.here())
+
+
+class Stored:
+    """A stream of which nothing stays between two instalments but what is pickled."""
+
+    def __init__(self, *transformers):
+        self.plan = plan_of(*transformers)
+        self.ahead = self.plan.ahead()
+        self.rows = []
+        self.kept = None
+        self.due = None
+        self.made = 0
+
+    async def come(self, rows, tick, *, look=False):
+        """Take rows, and go as far as a tick if that is due, or to look whether it should have been."""
+        for time, _ in rows:
+            self._wake_at(self.ahead.from_row(time, tick - 1))
+        self.rows = sorted(self.rows + rows, key=lambda row: row[0])
+        is_due = self.due is not None and self.due <= tick
+        if not (is_due or look):
+            return []
+        self.made += is_due
+        now = [row for row in self.rows if row[0] <= tick]
+        later = self.rows[len(now) :]
+        async with instalments(self.plan, self.ahead) as here:
+            made = await here.make([time for time, _ in now], [value for _, value in now], tick, self.kept)
+        answers = [pair for batch in made.answers for pair in pairs(batch)]
+        assert is_due or not answers, "it was due before"
+        self.rows = [row for row, again in zip(now, made.again, strict=True) if again] + later
+        self.kept = pickle.loads(pickle.dumps(made.kept))
+        self.due = made.due
+        if later:
+            self._wake_at(self.ahead.from_row(later[0][0], tick))
+        return answers
+
+    def _wake_at(self, due):
+        self.due = due if self.due is None else min(self.due, due)
+
+    @property
+    def empty(self):
+        return not self.rows and self.kept is None and self.due is None
+
+
+def pairs(batch):
+    if isinstance(batch, ps.TimedBatch):
+        return list(zip(batch.times, batch.values, strict=True))
+    return [(batch.time, value) for value in batch.values]
+
+
+@ps.transformer
+async def totals(upstream, ctx):
+    """The sum of all values so far, at each time."""
+    sums = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                if time not in sums:
+                    ctx.notify_at(time)
+                sums[time] = sums.get(time, 0) + sum(values)
+            case ps.Completed(time):
+                memory = ctx.memory.at(time)
+                memory["all"] = memory.get("all", 0) + sums.pop(time)
+                yield ps.Batch(time, [memory["all"]])
+
+
+async def slowly(value):
+    await trio.sleep(0)
+    return value
+
+
+def halved(value):
+    return ps.Again(value // 2) if value > 3 else value
+
+
+FORGETTING = {
+    "map": lambda: ps.map(lambda value: value + 1),
+    "filter": lambda: ps.filter(lambda value: value % 3),
+    "map_async": lambda: ps.map_async(slowly, concurrency=3),
+    "flat_map": lambda: ps.flat_map(lambda value: range(value % 3)),
+    "reduce_by_time": lambda: ps.reduce_by_time(ps.agg.sum()),
+    "reduce_by_key": lambda: ps.reduce_by_key(ps.agg.count(), key=lambda value: value % 2),
+    "eager": lambda: ps.reduce_by_time(ps.agg.sum(), eager=True),
+    "batch": lambda: ps.batch(3),
+    "tumbling": lambda: ps.tumbling(10, ps.agg.sum()),
+    "lists": lambda: ps.tumbling(10),
+    "sliding": lambda: ps.sliding(10, 3, ps.agg.count()),
+    "gaps": lambda: ps.sliding(2, 7, ps.agg.count()),
+    "sessions": lambda: ps.sessions(4),
+    "sessions by key": lambda: ps.sessions(4, ps.agg.sum(), key=lambda value: value % 2),
+    "coarser": lambda: ps.pipe(ps.restamp(lambda time: time // 7), ps.reduce_by_time(ps.agg.sum())),
+    "later": lambda: ps.delay(5),
+    "coarser windows": lambda: ps.pipe(ps.restamp(lambda time: time // 2), ps.tumbling(5, ps.agg.sum())),
+    "windows of windows": lambda: ps.pipe(ps.tumbling(5, ps.agg.sum()), ps.tumbling(20)),
+    "loop": lambda: ps.loop(ps.map(halved)),
+    "fork": lambda: ps.fork(ps.tumbling(7, ps.agg.sum()), ps.reduce_by_time(ps.agg.max())),
+    "group_by": lambda: ps.group_by(lambda value: value % 2, lambda _: ps.reduce_by_time(ps.agg.sum())),
+}
+KEEPING = {
+    "accumulate": lambda: ps.accumulate(ps.agg.sum()),
+    "scan": lambda: ps.scan(lambda state, value: state + value, 0),
+    "unique": ps.unique,
+    "skip": lambda: ps.skip(4),
+    "take": lambda: ps.take(5),
+    "take_times": lambda: ps.take_times(3),
+    "own": totals,
+}
+UNORDERED = {"loop", "fork", "group_by"}
+"""Whose values leave in an order that is a matter of who is faster."""
+
+
+def history(seed):
+    """Rows with random times, as they come, and the ticks to which the source has come then."""
+    dice = random.Random(seed)
+    steps, tick = [], 0
+    for _ in range(dice.randrange(1, 20)):
+        rows = [(dice.randrange(tick + 1, tick + 12), dice.randrange(100)) for _ in range(dice.randrange(6))]
+        tick += dice.choice([0, 0, 1, 2, 5, 9])
+        steps.append((rows, tick))
+    return [*steps, ([], END)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", [*FORGETTING, *KEEPING])
+async def test_instalments_are_one_run(name, seed):
+    """Whatever comes when; each result when it is complete, with nobody looking before it is due; nothing is left."""
+    transformer = {**FORGETTING, **KEEPING}[name]()
+    stored, steps, found = Stored(transformer), history(seed), []
+    for rows, tick in steps:
+        found += await stored.come(rows, tick, look=True)
+    rows = sorted((row for rows, _ in steps for row in rows), key=lambda row: row[0])
+    source = ps.values(rows, time=lambda row: row[0])
+    async with ps.pipe(source, ps.map(lambda row: row[1]), transformer, ps.collect(timed=True)).open() as running:
+        alone = await running.result()
+    assert (sorted(found, key=repr), None) == (sorted(alone, key=repr), None) if name in UNORDERED else found == alone
+    assert stored.rows == []
+    assert stored.due is None
+    assert stored.kept is None or name in KEEPING
+
+
+async def test_nobody_is_woken_for_nothing():
+    """A window that is open waits for its end, however far the source has come; sessions wait for the gap."""
+    for transformer, ends in ((ps.tumbling(100), [100]), (ps.sessions(40), [43, 63])):
+        stored = Stored(transformer)
+        woken = []
+        for tick in range(150):
+            made = stored.made
+            await stored.come([(3, "a"), (23, "b")] if tick == 0 else [], tick)
+            woken += [tick] if stored.made > made else []
+        # The source leaves 99 behind, and comes to 100, at 99.
+        assert [tick + 1 for tick in woken if tick > 25] == ends[-1:]
+        assert len(woken) <= 3
+
+
+async def test_a_stream_that_has_ended_stays_so():
+    """What comes after a take had enough is dropped, though everything else was forgotten."""
+    stored = Stored(ps.take(2))
+    assert await stored.come([(1, "a"), (2, "b"), (3, "c")], 3) == [(1, "a"), (2, "b")]
+    assert await stored.come([(9, "d")], 10) == []
+    assert stored.rows == []
+
+
+async def test_a_failure_is_the_streams_own_and_the_next_stream_goes_on():
+    """One run makes the instalments of many."""
+    plan = plan_of(ps.map(lambda value: 6 // value))
+    async with instalments(plan, plan.ahead()) as here:
+        with pytest.raises(ZeroDivisionError) as caught:
+            await here.make([1, 2], [3, 0], 2)
+        assert "map" in "".join(caught.value.__notes__)
+        made = await here.make([1, 2], [3, 2], 2)
+    assert [pair for batch in made.answers for pair in pairs(batch)] == [(1, 2), (2, 3)]
+
+
+async def test_a_time_that_a_function_refuses_fails_its_module():
+    """When composing nothing is known of it."""
+    plan = plan_of(ps.restamp(lambda time: 1 // (time - 2)), ps.reduce_by_time(ps.agg.count()))
+    ahead = plan.ahead()
+    assert ahead.from_row(2, 0) == 1
+    async with instalments(plan, ahead) as here:
+        with pytest.raises(ZeroDivisionError):
+            await here.make([2], ["a"], 2)
+
+
+async def test_a_module_that_waits_for_what_will_never_come_is_told():
+    """Before the rows are through, that is a stall."""
+
+    @ps.transformer
+    async def waiting(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            await ctx.memory.get("nothing", Never())(upstream)
+            yield batch
+
+    class Never:
+        async def __call__(self, upstream):
+            await upstream.edge.run.signal().wait()
+
+    with pytest.raises(ps.StalledError):
+        await Stored(waiting()).come([(1, "a"), (2, "b")], 2)
+
+
+async def test_what_a_module_would_forget_is_refused():
+    """A result at a time at which no row has come: nothing would bring the module there again."""
+
+    @ps.transformer
+    async def in_tens(upstream, ctx):
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(time):
+                    ctx.notify_at(time // 10 * 10 + 10)
+                case ps.Completed(time):
+                    yield ps.Batch(time, ["full"])
+
+    with pytest.raises(ps.JournalError, match=r"in_tens.* holds 10, and no row has come at that time.*restamp"):
+        await Stored(in_tens()).come([(3, "a")], 4)
+
+
+class _Beside(ps.Kernel[int]):
+    traits = Traits(sources=[ps.values([1])])
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+
+@pytest.mark.parametrize(
+    ("transformer", "why"),
+    [
+        (lambda: ps.stamp(lambda value: value), "gives times of its own"),
+        (lambda: ps.epochs(3), "gives times of its own"),
+        (lambda: ps.batch(3, seconds=1), "goes by a clock"),
+        (lambda: ps.window(seconds=1), "goes by a clock"),
+        (lambda: ps.debounce(1), "goes by a clock"),
+        (lambda: ps.sample(1), "goes by a clock"),
+        (lambda: ps.throttle(1), "goes by a clock"),
+        (lambda: ps.rate(3), "goes by a clock"),
+        (lambda: ps.timeout(3), "goes by a clock"),
+        (lambda: ps.map(len, on_error=ps.collect()), "one way out"),
+        (lambda: ps.transformer(_Beside)(), "a source of its own"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused(transformer, why):
+    """By name, before anything runs."""
+    with pytest.raises(ps.CompositionError, match=rf"^stored\(\) at .*{why}"):
+        plan_of(transformer()).ahead()
+
+
+async def test_a_cancellation_from_outside_ends_it():
+    """From outside, in the midst of an instalment: the modules let go, and the scope is left."""
+    plan = plan_of(ps.map_async(lambda value: trio.sleep_forever()))
+    with trio.move_on_after(0.05) as scope:
+        async with instalments(plan, plan.ahead()) as here:
+            await here.make([1], ["a"], 1)
+    assert scope.cancelled_caught
