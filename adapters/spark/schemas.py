@@ -1,6 +1,7 @@
 """The columns that users say, as Spark and as Arrow have them."""
 
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from adapters.arrow import pyarrow
@@ -49,7 +50,9 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
 
 def arrow_schema(schema: "StructType") -> Any:
     """The same in Arrow, exactly as Spark expects it of Python."""
-    return _types().to_arrow_schema(schema, timezone="UTC")
+    convert = _types().to_arrow_schema
+    # PySpark 4.1 has no other zone.
+    return convert(schema, **({"timezone": "UTC"} if "timezone" in signature(convert).parameters else {}))
 
 
 def _types() -> Any:

@@ -5,6 +5,7 @@ import random
 
 import pytest
 import trio
+import trio.lowlevel
 
 import pullstream as ps
 from pullstream.authoring import InstalmentPlan, Site, Traits, instalments
@@ -92,8 +93,12 @@ async def totals(upstream, ctx):
 
 
 async def slowly(value):
-    await trio.sleep(0)
+    await trio.lowlevel.checkpoint()
     return value
+
+
+async def for_ever(value):
+    await trio.sleep_forever()
 
 
 def halved(value):
@@ -222,7 +227,7 @@ async def test_a_module_that_waits_for_what_will_never_come_is_told():
             await upstream.edge.run.signal().wait()
 
     with pytest.raises(ps.StalledError):
-        await Stored(waiting()).come([(1, "a"), (2, "b")], 2)
+        await Stored(waiting()).come([(time, "a") for time in range(1, 100)], 99)
 
 
 async def test_what_a_module_would_forget_is_refused():
@@ -261,7 +266,7 @@ class _Beside(ps.Kernel[int]):
         (lambda: ps.rate(3), "goes by a clock"),
         (lambda: ps.timeout(3), "goes by a clock"),
         (lambda: ps.map(len, on_error=ps.collect()), "one way out"),
-        (lambda: ps.transformer(_Beside)(), "a source of its own"),
+        (ps.transformer(_Beside), "a source of its own"),
     ],
 )
 def test_what_cannot_be_stored_is_refused(transformer, why):
@@ -272,7 +277,7 @@ def test_what_cannot_be_stored_is_refused(transformer, why):
 
 async def test_a_cancellation_from_outside_ends_it():
     """From outside, in the midst of an instalment: the modules let go, and the scope is left."""
-    plan = plan_of(ps.map_async(lambda value: trio.sleep_forever()))
+    plan = plan_of(ps.map_async(for_ever, concurrency=1))
     with trio.move_on_after(0.05) as scope:
         async with instalments(plan, plan.ahead()) as here:
             await here.make([1], ["a"], 1)

@@ -153,11 +153,15 @@ async def instalments(plan: InstalmentPlan, ahead: Ahead, *, limit: int = 4096) 
         with trio.CancelScope(shield=True):
             await run.hosting.wait()
         run.detector.arm(here.stands_still, block.cancel_scope)
+        failure: BaseException | None = None
         try:
             yield here
-        finally:
-            run.detector.over()
-            run.halt()
+        except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
+            failure = exc
+        run.detector.over()
+        run.halt()
+    if failure is not None:
+        raise failure
 
 
 @attrs.frozen
