@@ -283,6 +283,7 @@ class Running(Generic[R]):
         run.clock = instrument()
         if self._tracer is not None:
             self._tracer.open()
+            self._standing.callback(self._tracer.shut)
         assembly = Assembly(run.scope)
         consumers = [assembly.sink(self._pipeline, None), *assembly.beside]
         run.scope.sidecar.start()

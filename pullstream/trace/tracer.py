@@ -6,6 +6,7 @@ passed, though: it may be changed later.
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from os import PathLike
 from typing import Any, Final, Literal, TextIO, TypeAlias, cast
@@ -99,7 +100,6 @@ class Tracer(trio.abc.Instrument):
 
     def close(self, failure: BaseException | None) -> None:
         """The run is over: write what is left, and the verdict."""
-        trio.lowlevel.remove_instrument(self)
         self.changed()
         self._tell_violations()
         how = "complete" if failure is None else type(failure).__name__
@@ -107,14 +107,21 @@ class Tracer(trio.abc.Instrument):
         self._flush()
         if self._judge is not None:
             self.verdict = self._judge.verdict()
-            self._write([_encoded({"sends": self._table.as_json()}), _encoded(self.verdict.as_json())])
+            self._write([_encoded({"sends": self._table.as_json()}), _encoded(self.verdict.as_json())], last=True)
+
+    def shut(self) -> None:
+        """Let go of the file, and hear of nothing any more, however far the run has come."""
+        if self._sidecar is not None:
+            trio.lowlevel.remove_instrument(self)
         if self._file is not None and self._file is not self._to:
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
 
     # ---- what is heard
 
     def began(self, sidecar: Sidecar) -> None:
         """The run begins: write what it consists of."""
+        trio.lowlevel.add_instrument(self)
         self._sidecar = sidecar
         self._clock = trio.lowlevel.current_clock().current_time
         self._began = self._clock()
@@ -124,7 +131,6 @@ class Tracer(trio.abc.Instrument):
         self._judge = Judge(graph.header, functions, self._table)
         self._write([_encoded(graph.header)])
         self._write(self._frontiers())
-        trio.lowlevel.add_instrument(self)
 
     def passed(self, kind: str, edge: SeenEdge, lane: int, number: int, about: object = None) -> None:
         """A request was sent on an edge, or answered."""
@@ -291,11 +297,13 @@ class Tracer(trio.abc.Instrument):
         self._number += 1
         return [_encoded([self._number, now, "frontiers", moved])]
 
-    def _write(self, lines: Iterable[str]) -> None:
+    def _write(self, lines: Iterable[str], *, last: bool = False) -> None:
         if self._file is None or self.trouble is not None:
             return
         try:
             self._file.writelines(line + "\n" for line in lines)
+            if last:
+                self._file.flush()
         except (OSError, ValueError) as exc:
             # The run goes on: who opened it hears of it at its end.
             self.trouble = PullstreamError(f"the trace could not be written: {exc}")

@@ -233,3 +233,30 @@ def test_a_trace_of_a_run_that_was_killed_is_judged_as_far_as_it_goes():
     trace = Trace.of(lines[: len(lines) // 2])
     assert trace.verdict is None
     assert judge(trace).ok
+
+
+def test_a_run_that_never_begins_leaves_no_file_open(tmp_path):
+    """Whatever keeps it from beginning."""
+
+    @ps.source
+    class Odd(ps.Kernel):
+        def placed(self):
+            raise ps.CompositionError("no")
+
+        async def produce(self, limit):
+            return ps.DONE
+
+    with pytest.raises(ps.CompositionError):
+        ps.run(ps.pipe(Odd(), ps.drain()), trace=tmp_path / "run.ndjson")
+    assert (tmp_path / "run.ndjson").read_text() == ""
+
+
+async def test_an_aborted_run_is_whole(tmp_path):
+    """Its last lines say how it ended, and that the model allows it."""
+    path = tmp_path / "run.ndjson"
+    async with ps.pipe(ps.count(), ps.drain()).open(trace=path) as running:
+        await trio.sleep(0.01)
+        await running.abort()
+    trace = Trace.read(path)
+    assert trace.verdict["verdict"] == "allowed"
+    assert trace.events[-1][2:5] == ["ended", None, "Abandoned"]
