@@ -18,6 +18,7 @@ encrypted.
 from adapters.arrow import NullTimeError, SchemaError
 from adapters.spark.errors import (
     CannotListen,
+    JavaEnded,
     JavaNotFound,
     JobCancelled,
     RetriedTaskError,
@@ -43,6 +44,7 @@ from adapters.spark.writing.table_folder import TableTargetError
 
 __all__ = [
     "CannotListen",
+    "JavaEnded",
     "JavaNotFound",
     "JobCancelled",
     "NullTimeError",

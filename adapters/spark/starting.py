@@ -3,10 +3,13 @@
 PySpark starts a script, which starts Java, which writes its port into a file and then watches its standard input: when
 that ends, with this process, however it ended, so does Java. But PySpark removes the folder of that file when it is
 interrupted while it waits for it, and a Java that cannot write its file neither ends nor watches anything. So Ctrl-C
-ends what was started, and is raised when PySpark has seen that.
+ends what was started, and is raised when PySpark has seen that. And as it takes seconds until Java watches, a shell
+does so meanwhile, by a pipe of its own, and ends Java with this process.
 """
 
+import os
 import subprocess
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -26,6 +29,7 @@ class Starting(Interrupts):
         super().__init__()
         self._launched: list[subprocess.Popen[bytes]] = []
         self._ended = False
+        self._watchers: list[subprocess.Popen[bytes]] = []
         self._gateway: Any = None
         self.listen(self._end)
 
@@ -41,6 +45,7 @@ class Starting(Interrupts):
             def __init__(self, *args: Any, **kwargs: Any) -> None:
                 starting._launched.append(self)
                 super().__init__(*args, **kwargs)
+                starting._watch(self.pid)
                 if starting.kept:
                     starting._end()
 
@@ -55,6 +60,9 @@ class Starting(Interrupts):
 
         if self._gateway is not None:
             self._gateway.Popen = subprocess.Popen
+        for watcher in self._watchers:
+            with suppress(OSError):
+                watcher.communicate(b"\n")
         if self._ended:
             # PySpark may have taken it for started the moment before; another session begins with another Java.
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
@@ -65,6 +73,20 @@ class Starting(Interrupts):
     @override
     def raises(self, frame: FrameType) -> bool:
         return len(self.kept) > 1 and not self._ended
+
+    def _watch(self, pid: int) -> None:
+        """Have a process ended with this one. Whoever watches gets no signals of the terminal's, which end both."""
+        if os.name != "nt":
+            command = ["/bin/sh", "-c", 'read -r _ || kill -9 "$1"', "sh", str(pid)]
+            self._watchers.append(
+                subprocess.Popen(  # noqa: S603 - nothing in it is the user's
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            )
 
     def _end(self) -> None:
         from pyspark import SparkContext  # noqa: PLC0415 - see above

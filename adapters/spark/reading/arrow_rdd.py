@@ -75,7 +75,7 @@ def offered(session: "SparkSession") -> bool:
         try:
             ArrowRdd(session.range(0)).read(())
         except Exception as exc:
-            if context._jsc is None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            if not context._jsc:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
                 # It was stopped, and what that means is told by who asks.
                 raise
             _log.warning("this PySpark does not give Arrow as others do (%s): rows come by way of Python workers", exc)

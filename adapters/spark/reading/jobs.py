@@ -6,7 +6,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
-from adapters.spark.errors import JobCancelled, SparkJobError
+from adapters.spark.ended import EXITING_SECONDS, again, java_ended
+from adapters.spark.errors import JavaEnded, JobCancelled, SparkJobError
 from adapters.spark.failures import job_error, unlogged
 from adapters.spark.reading.arrow_rdd import job_numbers
 from pullstream.authoring import chain
@@ -33,7 +34,7 @@ def stands(session: "SparkSession") -> bool:
     if is_connect(session):
         return not cast("Any", session).is_stopped
     # A context that was stopped has no Java side.
-    return session.sparkContext._jsc is not None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    return bool(session.sparkContext._jsc)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 def over(session: "SparkSession") -> bool:
@@ -46,8 +47,20 @@ def over(session: "SparkSession") -> bool:
         return not stands(session)
 
 
+def ended(session: "SparkSession") -> JavaEnded | None:
+    """The error for a session whose Java has ended, or is about to; None if it is there, or is another machine's."""
+    if is_connect(session):
+        return None
+    # One that was stopped from within, and not by its user, is the end of the whole.
+    seconds = EXITING_SECONDS if stands(session) and over(session) else 0.0
+    known = java_ended(session.sparkContext, seconds)
+    return None if known is None else again(known)
+
+
 def failed(session: "SparkSession", exc: BaseException) -> SparkJobError:
-    """The error for a job that failed: with Spark's message, unless it is for the end of its session."""
+    """The error for a job that failed: with Spark's message, unless it is for the end of its session, or of Java."""
+    if (end := ended(session)) is not None:
+        return end
     return SparkJobError(f"Spark could not do the job: {STOPPED}", str(exc)) if over(session) else job_error(exc)
 
 

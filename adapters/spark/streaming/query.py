@@ -15,14 +15,14 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from adapters.arrow import Shape
-from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
+from adapters.spark.errors import JavaEnded, JobCancelled, SparkJobError, SparkStreamError
 from adapters.spark.failures import stream_error, unlogged
-from adapters.spark.reading.jobs import STOPPED, over
+from adapters.spark.reading.jobs import STOPPED, ended, over
 from adapters.spark.reading.ordered import OrderedBatches
 from adapters.spark.streaming.checked import StreamingFrame
 from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
@@ -39,8 +39,10 @@ COMMIT_SECONDS = 2.0
 """Seconds to wait for Spark to note that a micro-batch is committed."""
 
 
-def stopped_elsewhere(session: "SparkSession") -> SparkStreamError:
+def stopped_elsewhere(session: "SparkSession") -> SparkJobError:
     """The error for a query that has ended before its time."""
+    if (end := ended(session)) is not None:
+        return end
     if over(session):
         return _session_stopped()
     return SparkStreamError(
@@ -95,8 +97,9 @@ class Query:
         body = _Body(self)
         session = self._spec.frame.sparkSession
         self._begun = True
+        logging.getLogger("py4j.clientserver").addFilter(_is_no_interruption)
         try:
-            with unlogged(), unlogged_interruptions():
+            with unlogged():
                 if self._stopping:
                     return
                 self._query = query = self._spec.start(body)
@@ -107,6 +110,8 @@ class Query:
                 query.awaitTermination()
                 self._report(query)
         except Exception as exc:  # noqa: BLE001 - Spark's and the bridge's are many, and all end the query
+            if (end := ended(session)) is not None:
+                raise end from None
             raise _session_stopped(str(exc)) if over(session) else stream_error(exc) from None
         finally:
             self._started.set()
@@ -186,6 +191,8 @@ class Query:
                     self._told(Read(values))
         except JobCancelled:
             raise _QueryStopped from None
+        except JavaEnded:
+            raise
         except SparkJobError as exc:
             raise SparkStreamError(str(exc), exc.details) from None
         finally:
@@ -242,19 +249,9 @@ class Query:
                 self._query.stop()
 
 
-@contextmanager
-def unlogged_interruptions() -> Generator[None, None, None]:
-    """Keep the bridge to Java from logging, as errors, the interruptions that end a body."""
-    logger = logging.getLogger("py4j.clientserver")
-
-    def others(record: logging.LogRecord) -> bool:
-        return record.exc_info is None or not isinstance(record.exc_info[1], Interrupted)
-
-    logger.addFilter(others)
-    try:
-        yield
-    finally:
-        logger.removeFilter(others)
+def _is_no_interruption(record: logging.LogRecord) -> bool:
+    """Whether a line of the bridge to Java is not about an interruption that has ended a body: that is no error."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], Interrupted)
 
 
 def _connection(df: "DataFrame") -> Any:

@@ -143,7 +143,7 @@ class SourceServer:
                 self._started.set()
 
     async def _until_stopped(self) -> None:
-        while self._context._jsc is not None:  # noqa: SLF001, ASYNC110 # pyright: ignore[reportPrivateUsage] - nothing else tells
+        while self._context._jsc:  # noqa: SLF001, ASYNC110 # pyright: ignore[reportPrivateUsage] - nothing else tells
             await trio.sleep(STOPPED_SECONDS)
         self._scope.cancel()
 

@@ -1,0 +1,114 @@
+"""A Java that ends though nobody ended it: what is said, and that a program goes on with another."""
+
+import subprocess
+import sys
+
+import pytest
+
+from adapters import spark
+from adapters.spark.ended import _error
+
+pytestmark = pytest.mark.spark
+
+BEGIN = """
+import os, signal, sys, tempfile
+import pullstream as ps
+from adapters import spark
+
+def attempt(what, function):
+    try:
+        print(what, function(), flush=True)
+    except Exception as exc:
+        print(what, type(exc).__name__, *str(exc).splitlines(), flush=True)
+"""
+
+KILLED = """
+def killed(make):
+    session = spark.session(master="local[2]")
+    java = session._jvm.java.lang.ProcessHandle.current().pid()
+    seen = []
+
+    def kill(value):
+        seen.append(value)
+        if len(seen) == 20_000:
+            os.kill(java, signal.SIGKILL)
+
+    attempt("run", lambda: ps.run(ps.pipe(make(session), ps.tap(kill), ps.drain())))
+    return session
+
+session = killed(lambda session: spark.from_dataframe(session.range(0, 40_000_000, 1, 64), as_="tuples"))
+attempt("composing", lambda: spark.from_dataframe(session.range(10)))
+attempt("action", lambda: session.range(10).count())
+attempt("stop", session.stop)
+
+def stream(session):
+    rate = session.readStream.format("rate").option("rowsPerSecond", 20_000).load()
+    return spark.from_streaming(rate, checkpoint=tempfile.mkdtemp())
+
+session = killed(stream)
+# Nobody has stopped it.
+session = spark.session(master="local[2]")
+attempt("anew", lambda: session.range(7).count())
+java = session._jvm.java.lang.ProcessHandle.current().pid()
+os.kill(java, signal.SIGKILL)
+attempt("struck", lambda: session.range(10).count())
+attempt("anew", lambda: ps.run(ps.pipe(spark.from_dataframe(spark.session(master="local[2]").range(7)), ps.collect())))
+spark.session().stop()
+"""
+
+FULL = """
+session = spark.session(master="local[1]", config={"spark.driver.memory": "512m"})
+frame = session.range(0, 40, 1, 1).selectExpr("collect_list(repeat(cast(id AS STRING), 50000000)) AS large")
+attempt("run", lambda: ps.run(ps.pipe(spark.from_dataframe(frame), ps.drain())))
+attempt("anew", lambda: spark.session(master="local[1]").range(7).count())
+spark.session().stop()
+"""
+
+GONE = "JavaEnded Spark's Java process has ended, killed by SIGKILL"
+
+
+def said(program):
+    """What a program says, and what it says beside that but for what Java says at every start."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + program], capture_output=True, text=True, check=False, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
+    beside = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
+    return done.stdout.splitlines(), beside
+
+
+def test_a_java_that_is_killed():
+    """Each that needs it says so; its session can be stopped, or left as it is; and another one begins."""
+    lines, _ = said(KILLED)
+    run, composing, action, stop, stream, anew, struck, again = lines
+    for line in (run, stream, struck, composing, action):
+        assert GONE in line
+        assert "spark.session() begins another" in line
+    assert [stop, anew] == ["stop None", "anew 7"]
+    assert again.startswith("anew")
+
+
+def test_a_java_without_memory():
+    """It ends with Spark's own exit code for that, and the error says what to set."""
+    lines, _ = said(FULL)
+    assert "java.lang.OutOfMemoryError" in lines[0]
+    assert "spark.driver.memory" in lines[0]
+    assert lines[1] == "anew 7"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (52, "it had no memory left"),
+        (-9, "killed by SIGKILL. If nobody did, the system had no memory left"),
+        (143, "killed by SIGTERM"),
+        (-6, "killed by SIGABRT. If nobody did, its last words are on the standard error, or in a file hs_err_pid"),
+        (1, "with exit code 1. Its last words are on the standard error"),
+        (200, "with exit code 200"),
+    ],
+)
+def test_how_it_ended(code, words):
+    """An exit code, a signal, or a signal as a shell tells it."""
+    error = _error(code)
+    assert isinstance(error, spark.SparkJobError)
+    assert words in str(error)
