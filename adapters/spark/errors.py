@@ -50,6 +50,10 @@ class JavaEnded(SparkJobError):
     """
 
 
+class ShuffleRerunError(PullstreamError):
+    """Spark computed a shuffle again in the midst of a read, and rows may be in other partitions than before."""
+
+
 class RetriedTaskError(PullstreamError):
     """Spark tries a partition again of which rows have been handed on already: they would come twice."""
 

@@ -68,6 +68,28 @@ def job_numbers(session: "SparkSession", tag: str) -> Sequence[int]:
     return list(context._jsc.sc().statusTracker().getJobIdsForTag(tag))  # noqa: SLF001
 
 
+def map_stages(session: "SparkSession", jobs: Iterable[int]) -> set[tuple[int, int]] | None:
+    """The map stages that have run for jobs, each with its last attempt; None as long as not all is known of them.
+
+    The public tracker asks Java seven times about a stage.
+    """
+    context: Any = session.sparkContext
+    tracker: Any = context._jsc.statusTracker()  # noqa: SLF001
+    ran: set[tuple[int, int]] = set()
+    for job in jobs:
+        info = tracker.getJobInfo(job)
+        if info is None or info.status().toString() == "RUNNING":
+            return None
+        # Those that a stage stands on are made, and numbered, before it.
+        for number in sorted(info.stageIds())[:-1]:
+            stage = tracker.getStageInfo(number)
+            if stage is None:
+                return None
+            if stage.numCompletedTasks():
+                ran.add((number, stage.currentAttemptId()))
+    return ran
+
+
 def offered(session: "SparkSession") -> bool:
     """Whether a classic session has what this needs; tried once, with a frame of no partitions, which is no job."""
     context = session.sparkContext

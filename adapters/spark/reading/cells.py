@@ -1,7 +1,7 @@
 """A DataFrame's rows by way of Python workers: as Arrow batches, packed into binary cells, a partition after the other.
 
 The way of a PySpark whose own Arrow cannot be had (`arrow_rdd`). Every partition is a job of its own, started when the
-one before has been read.
+one before has been read. Where Spark has computed a shuffle again between two of them (`reruns`), that is an error.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from adapters.arrow import RecordBatch, pyarrow
+from adapters.spark.reading.arrow_rdd import job_numbers
 from adapters.spark.reading.jobs import Jobs
+from adapters.spark.reading.reruns import Reruns, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,10 +24,14 @@ class Cells:
         self._frame = frame
         self._jobs = jobs
         self._cells: Iterator[Any] | None = None
+        self._reruns = Reruns(frame.sparkSession)
+        self._seen: set[int] = set()
 
     def next(self) -> RecordBatch | None:
         """Wait for the next batch; None at the end. Raises as `OrderedBatches.next` does."""
         row = self._jobs.submit(self._first) if self._cells is None else self._jobs.call(self._following)
+        if self._reruns.due:
+            raise changed("what was handed on cannot be compared with it")
         if row is None:
             return None
         with pyarrow().ipc.open_stream(bytes(row[0])) as reader:
@@ -39,10 +45,17 @@ class Cells:
     def _first(self) -> Any:
         packed: DataFrame = cast("Any", self._frame).mapInArrow(packing(), "batch binary")
         self._cells = packed.toLocalIterator()
-        return self._following()
+        row = self._following()
+        # Nothing was handed on yet, and whatever has run was to run.
+        self._reruns.due = False
+        return row
 
     def _following(self) -> Any:
-        return next(cast("Iterator[Any]", self._cells), None)
+        row = next(cast("Iterator[Any]", self._cells), None)
+        new = set(job_numbers(self._frame.sparkSession, self._jobs.tag)) - self._seen
+        self._seen |= new
+        self._reruns.look_at(new)
+        return row
 
 
 def packing() -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:

@@ -26,6 +26,8 @@ class Spans:
     least: int = 1
     """The number of partitions that a job has at least, lest executors be idle."""
     next: int = 0
+    grows: bool = True
+    """Whether a job may read several because they are small."""
     _several: int = 1
     _largest: int = 0
 
@@ -44,7 +46,7 @@ class Spans:
     def took(self, span: range, seconds: float, size: int) -> None:
         """Note what a job has taken, and brought."""
         self._largest = max(self._largest, size)
-        if seconds < SHORT and len(span) >= self._several and 2 * size <= LITTLE:
+        if self.grows and seconds < SHORT and len(span) >= self._several and 2 * size <= LITTLE:
             self._several *= 2
         elif size > 2 * LITTLE:
             self._several = 1

@@ -3,9 +3,11 @@
 import threading
 import time
 
+import pyspark.util
 import pytest
 
 from adapters import spark
+from adapters.spark.reading import arrow_rdd, ordered
 from adapters.spark.reading.timed import timed
 
 pytestmark = pytest.mark.spark
@@ -160,3 +162,30 @@ class TestStatus:
         batches.close()
         reading.join()
         assert batches.doing() == ""
+
+
+class TestWays:
+    """By Spark's own Arrow, and, where a PySpark does not give it, through Python workers."""
+
+    @pytest.fixture(params=["arrow", "workers"])
+    def way(self, request, monkeypatch):
+        if request.param == "workers":
+            monkeypatch.setattr(ordered, "offered", lambda session: False)
+        return request.param
+
+    def test_they_give_the_same(self, session, way):
+        """Also behind a shuffle, from partitions of many batches, and from many small ones."""
+        frame = (
+            session.range(0, 60_000, 1, 40).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
+        )
+        got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
+        assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(60_000))
+        many = read(spark.OrderedBatches(session.range(0, 300, 1, 150).selectExpr("id")))
+        assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(300))
+
+    def test_nothing_private_is_taken_for_granted(self, session, monkeypatch):
+        """Whatever of PySpark's inside is missing, the rows come."""
+        monkeypatch.setattr(arrow_rdd, "_offered", {})
+        monkeypatch.delattr(pyspark.util, "_create_local_socket")
+        assert not arrow_rdd.offered(session)
+        assert len(read(spark.OrderedBatches(session.range(3)))) == 1
