@@ -56,6 +56,10 @@ class Carryover:
     ledger: Contents = _NOTHING
 
 
+_FRESH: Final = Carryover()
+"""A stream at its beginning: nothing is done."""
+
+
 @attrs.frozen
 class Instalment:
     """The outcome of an instalment."""
@@ -117,7 +121,7 @@ class Instalments:
         Raises:
             BaseException: the stream's failure, as itself.
         """
-        parts = _Parts(self._plan, self.run, _Work(times, values, tick, kept or Carryover()))
+        parts = _Parts(self._plan, self.run, _Work(times, values, tick, kept or _FRESH))
         parts.ahead = self._ahead
         self._parts = parts
         ended = trio.Event()
@@ -169,7 +173,7 @@ class _Work:
     times: Sequence[Hashable] = ()
     values: Sequence[Any] = ()
     tick: int = 0
-    kept: Carryover = Carryover()
+    kept: Carryover = _FRESH
 
 
 class _ComeSoFar(Kernel[Any]):
@@ -264,7 +268,8 @@ class _Parts(Keeping):
 
     def _begin(self) -> None:
         self.sidecar.start()
-        drop_done(self.sidecar, self._cut(self._kept.frontiers), [self.end])
+        if self._kept is not _FRESH:
+            drop_done(self.sidecar, self._cut(self._kept.frontiers), [self.end])
         for module in self._scope.remembering:
             module.restore()
 

@@ -1,6 +1,7 @@
 """The streams of keys without Spark: micro-batches of random pipelines against the same pipelines in one run."""
 
 import random
+import threading
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import pytest
 from pyspark.sql import Row
 
 import pullstream as ps
+from adapters.spark import NullTimeError, RowError, StateMismatch
 from adapters.spark.executing.keyed import KeyedPlan
 from adapters.spark.executing.shipping import keyed, pickled
 from pullstream.authoring import Site
@@ -18,6 +20,7 @@ TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="from
 SECOND = 1_000_000
 SCHEMA = pa.schema([("at", pa.int64()), ("value", pa.int64())])
 KEYED = SCHEMA.append(pa.field("key", pa.string()))
+SHOWN = pa.schema([("value", pa.string())])
 END = 10_000
 
 
@@ -94,7 +97,7 @@ class Keys:
     def __init__(self, *transformers, as_="rows", schema=SCHEMA, **given):
         columns = pa.schema([("c0", pa.int64()), ("c1", pa.timestamp("us", "UTC")), ("m0", pa.string())])
         modules, names = ps.pipe(*transformers).modules, ("value", "at")
-        given = {"at": 0, **given}
+        given = {name: place for name, place in {"at": 0, **given}.items() if name in schema.names}
         plan = KeyedPlan(modules, Site.here(), as_, names, ("key",), "at", schema, given, columns=columns)
         self.tester = TwsTester(
             keyed(pickled(modules, plan)), timeMode="EventTime", eventTimeExtractor=lambda row: row.t // 1000
@@ -104,8 +107,7 @@ class Keys:
     def batch(self, rows, second):
         """A micro-batch, which begins with nothing but the state."""
         tester = self.tester
-        tester.processor.close()
-        tester.processor.init(tester.handle)
+        self.begun()
         made = []
         for key in sorted({row[0] for row in rows}):
             cells = [
@@ -119,6 +121,19 @@ class Keys:
             made += tester.setWatermark(second * 1000)
         tester.processor.close()
         return made
+
+    def begun(self):
+        """The streams of a micro-batch."""
+        processor = self.tester.processor
+        processor.close()
+        processor.init(self.tester.handle)
+        return processor._streams
+
+    def take_over(self, others):
+        """Have the state of others, as after a restart with another program."""
+        self.tester.handle = others.tester.handle
+        self.now = others.now
+        self.tester._currentWatermarkMs = others.now * 1000
 
     @property
     def state(self):
@@ -159,3 +174,81 @@ def test_random_pipelines_give_what_one_run_gives(seed):
             came.setdefault(row.key, []).append((row.at, row.value))
     alone = of_each_key(whole, [row for rows, _ in batches for row in rows])
     assert came == {key: made for key, made in alone.items() if made}
+
+
+def test_nothing_stays_of_a_key_that_keeps_nothing():
+    """When all that its rows lead to is complete; of one with a memory that stays, and no row."""
+    forgetting, keeping = Keys(windowed(ps.tumbling(10 * SECOND, ps.agg.count()))), Keys(ps.accumulate(ps.agg.count()))
+    for keys in (forgetting, keeping):
+        keys.batch([("a", 3, 1), ("b", 4, 1)], 2)
+        assert keys.state == [("rows", "a"), ("rows", "b")]
+        keys.batch([], 50)
+    assert forgetting.state == []
+    assert keeping.state == [("kept", "a"), ("kept", "b")]
+
+
+@pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "batches"])
+def test_rows_come_in_the_form_that_was_asked_for(as_):
+    """As in a table: of Arrow batches, one for each time, those of which something is to come are cut out."""
+    of = {
+        "rows": lambda row: (row.at, row.value),
+        "tuples": lambda row: row[::-1],
+        "dicts": lambda row: (row["at"], row["value"]),
+        "batches": lambda batch: (batch.column("at")[0].value, sum(batch.column("value").to_pylist())),
+    }[as_]
+    keys = Keys(
+        ps.map(of),
+        ps.tumbling(10 * SECOND),
+        ps.map(lambda window: {"value": repr(window.value)}),
+        as_=as_,
+        schema=SHOWN,
+    )
+    assert keys.batch([("a", 1, 5), ("a", 1, 6), ("a", 12, 7)], 11)[0].value in {
+        "[(1000000, 5), (1000000, 6)]",
+        "[(1000000, 11)]",
+    }
+    assert [row.value for row in keys.batch([("a", 13, 8)], 99)] == ["[(12000000, 7), (13000000, 8)]"]
+
+
+def test_rows_that_the_watermark_has_passed_and_spark_lets_in_have_their_turn_at_once():
+    """It drops by the watermark of the micro-batch before."""
+    keys = Keys(ps.map(lambda row: row.value))
+    keys.batch([], 20)
+    streams = keys.begun()
+    made, failure = streams.take(("a",), [(5, None, "a", 19 * SECOND), (6, None, "a", 30 * SECOND)], 20_000)
+    assert ([row.value for row in made], failure) == ([5], None)
+    assert streams.wake(("a",), 20_000) == ((), None)
+    assert [row.value for row in keys.batch([], 40)] == [6]
+
+
+def test_a_row_without_a_time_is_refused():
+    """By name, with its key."""
+    streams = Keys(ps.map(lambda row: row.value)).begun()
+    made, failure = streams.take(("a",), [(5, None, "a", None)], 0)
+    assert isinstance(failure, NullTimeError)
+    assert made == ()
+    assert "key='a'" in failure.__notes__[-1]
+
+
+def test_a_result_that_is_no_row_is_refused():
+    """As in a table."""
+    keys = Keys(ps.map(lambda row: "much"))
+    with pytest.raises(RowError, match="much"):
+        keys.batch([("a", 1, 5)], 9)
+
+
+def test_what_other_transformers_have_kept_is_refused():
+    """The checkpoint is another program's."""
+    keys, others = Keys(ps.accumulate(ps.agg.count())), Keys(ps.unique())
+    keys.batch([("a", 1, 5)], 9)
+    others.take_over(keys)
+    with pytest.raises(StateMismatch, match="the checkpoint holds what accumulate has kept.*and this is unique"):
+        others.batch([("a", 11, 5)], 19)
+
+
+def test_a_failure_ends_what_runs_beside():
+    """No thread stays."""
+    keys = Keys(ps.map(lambda row: 1 // (row.value - 5)))
+    with pytest.raises(ZeroDivisionError):
+        keys.batch([("a", 1, 5)], 9)
+    assert not [thread for thread in threading.enumerate() if thread.name == "pullstream keys"]
