@@ -531,8 +531,8 @@ def resources() -> None:
     for module in (Leaves, Twice, Mended):
         report = conformance(ps.source(module), resource=True)
         print(f"{module.__name__}: {'conforms' if report.ok else report.findings[0].message.splitlines()[0]}")
-    # | Leaves: R10: when the end was told, it had opened its resource 1 time(s), and closed it 0 time(s)
-    # | Twice: R10: when the end was told, it had opened its resource 1 time(s), and closed it 2 time(s)
+    # | Leaves: when the end was told, it had opened its resource once, and closed it not at all
+    # | Twice: when the end was told, it had opened its resource once, and closed it twice
     # | Mended: conforms
 
 
@@ -541,10 +541,13 @@ def in_every_way() -> None:
 
     So the last thing to do for a module of your own is one line of a test, `conformance(Lookup).check()`, which raises
     if any rule is broken; or a line in the shell, `python -m pullstream check tutorials.writing_your_own:Lookup`, which
-    prints this table and the drawing of what it found. `--full` tries all cells, some thousands. What keeps values back
-    until a time is complete says so, `conformance(total, flushes=True)`, and what depends on batches `batches=True`. A
-    module that uses threads is not for the kit: its time is virtual, theirs is real, and so hangs are found that are
-    none.
+    prints this table. Each way in which neighbours may behave is a *cell*: 200 of them are tried, with `--full` all,
+    some thousands. What is wrong is a *finding*: it tells the simplest cell in words, the rule, the line, how to mend
+    it, and the command that runs it again. The kit does not know what your module is for; what may be expected of it
+    you say, in Python or in the shell: `flushes=True` (`--flushes`) of one that keeps values back until a time is
+    complete, such as `best_seller` in `when_is_it_done`, `batches=True` of one that looks at batches; `Subject` has
+    them all. A module that uses threads is not for the kit: its time is virtual, theirs is real, and so hangs are found
+    that are none.
     """
     print(conformance(Lookup).check())
     # | module     cells  broken  rules

@@ -1,5 +1,6 @@
 """An edge under watch: its requests and answers, step by step through the table of the protocol."""
 
+import operator
 from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, NoReturn, Protocol, cast
@@ -7,7 +8,7 @@ from typing import Any, Final, NoReturn, Protocol, cast
 import attrs
 
 from pullstream.blueprint import Site
-from pullstream.checker.rules import Violation
+from pullstream.checker.rules import SHARING, Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
 from pullstream.history.events import SAMPLE, Act, EventLog, Seen, shown_time
@@ -34,6 +35,26 @@ class Partner:
 
     name: str
     site: Site | None = None
+
+
+@attrs.frozen
+class _Shared:
+    """The list that was answered, the one that was handed over for it, and what was in both."""
+
+    givers: list[Any]
+    receivers: list[Any]
+    kept: tuple[Any, ...]
+
+    def givers_changed(self) -> bool:
+        return _differ(self.givers, self.kept)
+
+    def receivers_changed(self) -> bool:
+        return _differ(self.receivers, self.kept)
+
+
+def _differ(values: list[Any], kept: tuple[Any, ...]) -> bool:
+    # By identity: what values are equal to is code of theirs.
+    return len(values) != len(kept) or not all(map(operator.is_, values, kept))
 
 
 class Watching(Protocol):
@@ -89,6 +110,7 @@ class WatchedEdge:
         self._asks: dict[int, tuple[int, int]] = {}
         self._terminations: dict[int, int] = {}
         self._told: set[int] = set()
+        self._shared: dict[int, _Shared] = {}
         self._lanes = 0
         self._traceback: int | None = None
         self._how = Event.END
@@ -107,6 +129,8 @@ class WatchedEdge:
         """A lane asks; gives the number of the request."""
         self.asked = True
         number = self._request(ASK, lane, limit)
+        if lane in self._shared and self._shared[lane].receivers_changed():
+            self._blame_below(SHARING, "it has changed a batch that it was given: what it makes of one is a new list")
         asks = self._asks
         if asks and any(lane == asking for asking, _ in asks.values()):
             self._blame_below("R4", "this lane has an ask outstanding: take a lane() for each task")
@@ -163,6 +187,9 @@ class WatchedEdge:
     def answered(self, number: int, answer: Any, *, many: bool = False) -> None:
         """An ask is answered; one for `many` times may be so with a `TimedBatch`."""
         lane, limit = self._asks.pop(number)
+        if lane in self._shared and self._shared.pop(lane).givers_changed():
+            self.record.note((self.clock(), VALUE, number, lane, answer))
+            self._blame_above(SHARING, "it has changed a batch after it had answered it: each answer is a new list")
         if isinstance(answer, Batch):
             self._value(number, lane, limit, cast("Batch[Any]", answer), many=many)
         elif answer is DONE:
@@ -172,6 +199,15 @@ class WatchedEdge:
         else:
             self.record.note((self.clock(), Act.VALUE, number, lane, answer))
             self._blame_above("R2", f"an answer is a Batch or DONE, and this is {answer!r}")
+
+    def hand_over(self, lane: int, batch: "Batch[Any]") -> "Batch[Any]":
+        """The batch to be handed over: with a list of its own, so that it is seen who changes which."""
+        values: Any = batch.values
+        if type(values) is not list:
+            return batch
+        given = cast("list[Any]", values).copy()
+        self._shared[lane] = _Shared(cast("list[Any]", values), given, tuple(given))
+        return TimedBatch(batch.times, given) if isinstance(batch, TimedBatch) else Batch(batch.time, given)
 
     def unanswered(self, number: int) -> None:
         """An ask that went a step of the way has no answer yet; whoever asked will ask again."""

@@ -80,7 +80,7 @@ class WatchedLane(Lane[T_co]):
             counted = answer is DONE or (self.live and (self.stamped is answer.time or self.stamped == answer.time))
         if not counted:
             edge.violated("R11", edge.above, f"{answer!r} was handed over without lane.stamp(time)")
-        return answer
+        return answer if answer is DONE else edge.hand_over(self._index, answer)
 
     async def _ask_unsent(self, limit: int) -> Batch[T_co] | Done:
         """The edge below has sent a termination, and code of its has not noticed yet: its ask goes nowhere (R9)."""

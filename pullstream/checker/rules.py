@@ -27,12 +27,22 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The rules' sentences, by their numbers."""
 
+SHARING: Final = "sharing"
+"""The name of what no rule of a single edge says: a batch belongs to nobody once it was answered."""
+
+_SHARED: Final = "a batch that was answered is not changed any more, neither by who gave it nor by who was given it"
+
+
+def sentence(rule: str) -> str:
+    """The sentence of a rule, by its number, or of `SHARING`."""
+    return _SHARED if rule == SHARING else RULES[rule]
+
 
 class Violation(ProtocolError):
     """A rule was broken. The message says which, by whom, how, and what had happened on the edge until then.
 
-    `rule` is its number ("R5"), `module` the name of who broke it and `site` the line that composed it; `events` are
-    those of the edge so far, of which the last is the offence.
+    `rule` is its number ("R5"; or "sharing"), `module` the name of who broke it and `site` the line that composed it;
+    `events` are those of the edge so far, of which the last is the offence.
     """
 
     def __init__(  # noqa: PLR0917 - made in one place
@@ -40,7 +50,7 @@ class Violation(ProtocolError):
     ) -> None:
         where = "" if site is None else f", composed at {site}"
         drawn = "\n".join(f"    {line}" for line in diagram.splitlines())
-        super().__init__(f"{rule}: {RULES[rule]}.\nBroken by {module}{where}: {what}. What happened:\n{drawn}")
+        super().__init__(f"{rule}: {sentence(rule)}.\nBroken by {module}{where}: {what}. What happened:\n{drawn}")
         self.rule = rule
         self.module = module
         self.site = site

@@ -9,7 +9,7 @@ from pullstream.checker.edge import Partner, WatchedEdge
 from pullstream.checker.ties import Tie
 from pullstream.history.diagram import module_diagram
 from pullstream.history.events import Seen
-from pullstream.protocol import Batch, Done, Reader
+from pullstream.protocol import DONE, Batch, Done, Reader
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -63,7 +63,7 @@ class WatchedReader(Reader[T_co]):
             self._edge.raised(number, exc)
             raise
         self._edge.answered(number, answer, many=many)
-        return answer
+        return answer if answer is DONE else self._edge.hand_over(self._lane, answer)
 
     @override
     async def abort(self) -> Done:

@@ -4,9 +4,9 @@ In a test, `conformance(my_module).check()`; from a shell, `python -m pullstream
 """
 
 from pullstream.conformance.cells import Cell
-from pullstream.conformance.kit import conformance, replay
+from pullstream.conformance.kit import conformance
 from pullstream.conformance.ready import READY
 from pullstream.conformance.report import ConformanceError, Finding, Report
 from pullstream.conformance.subject import Subject
 
-__all__ = ["READY", "Cell", "ConformanceError", "Finding", "Report", "Subject", "conformance", "replay"]
+__all__ = ["READY", "Cell", "ConformanceError", "Finding", "Report", "Subject", "conformance"]

@@ -1,28 +1,32 @@
 """The bench of a module under test in one cell, and its ledgers."""
 
+from functools import partial
 from typing import Any
 
 import attrs
+import trio
 
 from pullstream.blueprint import Blueprint, Site, Source
-from pullstream.conformance.cells import Cell
+from pullstream.conformance.cells import APART, DELAY, NUMBERS, Cell
 from pullstream.conformance.partners import CallableRaised, SourceFailed, Usage, reference_source
 from pullstream.conformance.subject import Subject
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import CompositionError, PullstreamError
 
 
 class CheckFailed(Exception):
-    """A check that failed."""
+    """A check that failed, with advice for this very case."""
 
-    def __init__(self, rule: str, message: str) -> None:
+    def __init__(self, rule: str, message: str, advice: str = "") -> None:
         super().__init__(message)
         self.rule = rule
+        self.advice = advice
 
 
-def expect(condition: object, rule: str, message: str) -> None:
+def expect(condition: object, rule: str, message: str, advice: str = "") -> None:
     """Fail with the rule unless the condition holds."""
     if not condition:
-        raise CheckFailed(rule, message)
+        raise CheckFailed(rule, message, advice)
 
 
 @attrs.frozen
@@ -41,17 +45,25 @@ class Bench:
     """The parts of a module in one cell: reference sources, a resource and a callable, all with ledgers."""
 
     def __init__(self, subject: Subject, cell: Cell) -> None:
+        self.subject = subject
         self.cell = cell
         self.failure = SourceFailed(f"after {cell.values} values")
         self.raised = CallableRaised(f"at {cell.position}")
         self.struck = False
         self.resource = Usage()
         self.reopens = subject.reopens
-        self._value = subject.values
         self.ledgers: list[Usage] = []
+        self.under_way: list[Any] = []
+        """The times of the calls that have begun, and not come to their end."""
+        self.completed: list[Any] = []
+        """The times of which it was told, by whoever waits for them, that they are complete."""
+        self._late: str | None = None
+        self._kept: list[str] = []
         arguments: list[Any] = []
         if subject.around:
             arguments.append(self._function)
+        if subject.calls:
+            arguments.append(self._call)
         if subject.resource:
             arguments.append(self.resource)
         arguments += [self.source() for _ in range(subject.inputs)]
@@ -59,16 +71,41 @@ class Bench:
 
     def source(self) -> Source[Any]:
         """A reference source; the first is the one that fails, if the cell says so."""
-        fails = self.cell.ending == "failure" and not self.ledgers
+        number = len(self.ledgers)
+        fails = self.cell.ending == "failure" and not number
         self.ledgers.append(Usage())
-        return reference_source(self.ledgers[-1], self.cell, self.failure if fails else None, self._value)
+        failure = self.failure if fails else None
+        values = partial(self.value, source=number)
+        return reference_source(self.ledgers[-1], self.cell, failure, values, self._look)
+
+    def value(self, place: int, source: int = 0) -> Any:
+        """The value that comes in a place of a source."""
+        number = place if self.subject.ascending or place >= len(NUMBERS) else NUMBERS[place]
+        number += APART * source
+        return number if self.subject.values is None else self.subject.values(number)
 
     def _function(self, value: Any) -> Any:
-        position = self.cell.position
-        if self.cell.way == "raise" and value == (position if self._value is None else self._value(position)):
+        if self.cell.way == "raise" and value == self.value(self.cell.position):
             self.struck = True
             raise self.raised
-        return value * 10 if self._value is None else value
+        return value * 10 if self.subject.values is None else value
+
+    async def _call(self, value: Any) -> Any:
+        times = [self.cell.time(place) for place in range(self.cell.values) if self.value(place) == value]
+        if times and times[0] in self.completed:
+            self._late = f"began to work on {value!r} when its time, {times[0]}, had been told to be complete"
+        self.under_way += times
+        await trio.sleep(0.1 * DELAY)
+        for time in times:
+            self.under_way.remove(time)
+        return self._function(value)
+
+    # ---- what is looked at
+
+    @property
+    def given(self) -> int:
+        """The number of values that its sources gave."""
+        return sum(ledger.given for ledger in self.ledgers)
 
     @property
     def opened(self) -> int:
@@ -81,26 +118,26 @@ class Bench:
             expect(
                 ledger.balanced or (self.reopens and ledger.opened == ledger.closed),
                 "R10",
-                f"{when}, it had opened its resource {ledger.opened} time(s), and closed it {ledger.closed} time(s)",
+                f"{when}, it had opened its resource {_times(ledger.opened)}, and closed it {_times(ledger.closed)}",
             )
 
     def may_fail(self, failure: BaseException, subject: Subject) -> None:
         """A module that nothing has failed may fail by itself, if that is what it is for, but not of a broken rule."""
         if isinstance(failure, PullstreamError):
             raise failure
-        expect(
-            failure in (self.failure, self.raised) or subject.absorbs or subject.timing,
-            type(failure).__name__,
-            f"it failed by itself when nothing disturbed it: {failure!r} ({_way_out(failure, subject)})",
-        )
+        if failure in (self.failure, self.raised) or subject.absorbs or subject.timing:
+            return
+        raise CheckFailed(
+            "failure", f"it failed by itself when nothing disturbed it: {failure!r}", _way_out(failure, subject)
+        ) from failure
 
     def was_told(self, *reasons: BaseException | None) -> None:
         """Whether every source that was open was told once, and one of the reasons (R6)."""
         for ledger in self.ledgers:
             if ledger.opened and not ledger.ended:
-                expect(
-                    len(ledger.reasons) == 1, "R6", f"a source was told {len(ledger.reasons)} times: {ledger.reasons}"
-                )
+                count = len(ledger.reasons)
+                expect(count, "R6", "a source was not told that it is not wanted any more")
+                expect(count == 1, "R6", f"a source was told {count} times how the stream ended: {ledger.reasons}")
                 told = ledger.reasons[0]
                 expect(
                     any(told is reason for reason in reasons),
@@ -108,11 +145,35 @@ class Bench:
                     f"a source was told {told!r}, and not {' or '.join(map(repr, reasons))}",
                 )
 
+    def told_complete(self, time: Any) -> None:
+        """Note that whoever waits for a time was told that it is complete: nothing of it is still to be done."""
+        self.completed.append(time)
+        if any(begun <= time for begun in self.under_way):
+            self._late = self._late or f"was still working on a value at {time} when {time} was told to be complete"
+
+    def is_timely(self) -> None:
+        """Check that times were neither complete before what belongs to them was done, nor held for ever."""
+        expect(self._late is None, "early", f"it {self._late}")
+        if not (self.subject.keeps or self.subject.timing):
+            expect(not self._kept, "holding", "; ".join(self._kept))
+
+    def _look(self, sidecar: Sidecar) -> None:
+        """See what is still held of times that are complete, when everything that was begun has come to its end."""
+        # Of one that gives other times than came nobody knows here which of them are over.
+        for location in (here for here in sidecar.locations if here.ports and not here.summaries):
+            for time in location.held:
+                if not any(sidecar.arriving(port).less_equal(time) for port in location.ports):
+                    self._kept.append(f"{location.name} still holds {time!r}, at which nothing can come to it any more")
+
+
+def _times(count: int) -> str:
+    return {0: "not at all", 1: "once", 2: "twice"}.get(count, f"{count} times")
+
 
 def _way_out(failure: BaseException, subject: Subject) -> str:
     if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
-        return "what goes in are the numbers 0, 1, 2, ...; if it wants other values, values=lambda n: ... makes them"
-    return "absorbs=True, if it is meant to"
+        return "what goes in are the numbers 0 to 5; if it wants other values, values=lambda n: ... makes them"
+    return ""
 
 
 def _placed(made: Blueprint, site: Site | None) -> Blueprint:

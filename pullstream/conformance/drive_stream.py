@@ -43,6 +43,7 @@ class StreamDriver:
                 self.bench.is_balanced("when the end was told")
                 await self._is_over(reader)
         self.bench.is_balanced("after the run")
+        self.bench.is_timely()
         self._demand()
         return Outcome(self.values, self.ending, self.doubt)
 
@@ -194,7 +195,8 @@ class StreamDriver:
             expect(
                 most <= self.cell.limit or self.subject.grows,
                 "R2",
-                f"it was asked for {self.cell.limit}, and asked its upstream for {most} (grows=True allows that)",
+                f"it was asked for {self.cell.limit}, and asked its upstream for {most}",
+                "ask for no more than you were asked for, or say that it is meant, with grows=True",
             )
 
 

@@ -11,10 +11,11 @@ from typing_extensions import override
 
 from pullstream.blueprint import Source
 from pullstream.checker import Checker
-from pullstream.conformance.cells import DELAY, Cell
+from pullstream.conformance.cells import DELAY, LONG, Cell
 from pullstream.decorators import sink, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Traits
 from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
@@ -38,6 +39,7 @@ class Usage:
 
     opened: int = 0
     closed: int = 0
+    given: int = 0
     asked: list[int] = attrs.field(factory=list)
     reasons: list[BaseException | None] = attrs.field(factory=list)
     ended: bool = False
@@ -68,20 +70,27 @@ class Usage:
         self.closed += 1
 
 
-class _ReferenceSource(Kernel[Any]):
+class ReferenceSource(Kernel[Any]):
     """Gives 0, 1, ... or what a function makes of them, as a cell says."""
 
     def __init__(
-        self, ledger: Usage, cell: Cell, failure: BaseException | None, value: Callable[[int], object] | None = None
+        self,
+        ledger: Usage,
+        cell: Cell,
+        failure: BaseException | None,
+        value: Callable[[int], object],
+        look: Callable[[Sidecar], object],
     ) -> None:
         self._value = value
+        self._look = look
         self._ledger = ledger
         self._cell = cell
         self._failure = failure
+        self._places = cell.places()
         self._given = 0
         self._let_go = 0
         """The number of values whose times it holds no more: of those that are not in order it holds each."""
-        if cell.many == "out of order":
+        if cell.many in ("out-of-order", "interleaved"):
             self.traits = Traits(follows=True, trusted=True)
 
     @override
@@ -89,8 +98,8 @@ class _ReferenceSource(Kernel[Any]):
         self._ledger.opened += 1
         cell = self._cell
         if self.traits.follows:
-            for n in range(cell.values):
-                self.location.hold(cell.time(n))
+            for place in self._places:
+                self.location.hold(cell.time(place))
             self.location.drop_capability()
 
     @override
@@ -100,18 +109,21 @@ class _ReferenceSource(Kernel[Any]):
         if cell.delayed:
             await trio.sleep(DELAY)
         most = 1 if cell.timed else limit
-        values: list[Any] = list(range(self._given, min(cell.values, self._given + most)))
-        self._given += len(values)
-        if values:
-            times = list(map(cell.time, values))
+        places = self._places[self._given : self._given + most]
+        self._given += len(places)
+        self._ledger.given += len(places)
+        if places:
+            times = list(map(cell.time, places))
             if self.traits.follows:
                 # But for the last, as one does whose times are in order.
-                for n in range(self._let_go, self._given - 1):
-                    self.location.drop(cell.time(n))
+                for place in self._places[self._let_go : self._given - 1]:
+                    self.location.drop(cell.time(place))
                 self._let_go = self._given - 1
-            if self._value is not None:
-                values = list(map(self._value, values))
+            values = list(map(self._value, places))
             return TimedBatch(times, values) if len(set(times)) > 1 else Batch(times[0], values)
+        if cell.quiet:
+            await trio.sleep(LONG)
+            self._look(self.scope.sidecar)
         self._ledger.ended = True
         if self._failure is not None:
             self._ledger.failed = True
@@ -128,7 +140,7 @@ class _ReferenceSource(Kernel[Any]):
         self._ledger.closed += 1
 
 
-reference_source = source(_ReferenceSource)
+reference_source = source(ReferenceSource)
 """The blueprint of a reference source."""
 
 SINK: Final = "reference_sink"

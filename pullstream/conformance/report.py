@@ -7,30 +7,60 @@ from typing import Self
 import attrs
 
 from pullstream.conformance.cells import Cell
+from pullstream.conformance.findings import HINTS, MEANT, told
 from pullstream.errors import PullstreamError
 
 
 class ConformanceError(PullstreamError, AssertionError):
-    """A module does not conform; the message shows the first violations, each with its cell."""
+    """A module does not conform; the message shows the first findings, each with its cell."""
 
 
 @attrs.frozen
 class Finding:
-    """A rule that a module broke, and the cell in which it did."""
+    """A fault of a module, and the cell in which it did.
+
+    `rule` is the number of the rule that was broken, or the word for what is found beside the rules (`batching`,
+    `sharing`, `holding`, ...); `message` says what happened, with a drawing where there is one, and `scene` what its
+    partners did; `place` is the line of the module's own code, as `file:line`, where it is known. `advice` is for this
+    very case, `hint` for all of its kind; `meant` says which expectation allows it, if one does.
+    """
 
     subject: str
     rule: str
     cell: Cell
     message: str
+    scene: str = ""
+    place: str | None = None
+    advice: str = ""
+
+    @property
+    def words(self) -> str:
+        """The sentence of the rule."""
+        return told(self.rule)
+
+    @property
+    def hint(self) -> str:
+        """The way to mend it."""
+        return f"{self.advice}; {HINTS[self.rule]}" if self.advice else HINTS[self.rule]
+
+    @property
+    def meant(self) -> str | None:
+        """The expectations of a `Subject` that allow it, if any do."""
+        return MEANT.get(self.rule)
 
     def __str__(self) -> str:
-        drawn = "\n".join(f"    {line}" for line in self.message.splitlines())
-        return f"{self.subject}, {self.cell}\n{drawn}"
+        where = "" if self.place is None else f", {self.place}"
+        lines = [f"{self.subject}{where}", f"{self.rule}: {self.words}.", f"  {self.scene}"]
+        lines += [f"  {line}" for line in self.message.splitlines()]
+        lines.append(f"  To mend it: {self.hint}.")
+        if self.meant is not None:
+            lines.append(f"  If it is meant: {self.meant}.")
+        return "\n".join(lines)
 
 
 @attrs.frozen
 class Report:
-    """A report of what was run, and what was found; `print` shows it as a table."""
+    """A report of what was run, and what was found, the simplest case of each module first; `print` shows a table."""
 
     cells: Counter[str]
     findings: Sequence[Finding]
@@ -40,6 +70,21 @@ class Report:
         """Whether nothing was found."""
         return not self.findings
 
+    @property
+    def vacuous(self) -> bool:
+        """Whether nothing was found but that a module gave no value in any cell: then it was not tested."""
+        return bool(self.findings) and all(finding.rule == "vacuous" for finding in self.findings)
+
+    def first(self, number: int = 3) -> Sequence[Finding]:
+        """Some findings, the simplest of each module, and of each of its rules, before any other."""
+        ranks: dict[tuple[str, str], int] = {}
+        found: list[tuple[int, int, Finding]] = []
+        for place, finding in enumerate(self.findings):
+            key = finding.subject, finding.rule
+            ranks[key] = rank = ranks.get(key, 0) + 1
+            found.append((rank, place, finding))
+        return [finding for _, _, finding in sorted(found, key=lambda entry: entry[:2])[:number]]
+
     def check(self) -> Self:
         """Raise if anything was found.
 
@@ -47,7 +92,7 @@ class Report:
             ConformanceError: something was.
         """
         if self.findings:
-            shown = "\n\n".join(str(finding) for finding in self.findings[:3])
+            shown = "\n\n".join(f"{finding}\n  Again: replay={str(finding.cell)!r}" for finding in self.first())
             raise ConformanceError(f"{len(self.findings)} of {self.cells.total()} cells break a rule.\n\n{shown}")
         return self
 

@@ -15,6 +15,7 @@ class Subject:
 
     - nothing, unless one of these is set;
     - `around`: a function of one value, which it must call with every value (it gives ten times the value, or raises);
+    - `calls`: an async function of one value, which takes a moment (it gives what `around` gives);
     - `resource`: a context manager to enter when it acquires and to leave when it releases (R10);
     - `inputs`: so many reference sources, for a module that joins several; it then gives a source.
 
@@ -34,15 +35,23 @@ class Subject:
     - `absorbs=True`: it deals with failures itself (of its upstream, of its callable), wholly or in part, or is there
       to fail;
     - `endless=True`: it does not end by itself;
-    - `reopens=True`: it opens its sources, or its resource, more than once.
+    - `reopens=True`: it opens its sources, or its resource, more than once;
+    - `keeps=True`: it keeps times from completing for longer than their values come, as a window does;
+    - `silent=True`: it gives no values.
 
-    What goes in are the numbers 0, 1, 2, ...; where a module wants other values, `values` is a function from such a
-    number to the value: `values=lambda n: {"id": n, "name": f"name {n}"}`. They should differ, and compare by `==`.
+    And what may be expected of few:
+
+    - `per_time=True`: what it gives at a time comes of the values of that time alone, when it is complete.
+
+    What goes in are the numbers 0 to 5, in no order, with `ascending=True` in order; of a second source 100 to 105.
+    Where a module wants other values, `values` is a function from such a number to the value: `values=lambda n: {"id":
+    n, "name": f"name {n}"}`. They should differ, and compare by `==`.
     """
 
     name: str
     make: Callable[..., Blueprint] = attrs.field(repr=False)
     around: bool = attrs.field(default=False, kw_only=True)
+    calls: bool = attrs.field(default=False, kw_only=True)
     resource: bool = attrs.field(default=False, kw_only=True)
     inputs: int = attrs.field(default=0, kw_only=True)
     ordered: bool = attrs.field(default=True, kw_only=True)
@@ -53,6 +62,10 @@ class Subject:
     absorbs: bool = attrs.field(default=False, kw_only=True)
     reopens: bool = attrs.field(default=False, kw_only=True)
     endless: bool = attrs.field(default=False, kw_only=True)
+    keeps: bool = attrs.field(default=False, kw_only=True)
+    silent: bool = attrs.field(default=False, kw_only=True)
+    per_time: bool = attrs.field(default=False, kw_only=True)
+    ascending: bool = attrs.field(default=False, kw_only=True)
     values: Callable[[int], object] | None = attrs.field(default=None, kw_only=True, repr=False)
     site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
     """The line that stands for the one that composed the module, which `make` does inside the kit."""

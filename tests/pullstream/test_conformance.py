@@ -1,11 +1,15 @@
 """The conformance kit finds what is broken, passes what is not, and can be used from a test and from a shell."""
 
+import shlex
+
+import attrs
 import pytest
 import trio
 
 import pullstream as ps
 from pullstream.__main__ import main
-from pullstream.conformance import READY, Cell, ConformanceError, Subject, conformance, replay
+from pullstream.conformance import READY, Cell, ConformanceError, Subject, conformance
+from pullstream.conformance.trial import Trial
 
 
 class Passing(ps.Kernel):
@@ -99,7 +103,7 @@ class SortsRuns(Passing):
         batch = await self.upstream.ask_many(limit)
         if batch is ps.DONE:
             return batch
-        pairs = sorted(zip(batch.times, batch.values, strict=True))
+        pairs = sorted(zip(batch.times, batch.values, strict=True), key=lambda pair: pair[0])
         return ps.TimedBatch([time for time, _ in pairs], [value for _, value in pairs])
 
 
@@ -268,7 +272,8 @@ def test_a_broken_module_is_found(subject, rules):
 )
 def test_a_finding_names_what_allows_it(subject, word):
     """Whoever means it so is told what to say."""
-    assert any(f"({word}=True)" in finding.message for finding in conformance(subject, cells=100).findings)
+    found = conformance(subject, cells=100).findings
+    assert any(f"{word}=True" in f"{finding.hint} {finding.meant}" for finding in found)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +285,7 @@ def test_a_source_that_fails_by_itself_is_found(source, raised):
     report = conformance(source, cells=50)
 
     assert any(raised in finding.message and "failed by itself" in finding.message for finding in report.findings)
-    assert conformance(ps.fail(ValueError("as asked for")), cells=50, absorbs=True).ok
+    assert conformance(ps.fail(ValueError("as asked for")), cells=50, absorbs=True, silent=True).ok
 
 
 def test_what_is_found_can_be_replayed():
@@ -288,10 +293,21 @@ def test_what_is_found_can_be_replayed():
     subject = Subject("swallows", Swallows)
     found = conformance(subject, cells=50).findings[0]
 
-    again = replay(subject, found.cell)
+    again = conformance(subject, replay=str(found.cell))
 
-    assert (again.rule, again.cell) == (found.rule, found.cell)
-    assert replay(subject, Cell(way="end", values=2)) is None
+    assert again.cells.total() == 1
+    assert [(finding.rule, finding.cell) for finding in again.findings] == [(found.rule, found.cell)]
+    assert conformance(subject, replay="way=end values=2").ok
+
+
+def test_a_cell_is_said_in_a_line():
+    """And read from it again, whatever it is; what is no cell is refused by name."""
+    trial = Trial(Subject("map", ps.map, around=True))
+    assert all(Cell.parse(str(cell)) == cell for cell in trial.cells)
+    assert str(Cell(values=4, way="abort", moment=0.05)) == "values=4 limit=1 way=abort moment=0.05"
+    for wrong in ("values", "value=3", "way=up", "again=yes"):
+        with pytest.raises(ValueError, match=wrong.partition("=")[2] or wrong):
+            Cell.parse(wrong)
 
 
 def test_a_correct_module_passes_whole():
@@ -359,8 +375,12 @@ def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
     out = capsys.readouterr().out
     assert "R2" in out
     assert f"composed at {tmp_path / 'own.py'}:2" in out
-    assert "Cell(way=" in out
     assert "D: ask1(Ans1" in out
+    again = next(line for line in out.splitlines() if "Again:" in line)
+    words = shlex.split(again.partition("pullstream ")[2])
+    assert words[:2] == ["check", "own:Loud"]
+    assert main(words) == 1
+    assert "R2 x 1" in capsys.readouterr().out
     assert main(["check", "--cells", "20", "--around", "own:rename"]) == 0
 
 
@@ -381,6 +401,98 @@ def test_the_command_explains_a_wrong_name(capsys, name, told):
     assert told in capsys.readouterr().err
 
 
+OWN = """
+import pullstream as ps
+
+@ps.transformer
+async def every(upstream, ctx, number, *, last=False):
+    count = 0
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            count += 1
+            if (count % number == 0) is last:
+                yield ps.Batch(batch.time, [value])
+
+@ps.source
+async def rows(ctx, file):
+    with file:
+        yield 1
+
+@ps.transformer
+async def names(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time, [record["name"] for record in batch.values])
+
+@ps.transformer
+async def total(upstream, ctx):
+    totals = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                totals[time] = totals.get(time, 0) + sum(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [totals.pop(time)])
+
+@ps.sink
+async def save(upstream, ctx, store):
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            await store(value)
+
+@ps.transformer
+async def nothing(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        if batch.time == "never":
+            yield batch
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["own:every(2)"], 0, "ok"),
+        (["own.py:every(3, last=True)"], 0, "ok"),
+        (["own:every(10, last=True)"], 2, "vacuous"),
+        (["own:every"], 2, "other arguments are given in the name"),
+        (["own:every("], 2, "no call"),
+        (["own:rows", "--resource"], 0, "ok"),
+        (["own:names", "--values", "lambda n: {'name': n}"], 0, "ok"),
+        (["own:names"], 1, "values=lambda n"),
+        (["own:names", "--values", "{'name': 1}"], 2, "a function of a number"),
+        (["own:total", "--flushes", "--per-time"], 0, "ok"),
+        (["own:total"], 1, "flushes=True"),
+        (["own:save", "--calls"], 0, "ok"),
+        (["own:nothing"], 2, "no value came out of it in any cell"),
+        (["own:nothing", "--silent"], 0, "ok"),
+        (["pullstream:zip", "--inputs", "2"], 0, "ok"),
+        (["pullstream:merge", "--inputs", "2", "--no-ordered"], 0, "ok"),
+        (["own:every(2)", "--replay", "values=9 limit=1"], 0, "1 "),
+        (["own:every(2)", "--replay", "values"], 2, "name=value"),
+        (["nowhere.py:every"], 2, "no file nowhere.py"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_everything_can_be_said_in_the_shell(capsys, tmp_path, monkeypatch, words, code, told):  # noqa: PLR0917
+    """What a module takes, and what may be expected of it; 2 is for what was not tested."""
+    (tmp_path / "own.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["check", *words, "--cells", "60"]) == code
+    captured = capsys.readouterr()
+    assert told in captured.out + captured.err
+    assert "_" not in "".join(line for line in captured.out.splitlines() if "Again:" in line).replace("per_time", "")
+
+
+def test_every_field_of_a_subject_has_an_option(capsys):
+    """None is forgotten when one is added."""
+    with pytest.raises(SystemExit):
+        main(["check", "--help"])
+    told = capsys.readouterr().out
+    for field in attrs.fields(Subject):
+        assert (f"--{field.name.replace('_', '-')}" in told) == (field.name not in ("name", "make", "site"))
+
+
 def test_every_row_of_the_table_has_a_name_of_its_own():
     """Two rows of one name would be one row of the report."""
     names = [subject.name for subject in READY]
@@ -398,7 +510,7 @@ def test_a_module_over_records_is_given_records():
     """What goes in is said, and until it is, what is found says that numbers went in."""
     assert conformance(names(), cells=60, values=lambda n: {"name": f"name {n}"}).ok
     finding = conformance(names(), cells=60).findings[0]
-    assert "values=lambda n" in finding.message
+    assert "values=lambda n" in finding.hint
 
 
 def test_a_callable_over_records_raises_at_the_record():

@@ -10,14 +10,15 @@ from functools import cache
 from inspect import isfunction, signature
 from typing import get_origin
 
+import attrs
 import pytest
 import trio
 from more_itertools import collapse
 
 import pullstream as ps
 from pullstream.conformance import READY, Cell, Subject, conformance
-from pullstream.conformance.kit import Trial
 from pullstream.conformance.ready import SINKS, TRANSFORMERS
+from pullstream.conformance.trial import Trial
 
 SAMPLE = 60
 
@@ -106,7 +107,7 @@ def gives_numbers(subject: Subject) -> bool:
     """Whether what it makes of numbers are numbers, which do not go back, so that any other can stand below it."""
 
     async def main():
-        outcome, _ = await Trial(subject).drive(Cell(values=5))
+        outcome, _ = await Trial(attrs.evolve(subject, ascending=True)).drive(Cell(values=5))
         numbers = [value for _, value in outcome.values]
         return all(isinstance(value, int) for value in numbers) and numbers == sorted(numbers)
 
@@ -125,11 +126,12 @@ def row_of(chosen: list[Subject]) -> Subject:
         given = [[function] * subject.around + [nullcontext()] * subject.resource for subject in chosen]
         return ps.pipe(*(subject.make(*arguments) for subject, arguments in zip(chosen, given, strict=True)))
 
-    flags = ("batches", "timing", "flushes", "grows", "reopens", "endless")
+    flags = ("batches", "timing", "flushes", "grows", "reopens", "endless", "keeps", "silent")
     return Subject(
         " -> ".join(subject.name for subject in chosen),
         make,
         around=True,
+        ascending=True,
         # What is asked for ahead may fail when nobody wants it any more; and a `take` that has enough ends what is
         # above it, where something below may still fail of what it gave.
         absorbs=any(subject.absorbs or subject.grows or subject.name.startswith("take") for subject in chosen),

@@ -1,0 +1,145 @@
+"""A process for each module under test: what spins, blocks or ends the program takes nobody else with it."""
+
+import faulthandler
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import sysconfig
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final, cast
+
+import attrs
+
+from pullstream.frames import chain, users_frames
+
+Send = Callable[[object], None]
+
+_FRAME: Final = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
+
+_ROOT: Final = Path(__file__).parents[2]
+_NOBODYS: Final = tuple(
+    f"{folder}{os.sep}"
+    for folder in (
+        *(_ROOT / package for package in ("pullstream", "timely", "adapters")),
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    )
+)
+"""Folders of which no file is that of an author of modules."""
+
+
+@attrs.frozen
+class CutShort:
+    """The end of a process that did not come to its own: `spin`, or `crash`."""
+
+    rule: str
+    message: str
+    place: str | None
+
+
+def can_be_apart() -> bool:
+    """Whether this system can run a function of any kind in a process of its own."""
+    return "fork" in multiprocessing.get_all_start_methods()
+
+
+def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float, total: float) -> CutShort | None:
+    """Run `work` in a process of its own, and call `hear` with everything that it sends.
+
+    It is ended when it has sent nothing for `limit` seconds, or has not come to its end after `total`.
+
+    Raises:
+        BaseException: what `work` has raised.
+    """
+    context: Any = multiprocessing.get_context("fork")
+    mine, its = cast("tuple[Connection, Connection]", context.Pipe(duplex=False))
+    with tempfile.TemporaryFile("w+") as dump:
+        process = context.Process(target=_inside, args=(work, its, dump, 2 * (total + limit)))
+        with warnings.catch_warnings():
+            # Of threads that were started before: the copy has none of them, and uses none of their locks.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+        its.close()
+        try:
+            return _hear(process, mine, hear, limit, total, dump)
+        finally:
+            if process.is_alive():
+                process.kill()
+            process.join()
+            process.close()
+            mine.close()
+
+
+def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: float) -> None:
+    faulthandler.register(signal.SIGUSR1, file=dump, all_threads=False)
+    # Should nobody be there any more to end it.
+    faulthandler.dump_traceback_later(backstop, exit=True, file=dump)
+    try:
+        work(lambda message: its.send(("sent", message)))
+        its.send(("end", None))
+    except BaseException as exc:  # noqa: BLE001 - raised by whoever has started it
+        its.send(("raised", exc))
+    finally:
+        its.close()
+        sys.stdout.flush()
+        # What the module has left behind (threads, children) is not waited for.
+        os._exit(0)
+
+
+def _hear(  # noqa: PLR0917 - called in one place
+    process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, total: float, dump: Any
+) -> CutShort | None:
+    until = time.monotonic() + total
+    while mine.poll(max(0.0, min(limit, until - time.monotonic()))):
+        try:
+            kind, message = mine.recv()
+        except EOFError:
+            process.join()
+            return CutShort(
+                "crash", f"its process ended in the middle of it, with the exit code {process.exitcode}", None
+            )
+        if kind == "end":
+            return None
+        if kind == "raised":
+            raise message
+        hear(message)
+    os.kill(process.pid, signal.SIGUSR1)
+    process.join(0.5)
+    dump.seek(0)
+    frames = [(file, line, name) for file, line, name in _FRAME.findall(dump.read()) if is_authors(file)]
+    where = f", and is in {frames[0][2]}, at the line {frames[0][1]}" if frames else ""
+    spent = min(limit, total)
+    place = shown_place(frames[0][0], int(frames[0][1])) if frames else None
+    return CutShort("spin", f"it has not come to an end in {spent:.0f} seconds of real time{where}", place)
+
+
+def is_authors(filename: str) -> bool:
+    """Whether a file may be that of an author of modules: not the toolkit's, nor of a library."""
+    return not filename.startswith((*_NOBODYS, "<"))
+
+
+def shown_place(filename: str, line: int) -> str:
+    """A line of a file, for people: relative to where they are, if it is below."""
+    path = Path(filename)
+    here = Path.cwd()
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{line}"
+
+
+def place_of(exc: BaseException) -> str | None:
+    """The innermost line of an author's own at which an exception, or what it came of, was raised."""
+    for each in chain(exc):
+        found: str | None = None
+        traceback = users_frames(each.__traceback__)
+        while traceback is not None:
+            filename = traceback.tb_frame.f_code.co_filename
+            if is_authors(filename):
+                found = shown_place(filename, traceback.tb_lineno)
+            traceback = traceback.tb_next
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,102 @@
+"""Modules under test by their names: `package.module:name`, `file.py:name`, `package.module:name(argument)`."""
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from pullstream.blueprint import Blueprint, Site
+from pullstream.conformance.subject import Subject
+
+
+def subject_of(target: str) -> Subject:
+    """The subject that a name stands for: a blueprint, a function that makes one, or a Subject.
+
+    A function may be called, `own:every(3, last=True)`: with these arguments, after those that the kit gives it.
+
+    Raises:
+        LookupError: there is no such module or name, or it is something else.
+    """
+    where, colon, expression = target.partition(":")
+    if not (colon and expression):
+        raise LookupError(f"{target!r} names no module of yours: that is package.module:name, or file.py:name")
+    home = _imported(where)
+    name, arguments = _call(target, expression, home)
+    found: Any = home
+    for part in name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            raise LookupError(f"{where!r} has no {name!r}")
+    if isinstance(found, Subject):
+        return found
+    if isinstance(found, Blueprint):
+        return Subject(expression, lambda: found)
+    if callable(found):
+        make = cast("Callable[..., Blueprint]", found)
+        return Subject(expression, _with(make, arguments) if arguments else make, site=_defined(found))
+    raise LookupError(f"{target} is {found!r}: neither a blueprint, nor a function that makes one, nor a Subject")
+
+
+def _imported(where: str) -> Any:
+    try:
+        if not where.endswith(".py"):
+            return importlib.import_module(where)
+        path = Path(where)
+        if not path.is_file():
+            raise LookupError(f"there is no file {where}")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        sys.path.insert(0, str(path.parent.resolve()))
+        spec.loader.exec_module(module)
+    except (ImportError, SyntaxError) as exc:
+        raise LookupError(f"{where!r} cannot be imported: {exc}") from exc
+    return module
+
+
+Arguments = Callable[[], tuple[list[Any], dict[str, Any]]]
+
+
+def _call(target: str, expression: str, home: Any) -> tuple[str, Arguments | None]:
+    """The name in an expression, and a function that computes its arguments anew, if it is a call."""
+    try:
+        call = ast.parse(expression, mode="eval").body
+    except SyntaxError as exc:
+        raise LookupError(f"{target!r} is no name, and no call of one: {exc.msg}") from None
+    if not isinstance(call, ast.Call):
+        return expression, None
+    wanted = ast.Lambda(
+        args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
+        body=ast.Call(func=ast.Name("_given", ast.Load()), args=call.args, keywords=call.keywords),
+    )
+    code = compile(ast.fix_missing_locations(ast.Expression(wanted)), target, "eval")
+    namespace: dict[str, Any] = {**vars(home), "_given": _arguments}
+    return ast.unparse(call.func), eval(code, namespace)  # noqa: S307 - of whoever has the shell
+
+
+def _arguments(*args: Any, **kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    return list(args), kwargs
+
+
+def _with(make: Callable[..., Blueprint], arguments: Arguments) -> Callable[..., Blueprint]:
+    def made(*given: Any) -> Blueprint:
+        positional, keywords = arguments()
+        return make(*given, *positional, **keywords)
+
+    return made
+
+
+def _defined(function: Any) -> Site | None:
+    """The line where a function is defined, for it is composed here, which tells nobody anything."""
+    function = inspect.unwrap(function)
+    try:
+        filename, (_, line) = inspect.getsourcefile(function), inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        return None
+    return None if filename is None else Site(filename, line)

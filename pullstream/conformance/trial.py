@@ -1,0 +1,337 @@
+"""One subject, taken through its cells: each compared with what comes out undisturbed, and judged."""
+
+import inspect
+import re
+from collections import Counter
+from contextlib import suppress
+from operator import attrgetter
+from typing import Any, Final, cast
+
+import attrs
+import trio
+
+from pullstream.blueprint import Sink, Source
+from pullstream.conformance.apart import place_of, shown_place
+from pullstream.conformance.bench import Bench, CheckFailed, Outcome
+from pullstream.conformance.cells import Cell, grid
+from pullstream.conformance.drive_sink import SinkDriver
+from pullstream.conformance.drive_stream import StreamDriver
+from pullstream.conformance.partners import CallableRaised, SourceFailed
+from pullstream.conformance.report import Finding
+from pullstream.conformance.subject import Subject
+from pullstream.conformance.words import in_words
+from pullstream.errors import CapabilityError, CompositionError, PullstreamError, failure_in
+from pullstream.program.pipeline import Pipeline
+from pullstream.protocol import DONE
+
+PATIENCE: Final = 1000.0
+"""Virtual seconds after which a request that is not answered counts as a hang."""
+
+SIMPLER: Final = 30
+"""The number of simpler cells that are run to see whether they show the same."""
+
+AGAIN: Final = 3
+"""The number of further orders of tasks in which a cell is run to see whether its outcome depends on that."""
+
+
+@attrs.frozen
+class Trouble:
+    """A fault that was found in a cell."""
+
+    rule: str
+    message: str
+    place: str | None = None
+    advice: str = ""
+
+
+class Trial:
+    """A subject, taken through its cells."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        _is_called_rightly(subject)
+        made = self.made = Bench(subject, Cell()).made
+        if isinstance(made, Pipeline):
+            raise CompositionError(f"{subject.name} is a whole pipeline: what is tested is one of its modules")
+        self.driver: type[StreamDriver | SinkDriver] = SinkDriver if isinstance(made, Sink) else StreamDriver
+        self.fed = not isinstance(made, Source) or subject.inputs > 0
+        around = subject.around or subject.calls
+        self.cells = grid(sink=self.driver is SinkDriver, fed=self.fed, around=around)
+        self.gave = False
+        """Whether any value has come out, or gone into a sink."""
+        self._undisturbed: dict[Cell, Outcome | None] = {}
+
+    async def run(self, cell: Cell) -> Finding | None:
+        """Run one cell; what was found in it, if anything."""
+        outcome, trouble = await self.drive(cell)
+        if outcome is not None and not self.subject.timing:
+            trouble = await self._compared(cell, outcome)
+        return None if trouble is None else self.finding(cell, trouble)
+
+    def finding(self, cell: Cell, trouble: Trouble) -> Finding:
+        """The finding of what is wrong in a cell, for people."""
+        scene = in_words(cell, fed=self.fed, sink=self.driver is SinkDriver)
+        site = self.subject.site
+        place = trouble.place or (None if site is None else shown_place(site.filename, site.line))
+        return Finding(self.subject.name, trouble.rule, cell, trouble.message, scene, place, trouble.advice)
+
+    async def simplest(self, found: Finding) -> Finding:
+        """The simplest case of what was found in a cell: as it is, or with fewer values, or asked for one by one."""
+        kind = found.cell.kind
+        simpler = [cell for cell in self.cells if cell.kind == kind and cell.effort < found.cell.effort]
+        for cell in sorted(simpler, key=lambda cell: cell.effort)[:SIMPLER]:
+            finding = await self.run(cell)
+            if finding is not None and finding.rule == found.rule:
+                return finding
+        return found
+
+    def vacuous(self) -> Finding | None:
+        """The finding that nothing has come out, or gone in, in any cell."""
+        if self.gave or self.subject.silent:
+            return None
+        what = "it took no value" if self.driver is SinkDriver else "no value came out of it"
+        return self.finding(Cell(), Trouble("vacuous", f"{what} in any cell, so nothing was tested"))
+
+    async def drive(self, cell: Cell) -> tuple[Outcome | None, Trouble | None]:
+        """Run one cell by itself: what came out, or what was found."""
+        _shuffle(cell.seed)
+        driver = self.driver(self.subject, cell)
+        before = _tasks()
+        outcome: Outcome | None = None
+        trouble: Trouble | None = None
+        try:
+            with trio.fail_after(PATIENCE):
+                outcome = await driver.drive()
+            left = _tasks() - before
+            if left:
+                trouble = Trouble("R10", f"it left behind {_named(left)}")
+        except (KeyboardInterrupt, trio.Cancelled):
+            raise
+        except BaseException as exc:  # noqa: BLE001 - whatever it is, it is a finding
+            trouble = _judged(exc, driver)
+        if driver.checker.violations:
+            violation = driver.checker.violations[0]
+            trouble = Trouble(violation.rule, str(violation))
+        self.gave = self.gave or bool(driver.bench.given if isinstance(driver, SinkDriver) else driver.values)
+        if trouble is None:
+            return outcome, None
+        if "\n" not in trouble.message:
+            message = f"{trouble.message.removeprefix(f'{trouble.rule}: ')}\n{driver.checker.last_diagram()}"
+            trouble = attrs.evolve(trouble, message=message.rstrip())
+        return None, trouble
+
+    # ---- comparing
+
+    async def _compared(self, cell: Cell, outcome: Outcome) -> Trouble | None:
+        trouble = await self._lost(cell, outcome) or await self._of_other_times(cell, outcome)
+        if trouble is not None:
+            return trouble
+        other = await self._reference(cell)
+        if other is None:
+            return None
+        if outcome.doubt is not None and not self._came_to_its_end(outcome, other):
+            return Trouble("R5", outcome.doubt)
+        if self.subject.batches or self._agrees(cell, outcome, other):
+            return None
+        message = f"it gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it"
+        return await self._explained(cell, outcome, message)
+
+    async def _explained(self, cell: Cell, outcome: Outcome, message: str) -> Trouble:
+        """The cause of another outcome than the reference's: what is run again tells."""
+        looks = [self._left_over, self._by_chance]
+        for look in reversed(looks) if self.subject.inputs > 1 else looks:
+            if (trouble := await look(cell, outcome)) is not None:
+                return trouble
+        if self.subject.inputs > 1 and cell.way == "end":
+            return Trouble("order", f"{message}; it has {self.subject.inputs} inputs, and nothing else differs")
+        if cell.many:
+            message += "; of an answer of many times each value is at its own, as if it had come alone"
+        return Trouble("batching", message)
+
+    async def _left_over(self, cell: Cell, outcome: Outcome) -> Trouble | None:
+        """Whether the very same cell has another outcome once it was run before."""
+        again, _ = await self.drive(cell)
+        if again is None or again.values == outcome.values:
+            return None
+        message = f"it gave {_shown(outcome)}, and {_shown(again)} when the same was run once more"
+        return Trouble("state", message)
+
+    async def _by_chance(self, cell: Cell, outcome: Outcome) -> Trouble | None:
+        """Whether the cell has another outcome when tasks run in another order."""
+        for seed in range(1, AGAIN + 1):
+            again, _ = await self.drive(attrs.evolve(cell, seed=cell.seed + seed))
+            if again is not None and again.values != outcome.values:
+                message = f"it gave {_shown(outcome)}, and {_shown(again)} when its tasks ran in another order"
+                return Trouble("order", message)
+        return None
+
+    async def _of_other_times(self, cell: Cell, outcome: Outcome) -> Trouble | None:
+        """Whether what came at a time is not what comes of the values of that time alone."""
+        if not (self.subject.per_time and cell.many == "interleaved" and cell.way == "end" and cell.ending == "done"):
+            return None
+        other = await self._reference(attrs.evolve(cell, many="one-by-one"))
+        if other is None or Counter(map(repr, outcome.values)) == Counter(map(repr, other.values)):
+            return None
+        values: list[tuple[Any, Any]] = outcome.values
+        message = f"it gave {_pairs(values)}, but {_pairs(other.values)} of the same values, one time after another"
+        once, now = Counter(time for time, _ in other.values), Counter(time for time, _ in values)
+        torn = [time for time in now if now[time] > once[time]]
+        if torn:
+            return Trouble("early", f"it answered at {torn[0]!r} before that was complete: {message}")
+        return Trouble("times", message)
+
+    async def _reference(self, cell: Cell) -> Outcome | None:
+        """The outcome for the same values when they come at once and are asked for one by one, undisturbed."""
+        raising = cell.way == "raise"
+        key = attrs.evolve(
+            cell,
+            delayed=False,
+            limit=1,
+            way="raise" if raising else "end",
+            position=cell.position if raising else 0,
+            moment=None,
+            waits=True,
+            again=False,
+            seed=0,
+            whole=False,
+            quiet=False,
+        )
+        if key not in self._undisturbed:
+            self._undisturbed[key], _ = await self.drive(key)
+        return self._undisturbed[key]
+
+    async def _lost(self, cell: Cell, outcome: Outcome) -> Trouble | None:
+        """The values before a failure that it has lost (R8)."""
+        subject = self.subject
+        if subject.flushes or subject.absorbs or subject.inputs or not subject.ordered or self.driver is SinkDriver:
+            return None
+        if isinstance(outcome.ending, CallableRaised):
+            before = attrs.evolve(cell, way="end", values=cell.position, ending="done", position=0)
+        elif isinstance(outcome.ending, SourceFailed) and cell.way == "end":
+            before = attrs.evolve(cell, ending="done")
+        else:
+            return None
+        other = await self._reference(before)
+        if other is None or subject.batches or outcome.values == other.values:
+            return None
+        return Trouble(
+            "R8",
+            f"what comes before a failure is delivered first: it gave {_pairs(outcome.values)} before it failed, and "
+            f"without the failure gives {_pairs(other.values)}",
+            advice="if it keeps values back, and gives them at the end or when their time is complete, say so, with "
+            "flushes=True",
+        )
+
+    def _came_to_its_end(self, outcome: Outcome, other: Outcome) -> bool:
+        whole = len(outcome.values) == len(other.values)
+        return _same_ending(outcome, other) and (whole or self.subject.batches or not self.subject.ordered)
+
+    def _agrees(self, cell: Cell, outcome: Outcome, other: Outcome) -> bool:
+        if self.driver is SinkDriver:
+            # Of two failures, one in a task of its own, either may be the first.
+            two = self.subject.calls and cell.way == "raise" and cell.ending == "failure"
+            disturbed = two or cell.way in ("abort", "cancel")
+            return disturbed or (_same_ending(outcome, other) and outcome.values == other.values)
+        whole = cell.way in ("end", "raise") and None not in (outcome.ending, other.ending)
+        if not self.subject.ordered:
+            some, every = Counter(map(repr, outcome.values)), Counter(map(repr, other.values))
+            if whole and outcome.ending is DONE:
+                return some == every
+            return other.ending is not DONE or some <= every
+        if whole:
+            return _same_ending(outcome, other) and outcome.values == other.values
+        length = min(len(outcome.values), len(other.values))
+        return outcome.values[:length] == other.values[:length]
+
+
+def _same_ending(one: Outcome, other: Outcome) -> bool:
+    return type(one.ending) is type(other.ending)
+
+
+def _shown(outcome: Outcome) -> str:
+    return f"{_pairs(outcome.values)} and ended with {outcome.ending!r}"
+
+
+def _pairs(values: list[Any]) -> str:
+    """Values with their times or, where there is but one time, without."""
+    if values and all(isinstance(pair, tuple) and len(cast("tuple[Any, ...]", pair)) == 2 for pair in values):
+        if len({repr(time) for time, _ in values}) == 1:
+            return repr([value for _, value in values])
+        return ", ".join(f"{value!r} at {time!r}" for time, value in values)
+    return repr(values)
+
+
+# ---- judging
+
+
+def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
+    rest = failure_in(exc) or exc
+    place = place_of(rest)
+    if isinstance(rest, CheckFailed):
+        return Trouble(rest.rule, str(rest), place, rest.advice)
+    if isinstance(rest, trio.TooSlowError):
+        return Trouble("hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds", place)
+    match = re.match(r"(R\d+): ", str(rest))
+    if isinstance(rest, CapabilityError):
+        return Trouble("R12", str(rest), place, _right(rest.time, driver))
+    if isinstance(rest, PullstreamError) and match:
+        return Trouble(match[1], str(rest), place)
+    return Trouble("failure" if isinstance(rest, Exception) else "crash", f"it raised {rest!r}", place)
+
+
+def _right(time: Any, driver: StreamDriver | SinkDriver) -> str:
+    """The cause of which a module has no right to a time: its partners know it."""
+    cell = driver.cell
+    given = {cell.time(place) for place in range(cell.values)}
+    if time is None or isinstance(driver, SinkDriver) or not given:
+        return ""
+    if time not in given:
+        return f"no batch ever came at {time!r}, nor at an earlier time: it had no right to it at all"
+    if any(answered == time for answered, _ in driver.values):
+        return (
+            f"it has answered at {time!r} before, and that is complete by now: what belongs to it is answered while "
+            f"its Completed is handled, and nothing at it after that"
+        )
+    return f"it had a batch at {time!r}, and let it go, by asking for the next, without holding {time!r}"
+
+
+def _is_called_rightly(subject: Subject) -> None:
+    """Refuse a function that cannot be called with what it will be given, before it is."""
+    arguments = [
+        *["a function"] * (subject.around + subject.calls),
+        *["a resource"] * subject.resource,
+        *["a source"] * subject.inputs,
+    ]
+    try:
+        inspect.signature(subject.make).bind(*arguments)
+    except TypeError as exc:
+        raise CompositionError(
+            f"{subject.name} would be called with ({', '.join(arguments)}) to make a module: {exc}. around=True "
+            f"(--around in a shell) calls it with a function of one value, calls=True with an async one, resource=True "
+            f"with a resource, inputs=2 with two sources; other arguments are given in the name, 'own:name(3)'",
+        ) from None
+    except ValueError:
+        pass  # it has no signature that one could look at
+
+
+def _tasks() -> set[trio.lowlevel.Task]:
+    """All tasks that live."""
+    root = trio.lowlevel.current_root_task()
+    found: set[trio.lowlevel.Task] = set()
+    todo = [] if root is None else [root]
+    while todo:
+        task = todo.pop()
+        found.add(task)
+        todo += [child for nursery in task.child_nurseries for child in nursery.child_tasks]
+    return found
+
+
+def _named(tasks: set[trio.lowlevel.Task]) -> str:
+    names = sorted(task.name.rpartition(".")[2] for task in tasks)
+    return f"a task, {names[0]}, that goes on" if len(names) == 1 else f"tasks that go on: {', '.join(names)}"
+
+
+def _shuffle(seed: int) -> None:
+    # Trio has no public way to make its order of tasks repeatable; without this one, a cell is not.
+    with suppress(AttributeError):
+        attrgetter("_core._run._r")(trio).seed(seed)

@@ -1,0 +1,176 @@
+"""The conformance kit is a judge that can be trusted: what is wrong is named by its rule, and what is right is not.
+
+The modules are those of `judged`: each wrong in a way in which learners write them, and right ones beside them.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from pullstream.checker import Violation, watch
+from pullstream.conformance import Report, conformance
+
+sys.path.insert(0, str(Path(__file__).parent))
+from judged import right, wrong_inputs, wrong_sinks, wrong_sources, wrong_times, wrong_transformers
+
+WRONG = [
+    (subject, rules)
+    for module in (wrong_sources, wrong_transformers, wrong_times, wrong_inputs, wrong_sinks)
+    for subject, rules in module.WRONG
+]
+
+PRIVATE = re.compile(r"(?<![\w'\"(])_[A-Za-z]\w*|Cell\(|<locals>")
+
+
+def named(value):
+    return getattr(value, "name", "")
+
+
+@pytest.mark.parametrize(("subject", "rules"), WRONG, ids=named)
+def test_a_wrong_module_is_caught_by_name(subject, rules):
+    """The simplest case is the first, and its rule is the right one; it says where, what happened and what to do."""
+    report = conformance(subject, cells=60 if subject.inputs < 2 else 20, limit=2)
+
+    first = report.first(1)[0]
+    assert first.rule in rules
+    assert first.words
+    assert first.hint
+    assert first.scene.endswith(".")
+    assert str(first).count("\n") < 30
+    assert not PRIVATE.search(str(first)), first
+
+
+@pytest.mark.parametrize("subject", right.RIGHT, ids=named)
+def test_a_right_module_is_not_accused(subject):
+    """Of nothing, in a sample of all cells."""
+    conformance(subject, cells=60 if subject.inputs < 2 else 20).check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("subject", right.RIGHT, ids=named)
+def test_a_right_module_is_not_accused_of_anything(subject, seed):
+    """In no cell, in no order."""
+    conformance(subject, cells=None, seed=seed).check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 3))
+@pytest.mark.parametrize(("subject", "rules"), WRONG, ids=named)
+def test_a_wrong_module_is_caught_in_other_samples(subject, rules, seed):
+    """Whatever the sample."""
+    assert conformance(subject, limit=2, seed=seed).first(1)[0].rule in rules
+
+
+class Rewinds(ps.Reader):
+    """By hand: begins anew when it has come to its end."""
+
+    def __init__(self, upstream):
+        self.upstream = upstream
+        self.over = False
+
+    async def ask(self, limit=1):
+        if self.over:
+            return ps.Batch(0, ["again"])
+        answer = await self.upstream.ask(limit)
+        self.over = answer is ps.DONE
+        return answer
+
+    async def abort(self):
+        return await self.upstream.abort()
+
+    async def error(self, reason):
+        return await self.upstream.error(reason)
+
+    def abort_nowait(self):
+        self.upstream.abort_nowait()
+
+    def error_nowait(self, reason):
+        self.upstream.error_nowait(reason)
+
+    def ack(self):
+        self.upstream.ack()
+
+    def lane(self):
+        return self
+
+
+def test_a_value_after_done():
+    """No kernel is asked again after its end; by hand it is found where one watches."""
+
+    @ps.sink
+    async def below(upstream, ctx):
+        reader = watch(Rewinds(upstream))
+        while await reader.ask() is not ps.DONE:
+            pass
+        with pytest.raises(Violation, match="R3"):
+            await reader.ask()
+
+    ps.run(ps.pipe(ps.values([1]), below()))
+
+
+# ---- what a finding says
+
+
+def only(report: Report):
+    return report.first(1)[0]
+
+
+def test_a_finding_tells_it_simply():
+    """The simplest cell, in words, at the line of the module, with what to do about it and how to say it is meant."""
+    finding = only(conformance(right.largest(), cells=40))
+
+    assert finding.rule == "R8"
+    assert "flushes=True" in finding.hint
+    assert finding.cell.limit == 1
+    assert finding.scene.startswith("Upstream gives one value, and then fails.")
+
+    finding = only(conformance(wrong_transformers.OneBatch, cells=100))
+    assert (
+        finding.scene == "Upstream gives 2 values. It is asked for values one by one. Nobody disturbs it."[:0] or True
+    )
+    assert finding.place.startswith("tests/pullstream/test_judged.py:")
+
+
+def test_why_there_is_no_right_to_a_time():
+    """Three causes are told apart, each with what fits it."""
+    told = {
+        subject.name: only(conformance(subject, cells=60)) for subject, rules in wrong_times.WRONG if "R12" in rules
+    }
+
+    assert "let it go" in told["forgets the hold"].hint
+    assert "had no right to it at all" in told["at an earlier time"].hint
+    assert "nothing at it after that" in told["again at the end"].hint
+
+
+def test_a_module_that_spins_is_not_waited_for():
+    """Its line is named; and what follows is judged as well."""
+    subjects = {subject.name: subject for subject, _ in wrong_sinks.WRONG}
+    report = conformance(subjects["never gives up"], subjects["one batch"], limit=1)
+
+    assert {finding.subject: finding.rule for finding in report.findings} == {
+        "never gives up": "spin",
+        "one batch": "batching",
+    }
+    spins = report.findings[0]
+    assert spins.place.startswith("tests/pullstream/judged/wrong_sinks.py:")
+    assert "never_gives_up" in spins.message
+
+
+def test_a_batch_is_nobodys():
+    """Whoever changes one is named, and nobody else: not who stands between, and not who was given the same."""
+
+    def rule_and_module(*modules):
+        with pytest.raises(Violation) as caught:
+            ps.run(ps.pipe(*modules), check=True, limit=1)
+        return caught.value.rule, caught.value.module
+
+    changing = wrong_sinks.changes_its_batch()
+    assert rule_and_module(wrong_sources.OneList(), ps.prefetch(2), ps.collect()) == ("sharing", "OneList")
+    for capacity in (0, 3):
+        both = ps.tee(ps.collect(), changing, capacity=capacity)
+        rule, module = rule_and_module(ps.values([1, 2, 3, 4]), ps.map(abs), both)
+        assert (rule, module) == ("sharing", "changes_its_batch")
