@@ -18,7 +18,7 @@ CELLS: Final = 160
 """How many ways the partners of a module behave in."""
 
 NAMES: Final = {
-    "_ReferenceSource": "the source above it",
+    "ReferenceSource": "the source above it",
     "reference_sink": "who asks below it",
     "CallableRaised": "Exception",
     "SourceFailed": "Exception",
