@@ -47,7 +47,9 @@ class Chapter:
 
 
 CHAPTERS: Final = (
+    Chapter(0, "A first pipeline", "a_first_pipeline", 10),
     Chapter(1, "What a pull is", "what_a_pull_is", 35),
+    Chapter(2, "Demand", "demand", 10),
     Chapter(3, "A source", "writing_your_own", 10, shown=(1, 2, 3, 12)),
     Chapter(4, "A transformer, and the ways to end", "writing_your_own", 35, shown=(4, 5, 6, 7, 8, 9, 10, 11, 13, 14)),
     Chapter(7, "When is it done", "when_is_it_done", 30, shown=(1, 2, 3, 4, 5, 6, 10, 11, 12)),

@@ -15,6 +15,8 @@ from tutorials.lesson import code, pieces, promised, tell
 ROOT = Path(__file__).parents[2]
 
 CHAPTERS = [
+    "tutorials.a_first_pipeline",
+    "tutorials.demand",
     "tutorials.what_a_pull_is",
     "tutorials.writing_your_own",
     "tutorials.when_is_it_done",
@@ -73,7 +75,8 @@ def test_a_chapter_prints_all_that_its_code_uses(chapter, capsys):
     source = Path(importlib.import_module(chapter).__file__).read_text()
 
     for line in re.findall(r"^(?:import|from|[A-Z]\w+ =) .*", source, flags=re.MULTILINE):
-        assert line.removesuffix(", tell").removesuffix("import tell") in printed, line
+        if line != "from tutorials.lesson import tell":
+            assert line.removesuffix(", tell") in printed, line
 
 
 def test_one_piece_comes_with_its_tools_and_no_others(capsys):

@@ -33,7 +33,17 @@ class Exercise:
         return FOLDER / "solutions" / f"{self.name}.py"
 
 
-EXERCISES: Final = (Exercise("4.1", "take_while", "values as long as they pass a test", "4.8"),)
+EXERCISES: Final = (
+    Exercise("0.1", "words_a_day", "words a day from a list", "0.5"),
+    Exercise("1.1", "which_rule", "which rule is broken?", "1.13"),
+    Exercise("1.2", "requester", "write the requester of a drawing", "1.7"),
+    Exercise("2.1", "one_ahead", "what is printed, and one ahead", "2.5"),
+    Exercise("3.1", "rows", "rows of a table", "3.3"),
+    Exercise("3.2", "till", "a till that closes at midnight", "7.4"),
+    Exercise("4.1", "take_while", "values as long as they pass a test", "4.8"),
+    Exercise("4.2", "politely", "by hand: the words of rows", "4.6"),
+    Exercise("4.3", "steps", "differences between neighbours", "4.5"),
+)
 
 
 def exercise_named(name: str) -> Exercise:

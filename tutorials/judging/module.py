@@ -118,17 +118,22 @@ def gives_the_same(
     what: str = "",
     limits: Iterable[int] = (1, 1000),
 ) -> None:
-    """Whether what an answer is part of gives what the solution does: values, then as soon, with every limit."""
+    """Whether what an answer is part of gives what the solution does, with every limit, and as soon.
+
+    Raises:
+        Wrong: "batching", if it does with another limit.
+    """
     times = tuple(times)
-    for limit in limits:
-        want, got = (_or_wrong(made, times, limit) for made in (solution, make))
-        with_limit = "one value at a time" if limit == 1 else "many values at a time"
-        if (got.values, got.ending) != (want.values, want.ending):
-            kind = "values" if limit == 1 else "batching"
-            got_text, want_text = _parted(got, want)
-            raise Wrong(
-                kind, f"{what}asked for {with_limit}, it gave\n  {got_text}\nand should have given\n  {want_text}"
-            )
+    runs = {limit: [_or_wrong(made, times, limit) for made in (make, solution)] for limit in limits}
+    different = [limit for limit, (got, want) in runs.items() if (got.values, got.ending) != (want.values, want.ending)]
+    if different:
+        asked = "one value at a time" if different[0] == 1 else f"{different[0]} values at a time"
+        got_text, want_text = map(_shown, runs[different[0]])
+        raise Wrong(
+            "values" if len(different) == len(runs) else "batching",
+            f"{what}asked for {asked}, it gave\n  {got_text}\nand should have given\n  {want_text}",
+        )
+    for got, want in runs.values():
         for time in times:
             mine, theirs = got.completed.get(time), want.completed.get(time)
             if mine == theirs or theirs is None:
@@ -157,16 +162,12 @@ def alone(exc: BaseException) -> BaseException:
     return exc
 
 
-def _parted(got: Seen, want: Seen) -> tuple[str, str]:
-    """Two runs, shown without what is long and the same."""
-    timed = any(time != 0 for time, _ in [*got.values, *want.values])
-
-    def shown(run: Seen) -> str:
-        values = [pair if timed else pair[1] for pair in run.values]
-        text = repr(values[:12])[:-1] + (", ...]" if len(values) > 12 else "]")
-        return text if run.ending == "done" else f"{text}, and then {run.ending}"
-
-    return shown(got), shown(want)
+def _shown(run: Seen) -> str:
+    """What came, and how it ended if not by itself; times where there are any."""
+    timed = any(time != 0 for time, _ in run.values)
+    values = [pair if timed else pair[1] for pair in run.values]
+    text = repr(values[:12])[:-1] + (", ...]" if len(values) > 12 else "]")
+    return text if run.ending == "done" else f"{text}, and then {run.ending}"
 
 
 def _simple(finding: Finding) -> tuple[Any, ...]:

@@ -1,0 +1,11 @@
+# wrong: R2
+"""It reads all there is."""
+
+import pullstream as ps
+
+AT_LIMIT_1 = ["reads 1", "gets [1]", "reads 2", "gets [2]", "reads 3", "gets [3]"]
+AT_LIMIT_2 = ["reads 1", "reads 2", "gets [1, 2]", "reads 3", "gets [3]"]
+
+
+def one_ahead():
+    return ps.prefetch(1000)

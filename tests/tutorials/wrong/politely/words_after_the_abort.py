@@ -1,0 +1,58 @@
+# wrong: R3 R5
+"""What is left over is given after an abort."""
+
+import pullstream as ps
+
+
+class Words(ps.Reader):
+    def __init__(self, upstream):
+        self.upstream = upstream
+        self.left = []
+        self.time = 0
+        self.ending = None
+
+    async def ask(self, limit=1):
+        while self.ending is None and not self.left:
+            try:
+                batch = await self.upstream.ask(1)
+            except Exception as failure:
+                self.end(failure)
+                break
+            if batch is ps.DONE:
+                self.end(ps.DONE)
+            elif self.ending is None:
+                self.time, self.left = batch.time, batch.values[0].split()
+        if self.ending is ps.DONE and not self.left:
+            return ps.DONE
+        if self.ending is not ps.DONE and self.ending is not None:
+            raise self.ending.with_traceback(self.traceback)
+        words, self.left = self.left[:limit], self.left[limit:]
+        return ps.Batch(self.time, words)
+
+    def end(self, how):
+        """It is over; the first ending is the one that counts. Whether this is it."""
+        if self.ending is not None:
+            return False
+        self.ending = how
+        self.traceback = getattr(how, "__traceback__", None)
+        return True
+
+    async def abort(self):
+        return await self.upstream.abort() if self.end(ps.DONE) else ps.DONE
+
+    async def error(self, reason):
+        return await self.upstream.error(reason) if self.end(reason) else ps.DONE
+
+    def abort_nowait(self):
+        if self.end(ps.DONE):
+            self.upstream.abort_nowait()
+
+    def error_nowait(self, reason):
+        if self.end(reason):
+            self.upstream.error_nowait(reason)
+
+    def ack(self):
+        self.upstream.ack()
+
+    def lane(self):
+        return self

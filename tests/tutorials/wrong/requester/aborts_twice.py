@@ -1,0 +1,13 @@
+# wrong: R9
+"""It aborts twice."""
+
+import trio
+
+
+async def requester(reader):
+    await reader.ask(2)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reader.lane().ask)
+        await trio.sleep(0.5)
+        await reader.abort()
+        await reader.abort()

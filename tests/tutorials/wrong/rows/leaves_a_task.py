@@ -1,0 +1,27 @@
+# wrong: R10
+"""A task that it has started goes on when everything is over."""
+
+import trio
+
+import pullstream as ps
+
+
+@ps.source
+class rows(ps.Kernel):
+    def __init__(self, table):
+        self.table = table
+
+    async def acquire(self):
+        self.table.__enter__()
+        trio.lowlevel.spawn_system_task(self.beat)
+
+    async def beat(self):
+        while True:
+            await trio.sleep(0.3)
+
+    async def produce(self, limit):
+        values = self.table.read(limit)
+        return ps.Batch(0, values) if values else ps.DONE
+
+    async def release(self):
+        self.table.__exit__(None, None, None)

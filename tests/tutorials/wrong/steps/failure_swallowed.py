@@ -1,0 +1,18 @@
+# wrong: R6
+"""It takes a failure from above for the end."""
+
+import pullstream as ps
+
+
+@ps.transformer
+async def steps(upstream, ctx):
+    last = 0
+    try:
+        async for batch in ctx.batches(upstream):
+            found = []
+            for value in batch.values:
+                found.append(value - last)
+                last = value
+            yield ps.Batch(batch.time, found)
+    except Exception:
+        return

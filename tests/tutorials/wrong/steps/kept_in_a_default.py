@@ -1,0 +1,14 @@
+# wrong: values
+"""What it remembers is in a default argument, which is made once."""
+
+import pullstream as ps
+
+
+@ps.transformer
+async def steps(upstream, ctx, last=[0]):
+    async for batch in ctx.batches(upstream):
+        found = []
+        for value in batch.values:
+            found.append(value - last[0])
+            last[0] = value
+        yield ps.Batch(batch.time, found)

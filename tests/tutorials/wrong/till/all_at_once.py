@@ -1,0 +1,13 @@
+# wrong: values
+"""Everything is at time 0."""
+
+import trio
+
+import pullstream as ps
+
+
+@ps.source
+async def till(ctx, sales):
+    for hour, item in sales:
+        await trio.sleep_until(hour)
+        yield item

@@ -1,0 +1,14 @@
+# wrong: holding
+"""It says nothing at midnight."""
+
+import trio
+
+import pullstream as ps
+
+
+@ps.source
+async def till(ctx, sales):
+    for hour, item in sales:
+        await trio.sleep_until(hour)
+        yield ps.Batch(hour // 24, [item])
+        trio.lowlevel.current_task()

@@ -1,0 +1,12 @@
+# wrong: CompositionError
+"""It has no sink: nobody asks."""
+
+import pullstream as ps
+
+
+def words_a_day(lines):
+    return ps.pipe(
+        ps.values(lines, time=lambda line: line[0]),
+        ps.flat_map(lambda line: line[1].split()),
+        ps.reduce_by_time(ps.Fold(int, lambda count, _: count + 1)),
+    )

@@ -1,0 +1,91 @@
+"""What is asked of `one_ahead`: two predictions that come true, and a stage that is one ahead, no less and no more."""
+
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.conformance import Subject
+from tutorials.judging import Wrong
+from tutorials.judging.module import gives_the_same, keeps_the_rules
+
+HINTS = {
+    "": (
+        "Chapter 2.",
+        "Which module of the toolkit asks ahead of who is below it?",
+        "`ps.prefetch(n)` keeps up to n values; or a task of your own that asks, and hands over through a channel.",
+    ),
+    "prediction": (
+        "Chapter 2; and chapter 1, pieces 1 and 2.",
+        "Nothing is read before somebody asks. For how many does the sink ask?",
+        "At limit 1, read and get take turns. At limit 2 two are read before both are got; the last is alone.",
+    ),
+    "R2": (
+        "Chapter 2.",
+        "More was read than one value ahead. What did you ask for, and when?",
+        "One value, and when it has been taken the next: `ps.prefetch(1)`, or a channel without room.",
+    ),
+    "early": (
+        "Chapter 2.",
+        "While the sink was at work nothing was read. Who should have asked?",
+        "Somebody has to ask while what is below works: `ps.prefetch`, or a task.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    for name, limit in (("AT_LIMIT_1", 1), ("AT_LIMIT_2", 2)):
+        printed = run_at(limit)
+        said = answer[name]
+        if said != printed:
+            text = f"{name}: you say\n  {said}\nand at limit {limit} it prints\n  {printed if said else 'something'}"
+            raise Wrong("prediction", text)
+    one_ahead = answer["one_ahead"]
+    gives_the_same(lambda: ps.pipe(ps.values(range(9)), one_ahead()), lambda: ps.values(range(9)), limits=(1, 2, 1000))
+    trio.run(_ahead, one_ahead(), clock=trio.testing.MockClock(autojump_threshold=0))
+    keeps_the_rules(Subject("one_ahead", one_ahead, grows=True), answer.site("one_ahead"), seeds)
+
+
+def run_at(limit):
+    """What the program of the task prints."""
+    printed = []
+
+    def read(n):
+        printed.append(f"reads {n}")
+        return n
+
+    @ps.sink
+    async def gets(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            printed.append(f"gets {list(batch.values)}")  # noqa: PERF401 - while it runs
+
+    ps.run(ps.pipe(ps.unfold(1, lambda n: (read(n), n + 1) if n < 4 else None), gets()), limit=limit)
+    return printed
+
+
+async def _ahead(module):
+    """How far a source has been read, a while after each value."""
+    reads = []
+    ahead = []
+
+    @ps.source
+    class numbers(ps.Kernel):
+        async def produce(self, limit):
+            values = list(range(len(reads), min(8, len(reads) + limit)))
+            reads.extend(values)
+            return ps.Batch(0, values) if values else ps.DONE
+
+    @ps.sink
+    async def works(upstream, ctx):
+        got = 0
+        while (batch := await upstream.ask(1)) is not ps.DONE:
+            got += len(batch.values)
+            await trio.sleep(1)
+            ahead.append(len(reads) - got)
+
+    async with ps.pipe(numbers(), module, works()).open(limit=1) as running:
+        await running.result()
+    if max(ahead) > 1:
+        raise Wrong("R2", f"while the sink was at work on a value, {max(ahead)} more had been read: one was wanted")
+    if ahead[0] < 1:
+        raise Wrong("early", "while the sink was at work on the first value, the second had not been read")

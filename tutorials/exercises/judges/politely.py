@@ -1,0 +1,159 @@
+"""What is asked of `politely`: scenes at its edge, one after another, both of its edges watched strictly."""
+
+from contextlib import suppress
+
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.checker import watch
+from tutorials.judging import Wrong
+
+HINTS = {
+    "": (
+        "Chapter 4, pieces 4 to 10: each mistake is shown there, and mended.",
+        "What has to be remembered between two requests? What is left over, and whether it is over, and how.",
+        "An attribute `ending`, None until it is over: look at it first in every method, and set it in every ending.",
+    ),
+    "R2": (
+        "Chapter 4, piece 5.",
+        "How many words has a row? How many were asked for?",
+        "Keep what is left over for the next ask, and while there is nothing ask above again.",
+    ),
+    "R3": (
+        "Chapter 4, pieces 6 and 9.",
+        "It was over, and then it was not, or it was over in another way.",
+        "An ending empties what is left over; a failure is kept, and the same object raised at every ask from then on.",
+    ),
+    "R5": (
+        "Chapter 4, piece 10.",
+        "An abort came, and after it a value was given, from what was under way or left over.",
+        "After every `await` look again whether it is over; in `abort`, empty what is left over.",
+    ),
+    "R6": (
+        "Chapter 4, piece 7.",
+        "An ending came from below. What did you say above, and have you waited for the answer?",
+        "`return await self.upstream.abort()`, and the same for `error`, with its reason.",
+    ),
+    "R9": (
+        "Chapter 4, piece 6.",
+        "Somebody has been asked, or ended, who was over.",
+        "Remember that it is over, and answer alone.",
+    ),
+    "R8": (
+        "Chapter 1, pieces 3 and 5.",
+        "What is an ending confirmed with?",
+        "`return ps.DONE`, when it is confirmed above.",
+    ),
+}
+
+ROWS = ("tea and rice", "", "salt")
+
+
+async def three_asks(reader):
+    for limit in (1, 5, 1):
+        await reader.ask(limit)
+
+
+async def past_the_end(reader):
+    for _ in range(7):
+        await reader.ask()
+
+
+async def abort_with_words_left(reader):
+    await reader.ask()
+    await reader.abort()
+    await reader.ask()
+    await reader.abort()
+
+
+async def error_with_words_left(reader):
+    await reader.ask()
+    await reader.error(ValueError("disk full"))
+    for _ in range(2):
+        with suppress(ValueError):
+            await reader.ask()
+
+
+async def abort_while_it_is_asked(reader):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reader.lane().ask)
+        await trio.sleep(0.5)
+        await reader.abort()
+
+
+async def abort_without_waiting(reader):
+    await reader.ask()
+    reader.abort_nowait()
+    await trio.sleep(5)
+
+
+async def asks_when_it_has_failed(reader):
+    for _ in range(8):
+        with suppress(OSError):
+            await reader.ask()
+
+
+async def abort_at_first(reader):
+    await reader.abort()
+    await reader.ask()
+
+
+SCENES = (
+    three_asks, past_the_end, abort_with_words_left, error_with_words_left, abort_while_it_is_asked,
+    abort_without_waiting, asks_when_it_has_failed, abort_at_first,
+)  # fmt: skip
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    words = answer["Words"]
+    said = []
+    trio.run(_scene, words, _all(said), 0, clock=trio.testing.MockClock(autojump_threshold=0))
+    if said != ["tea", "and", "rice", "salt"]:
+        raise Wrong("values", f"of the rows {ROWS} it gave\n{said}")
+    for scene in SCENES:
+        fails = scene is asks_when_it_has_failed
+        try:
+            trio.run(_scene, words, scene, fails, clock=trio.testing.MockClock(autojump_threshold=0))
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+
+
+def _all(said):
+    async def scene(reader):
+        with trio.fail_after(1000):
+            while (batch := await reader.ask()) is not ps.DONE:
+                said.extend(batch.values)
+
+    return scene
+
+
+async def _scene(words, scene, fails):
+    async def rows():
+        try:
+            for row in ROWS:
+                await trio.sleep(1)
+                yield row
+            if fails:
+                raise OSError("disk on fire")
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(1)
+
+    @ps.sink
+    async def below(upstream, _):
+        above = watch(upstream, "the source", strict=True)
+        reader = watch(words(above), words.__name__, above=above)
+        with trio.fail_after(1000):
+            await scene(reader)
+        reader.settled()
+
+    async with ps.pipe(ps.from_async_iterable(rows()), below()).open(limit=1) as running:
+        await running.result()
+
+
+def _first(exc):
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    return exc

@@ -1,0 +1,59 @@
+"""What is asked of `rows`: the rows, with any limit, and a table that is opened and closed once, in every ending."""
+
+from pullstream.conformance import Subject
+from tutorials.exercises.solutions import rows as solution
+from tutorials.judging.module import gives_the_same, keeps_the_rules
+
+HINTS = {
+    "": (
+        "Chapter 3, piece 3: a kernel; piece 2 for the same as a generator.",
+        "Who opens the table, and when? Who closes it?",
+        "`acquire` for `self.table.__enter__()`, `release` for `__exit__`; or `with table:` in a generator.",
+    ),
+    "R10": (
+        "Chapter 3, piece 12.",
+        "How many ways are there to end? The table has to be closed in each, and once; and not opened before an ask.",
+        "Close in `release` and nowhere else, open in `acquire` and nowhere else; a task of your own ends with them.",
+    ),
+    "R2": (
+        "Chapter 1, piece 2.",
+        "How many values was the ask for, and how many were answered?",
+        "`produce(limit)` answers with at most `limit` values: `self.table.read(limit)`.",
+    ),
+    "sharing": (
+        "Chapter 1, piece 12.",
+        "A batch belongs to whoever was given it. What do you do with its list afterwards?",
+        "Make a new list for every answer.",
+    ),
+}
+
+
+class Table:
+    """A table of five rows, which must be open to be read."""
+
+    def __init__(self, ledger=None):
+        self.ledger, self.open, self.left = ledger, False, ["tea", "rice", "salt", "oil", "soap"]
+
+    def __enter__(self):
+        self.open = True
+        return self.ledger.__enter__() if self.ledger else self
+
+    def __exit__(self, *error):
+        self.open = False
+        if self.ledger:
+            self.ledger.__exit__(*error)
+
+    def read(self, number):
+        """The next rows."""
+        if not self.open:
+            raise ValueError("the table is not open")
+        values, self.left = self.left[:number], self.left[number:]
+        return values
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    gives_the_same(lambda: answer["rows"](Table()), lambda: solution.rows(Table()), limits=(1,))
+    subject = Subject("rows", lambda ledger: answer["rows"](Table(ledger)), resource=True)
+    keeps_the_rules(subject, answer.site("rows"), seeds)
+    gives_the_same(lambda: answer["rows"](Table()), lambda: solution.rows(Table()), limits=(2, 1000))

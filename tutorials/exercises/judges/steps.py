@@ -1,0 +1,49 @@
+"""What is asked of `steps`: the differences, with any limit and in every run, and all rules."""
+
+import pullstream as ps
+from pullstream.conformance import Subject
+from tutorials.exercises.solutions import steps as solution
+from tutorials.judging.module import gives_the_same, keeps_the_rules
+
+NUMBERS = [5, 7, 4, 4, 9, 1, 3, 3]
+
+HINTS = {
+    "": (
+        "Chapter 4, pieces 4 and 5; and `help(ps.transformer)`.",
+        "What has to be remembered from one value to the next, and where is it kept?",
+        "`last = 0` before the loop over batches; in a loop over `batch.values`, the difference, then `last = value`.",
+    ),
+    "batching": (
+        "Chapter 2.",
+        "What is remembered when a batch ends? The next value's neighbour is in the batch before.",
+        "`last = 0` stands before `async for`, not inside it.",
+    ),
+    "values": (
+        "Chapter 3, piece 3.",
+        "In the first run, or in the second? What a class, or a default argument, keeps is there in the next run, too.",
+        "A local variable of the generator, or an attribute set in `__init__` of the kernel, is new in each run.",
+    ),
+    "R2": (
+        "Chapter 4, piece 5.",
+        "An answer holds at least one value, and at most as many as were asked for.",
+        "One difference for each value: do not leave any out, and do not answer an empty batch.",
+    ),
+    "R6": (
+        "Chapter 4, piece 9.",
+        "What is above has failed. Who is told?",
+        "Do not catch what comes from above: it goes on down by itself.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    again = ps.pipe(ps.values(NUMBERS), answer["steps"]())
+
+    def wanted():
+        return ps.pipe(ps.values(NUMBERS), solution.steps())
+
+    for what in ("", "in the second run, "):
+        gives_the_same(lambda: again, wanted, what=what, limits=(1000,))
+    gives_the_same(lambda: again, wanted, limits=(1, 2, 1000))
+    keeps_the_rules(Subject("steps", answer["steps"]), answer.site("steps"), seeds)

@@ -1,0 +1,51 @@
+"""What is asked of `words_a_day`: a pipeline, which gives one number a day, as often as it is run."""
+
+import pullstream as ps
+from tutorials.judging import Wrong
+
+LINES = [(1, "tea and rice"), (1, "salt"), (2, "tea"), (4, ""), (4, "rice and oil"), (4, "soap")]
+WANTED = [(1, 4), (2, 1), (4, 4)]
+
+HINTS = {
+    "": (
+        "Chapter 0; and README's first program, which does nearly the same.",
+        "A line's day is its time. What is computed per time is told when that time is complete.",
+        "`ps.values(lines, time=...)`, `ps.flat_map` for words, `ps.reduce_by_time` with a counting `ps.Fold`.",
+    ),
+    "CompositionError": (
+        "Chapter 0, piece 4.",
+        "What does `pipe` give for these modules: a source, a transformer, a sink, or a pipeline? That is what runs.",
+        "A pipeline begins with one source, `ps.values`, and ends with one sink, `ps.collect`.",
+    ),
+    "ReuseError": (
+        "Chapter 0, piece 3.",
+        "The first run used something up that the second one needs as well.",
+        "Give `ps.values` the list itself, not an iterator or a generator made of it.",
+    ),
+    "early": (
+        "Chapter 0, piece 5.",
+        "A number was told while more of the day was still to come. Which modules speak at each value?",
+        "`scan` and `map` speak at every value; `reduce_by_time` and `count_by_key` when a time is complete.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    pipeline = answer["words_a_day"](list(LINES))
+    for nth in ("", "run again, "):
+        result = ps.run(pipeline, check=True)
+        if result == WANTED:
+            continue
+        if isinstance(result, list) and len(result) > len(WANTED) and _last(result) == WANTED:
+            raise Wrong(
+                "early", f"of {LINES} it gave\n{result}\na day is told more than once: the first time too early"
+            )
+        raise Wrong("values", f"{nth}of {LINES} it gave\n{result}\nand should have given\n{WANTED}")
+
+
+def _last(result):
+    try:
+        return list(dict(result).items())
+    except (TypeError, ValueError):
+        return None

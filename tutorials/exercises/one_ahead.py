@@ -1,0 +1,28 @@
+"""2.1 What is printed, and one ahead.
+
+First: what does this print, at each limit? It reads when the source is asked for a value, and gets when the sink has a
+batch. Fill in the lists, a string for each line.
+
+    def read(n):                          # called for each value, when it is asked for
+        print(f"reads {n}")
+        return n
+
+    @ps.sink
+    async def gets(upstream, ctx):        # takes batches as they come
+        async for batch in ctx.batches(upstream):
+            print(f"gets {batch.values}")
+
+    ps.run(ps.pipe(ps.unfold(1, lambda n: (read(n), n + 1) if n < 4 else None), gets()), limit=...)
+
+Second: a transformer `one_ahead()`. While whoever is below works on a value, the next one is asked for, and no other:
+when a value is answered, at most one more has been read.
+"""
+
+import pullstream as ps
+
+AT_LIMIT_1 = []
+AT_LIMIT_2 = []
+
+
+def one_ahead():
+    return ps.map(lambda value: value)  # this one never asks ahead

@@ -1,0 +1,13 @@
+"""0.1 Words a day: every line at its day, a word at a time, and one number a day when it is complete."""
+
+import pullstream as ps
+
+
+def words_a_day(lines):
+    """A pipeline from lines to how many words a day has."""
+    return ps.pipe(
+        ps.values(lines, time=lambda line: line[0]),
+        ps.flat_map(lambda line: line[1].split()),
+        ps.reduce_by_time(ps.Fold(int, lambda count, _: count + 1)),
+        ps.collect(timed=True),
+    )
