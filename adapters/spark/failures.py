@@ -128,10 +128,11 @@ class _Told:
 def _message(links: list[tuple[str, str]]) -> str:
     """The last of Spark's own exceptions in a chain, those before that say more (which file), and what was below."""
     spark = [position for position, (kind, _) in enumerate(links) if kind.startswith("org.apache.spark.")]
-    if not spark:
-        return "\n".join(_cause(*link) for link in links)
-    before = [link for link, (_, below) in pairwise(links[: spark[-1] + 1]) if _says_more(link, below)]
-    first, *others = [*before, *links[spark[-1] :]]
+    if not links:
+        return ""
+    last = spark[-1] if spark else 0
+    before = [link for link, (_, below) in pairwise(links[: last + 1]) if _says_more(link, below)]
+    first, *others = [*before, *links[last:]]
     return "\n".join([first[1] or first[0], *(_cause(*link) for link in others)])
 
 

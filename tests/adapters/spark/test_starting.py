@@ -1,10 +1,13 @@
 """A session that is struck while its Java starts: by Ctrl-C, or by what no program survives."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -57,12 +60,12 @@ def ended(pid, limit=120):
     return False
 
 
-def struck(folder, number, seconds, *more):
+def struck(folder, number, seconds, *more, env=None):
     """What a program says that is struck while Java starts, and the process that it had started."""
     command = [sys.executable, "-c", PROGRAM, str(int(number)), str(seconds), *more]
     # Not a pipe, whose end would wait for a Java that was left behind.
     with (folder / "said").open("w+") as out:
-        done = subprocess.run(command, stdout=out, check=False)
+        done = subprocess.run(command, stdout=out, check=False, env=env)
     pid, *said = (folder / "said").read_text().splitlines()
     return done.returncode, int(pid), said
 
@@ -76,6 +79,31 @@ def test_ctrl_c_ends_the_java(tmp_path):
     assert ended(pid)
 
 
+DEAF = """#!/bin/sh
+case "$*" in
+*-XshowSettings*) printf '    java.home = %s\\n    java.specification.version = 21\\n' "$(dirname "$0")/.." >&2;;
+*launcher.Main*) printf '\\0\\n'; printf '%s\\0' "$0" run;;
+*) exec sleep 1000;;
+esac
+"""
+"""A Java that never gets as far as to watch its standard input."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell watches")
+def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
+    """Before Java watches anything, a shell does, and ends it: nothing is left to run on for the seconds it takes."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(DEAF)
+    java.chmod(0o755)
+
+    code, pid, said = struck(tmp_path, signal.SIGKILL, 1, env={**os.environ, "JAVA_HOME": str(tmp_path)})
+
+    assert said == []
+    assert code == -signal.SIGKILL
+    assert ended(pid)
+
+
 def test_java_ends_with_a_program_that_is_killed(tmp_path):
     """It watches its standard input as soon as it has started, and finds that this has ended."""
     code, pid, said = struck(tmp_path, signal.SIGKILL, 0.5)
@@ -83,3 +111,71 @@ def test_java_ends_with_a_program_that_is_killed(tmp_path):
     assert said == []
     assert code == -signal.SIGKILL
     assert ended(pid)
+
+
+BUSY = """
+import pullstream as ps
+from adapters import spark
+
+session = spark.session(master="local[2]")
+while True:
+    ps.run(ps.pipe(spark.from_dataframe(session.range(0, 2_000_000, 1, 8), as_="batches"), ps.drain()))
+    session.range(100_000).selectExpr("count(*)").collect()
+"""
+
+FIRST_SECONDS = 15.0
+"""Seconds in which a program like that is struck: it imports, starts Java, and works for a while."""
+
+
+def javas(leader):
+    """The processes of Java in the session of a process, which have it as their leader even when it is gone."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, _, rest = stat.read_text(errors="replace").rpartition(")")
+            state, *numbers = rest.split()
+            if name.endswith("(java") and state != "Z" and int(numbers[2]) == leader:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def seconds_until_gone(seconds, number, limit):
+    """Strike a program so many seconds after its begin, and count until no Java of it is left."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", BUSY], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(seconds)
+        child.send_signal(number)
+        child.wait(120)
+        begin = time.monotonic()
+        while javas(child.pid) and time.monotonic() - begin < limit:
+            time.sleep(0.05)
+        assert not javas(child.pid), f"struck after {seconds:.2f} s"
+        return time.monotonic() - begin
+    finally:
+        child.kill()
+        for pid in javas(child.pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_java_is_left_whenever_it_is_struck(number):
+    """One moment of the first seconds; the limit is for a machine however busy."""
+    seconds_until_gone(random.Random(number).uniform(1, 8), number, limit=120)
+
+
+@needs_proc
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 100), (signal.SIGKILL, 20)])
+def test_no_java_is_left_after_five_seconds(number, times):
+    """At random moments, many times, on a machine that has little else to do."""
+    seed = random.randrange(1_000_000)
+    rng = random.Random(seed)
+    longest = max(seconds_until_gone(rng.uniform(0, FIRST_SECONDS), number, limit=5) for _ in range(times))
+    print(f"seed {seed}: all gone after {longest:.2f} s at most")
