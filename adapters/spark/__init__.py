@@ -42,6 +42,7 @@ from adapters.spark.writing.filters import RowFilter
 from adapters.spark.writing.frame import RegisteredSource, register_source, to_dataframe
 from adapters.spark.writing.table import write_table
 from adapters.spark.writing.table_folder import TableTargetError
+from adapters.spark.writing.tape import ReplayTooLong
 
 __all__ = [
     "CannotListen",
@@ -52,6 +53,7 @@ __all__ = [
     "OnExecutors",
     "OrderedBatches",
     "RegisteredSource",
+    "ReplayTooLong",
     "RetriedTaskError",
     "RowError",
     "RowFilter",

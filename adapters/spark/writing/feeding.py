@@ -54,7 +54,7 @@ class Task:
         """A run's sink: an Arrow batch for every question of the task."""
 
         async def body(upstream: Reader[Any], ctx: Context) -> None:
-            gather = _Gather(upstream, ctx, self._nursery)
+            gather = Gather(upstream, ctx, self._nursery)
             batches: deque[RecordBatch] = deque()
             with ExitStack() as held:
                 while True:
@@ -88,7 +88,7 @@ class Task:
         await self._asked.wait()
         self._asked = trio.Event()
 
-    async def _watched(self, gather: "_Gather", held: ExitStack) -> Sequence[Any]:
+    async def _watched(self, gather: "Gather", held: ExitStack) -> Sequence[Any]:
         """The next values; while there are none, look whether Spark still wants them.
 
         A Python worker that waits here does not notice that its task is over (a limit was reached, say).
@@ -102,7 +102,7 @@ class Task:
                 await self._abandoned()
 
 
-class _Gather:
+class Gather:
     """Makes one list of the batches that come shortly after each other."""
 
     def __init__(self, upstream: Reader[Any], ctx: Context, nursery: trio.Nursery) -> None:
@@ -122,7 +122,7 @@ class _Gather:
         `held` gets the right to their times, so that these are not complete before the task has them.
         """
         rows: list[Any] = []
-        last: object = _Gather
+        last: object = Gather
         deadline = math.inf
         count = 0
         while count < ROWS:

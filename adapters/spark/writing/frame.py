@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from adapters.arrow import Schema
+from adapters.spark.refusals import refused
 from adapters.spark.schemas import spark_schema
 from adapters.spark.session import active_session
 from adapters.spark.writing.filters import Prune
@@ -29,6 +30,7 @@ def to_dataframe(
     schema: "str | StructType | Schema",
     *,
     prune: Prune | None = None,
+    replay: int | None = None,
     session: "SparkSession | None" = None,
 ) -> "DataFrame":
     """A DataFrame of what a source gives, lazily: nothing is asked of the source before an action reads it.
@@ -56,11 +58,16 @@ def to_dataframe(
     **It can be read once**: a second action, or a task that Spark tries again, is refused. `persist()` it before the
     first action to use it several times. One action may be two readings: what Spark sorts or partitions by range
     (`orderBy`, `repartitionByRange`, `from_dataframe(..., time=...)`) it samples first, and a join or a union with
-    itself reads both sides. Where Spark tries a task again, the action's error is what the first attempt failed with.
-    When the source fails so does the action, with the source's exception in its message.
+    itself reads both sides. With `replay`, a number of bytes, it can be read as often as Spark likes, also by tasks
+    that it tries again: what was given is kept on this machine's disk (in a file without a name, where Python's
+    `tempfile` has its folder) until the session is stopped, in at most so many bytes, and nothing is asked of the
+    source twice. It is not aborted when an action has had enough of it, for the next may want more. Where Spark tries a
+    task again, the action's error is what the first attempt failed with. When the source fails so does the action, with
+    the source's exception in its message.
 
     Raises:
-        CompositionError: `source` is none, or `schema` cannot be read.
+        CompositionError: `source` is none, `schema` cannot be read, or `replay` is no number of bytes, or given with
+            `prune`: what is kept is for all actions.
 
     ```python
     frame = spark.to_dataframe(ps.values([(1, "tea"), (2, "rice")]), "n BIGINT, item STRING")
@@ -68,10 +75,14 @@ def to_dataframe(
     ```
     """
     READS(Call("to_dataframe"), source)
+    if replay is not None and (type(replay) is not int or replay < 1):
+        raise refused("to_dataframe", f"keeps as many bytes as its replay says, 1 or more, and got {replay!r}")
+    if replay is not None and prune is not None:
+        raise refused("to_dataframe", "keeps by replay what all actions read, and prunes for one: take one of them")
     session = active_session("to_dataframe", session)
     name = f"to_dataframe-{next(_numbers)}"
     struct = spark_schema("to_dataframe", schema, may_be_empty=True)
-    _serve(session, ServedSource(name, source, struct, prune=prune, shown=f"to_dataframe({source!r})"))
+    _serve(session, ServedSource(name, source, struct, prune=prune, replay=replay, shown=f"to_dataframe({source!r})"))
     return session.read.format("pullstream").load(name)
 
 

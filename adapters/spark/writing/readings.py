@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 REPORTED_SECONDS = 5.0
 """Seconds that the failure of a task may take until Spark's own record of tasks has it."""
 
+TAG = "pullstream-"
+"""The beginning of the tag that the jobs of one run have."""
+
 STAGE_ATTEMPTS = 4
 """The number of times that Spark computes a stage of which it loses what it gave, unless it is told otherwise."""
 
@@ -35,6 +38,7 @@ class Reading:
     partition: int = -1
     attempt: int = -1
     execution: str | None = None
+    tags: str | None = None
 
     @classmethod
     def of(cls, hello: dict[str, Any]) -> "Reading":
@@ -47,7 +51,10 @@ class Reading:
 
     def shares_its_action(self, before: "Reading") -> bool:
         """Whether both are for the same action of the user's."""
-        return self.execution is not None and self.execution == before.execution
+        if self.execution is not None and self.execution == before.execution:
+            return True
+        # What this toolkit reads is several jobs, outside of any execution of SQL's, and under a tag of their own.
+        return any(tag.startswith(TAG) for tag in _tags(self) & _tags(before))
 
     def goes_on(self, context: "SparkContext") -> bool:
         """Whether Spark still works on it; blocks, a moment."""
@@ -84,3 +91,7 @@ class Reading:
                 if task.index() == self.partition and message.isDefined() and AGAIN not in message.get():
                     found.append((task.taskId(), message.get()))
         return _WRAPPED.sub("", essence(min(found)[1])) if found else None
+
+
+def _tags(reading: Reading) -> set[str]:
+    return set((reading.tags or "").split(","))

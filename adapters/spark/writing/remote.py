@@ -216,6 +216,7 @@ def _whereabouts() -> dict[str, Any]:
         "partition": task.partitionId(),
         "attempt": task.attemptNumber(),
         "execution": task.getLocalProperty("spark.sql.execution.id"),
+        "tags": task.getLocalProperty("spark.job.tags"),
     }
 
 

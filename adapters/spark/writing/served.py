@@ -18,6 +18,7 @@ from adapters.spark.writing.feeding import ROWS, Task
 from adapters.spark.writing.filters import Prune, RowFilter
 from adapters.spark.writing.readings import AGAIN, Reading
 from adapters.spark.writing.source_log import Offset, Offsets, SourceLog
+from adapters.spark.writing.tape import Tape
 from adapters.spark.writing.variants import variants
 from pullstream import Abandoned, PullstreamError, Sink, Source, pipe
 from pullstream.authoring import READS, Call, Module, Site, without_cancelled
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql.types import StructType
 
+WITHDRAWN = "it has been withdrawn"
+
 _HELP = (
-    "To use the rows several times, call .persist() on the DataFrame before the first action, or write them to files "
-    "first; to read the source anew, register it, or call to_dataframe, again"
+    "To use the rows several times, call .persist() on the DataFrame before the first action, write them to files "
+    "first, or have to_dataframe(..., replay=BYTES) keep them on the disk; to read the source anew, register it, or "
+    "call to_dataframe, again"
 )
 
 _TWICE = (
@@ -67,6 +71,7 @@ class ServedSource:
         journal: "str | os.PathLike[str] | None" = None,
         *,
         prune: Prune | None = None,
+        replay: int | None = None,
         shown: str,
     ) -> None:
         self.name = name
@@ -78,6 +83,8 @@ class ServedSource:
         self._offsets: Offsets = offsets
         self._journal = journal
         self._prune = prune
+        self._replay = replay
+        self._tape: Tape | None = None
         self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
         self._how = ""
@@ -109,7 +116,7 @@ class ServedSource:
             raise SourceRefused(failure_text(self.shown, self.failure))
         if self._log is not None:
             raise SourceRefused(f"{self.shown} is read as a stream: use readStream, or register it again")
-        if self._source is None:
+        if self._source is None and (self._tape is None or self._how == WITHDRAWN):
             raise ReadAlready(f"{self.shown} {AGAIN}, and {self._how}. {_HELP}")
 
     def claim(self) -> Source[Any]:
@@ -122,13 +129,21 @@ class ServedSource:
 
     def withdraw(self) -> None:
         """Withdraw it: nobody is to read it (any more)."""
+        if self._tape is not None:
+            self._how = WITHDRAWN
         if self._scope is not None:
             self._scope.cancel()
         else:
             self.over.set()
         if not self._how or self.in_use:
-            self._how = "it has been withdrawn"
+            self._how = WITHDRAWN
         self._source = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Keep nothing of it."""
+        if self._tape is not None:
+            self._tape.close()
 
     # ---- one reading, from its beginning to its end
 
@@ -137,19 +152,23 @@ class ServedSource:
         stream: trio.SocketStream,
         reading: Reading,
         context: "SparkContext",
+        beside: trio.Nursery,
         filters: Sequence[RowFilter] = (),
     ) -> None:
         """Give all of it, but for what Spark does not look for, to the task at the other end, as that asks for it."""
+
+        async def alive() -> bool:
+            return await in_thread(reading.goes_on, context)
+
+        if self._replay is not None:
+            await self._play(stream, alive, self._taped(beside, self._replay))
+            return
         try:
             source = self.claim()
         except ReadAlready as exc:
             raise await self._why(exc, reading, context) from None
         self._reader = reading
         self._scope = trio.CancelScope()
-
-        async def alive() -> bool:
-            return await in_thread(reading.goes_on, context)
-
         try:
             with self._scope:
                 async with trio.open_nursery() as nursery:
@@ -189,6 +208,38 @@ class ServedSource:
         if reading.shares_its_action(self._reader):
             return SourceRefused(f"{self.shown} {AGAIN}, and {self._how}. {_TWICE}{_HELP}")
         return refusal
+
+    # ---- several readings, of what was kept
+
+    def _taped(self, beside: trio.Nursery, most: int) -> Tape:
+        self.check()
+        if self._tape is None:
+            source = self.claim()
+            self._scope = trio.CancelScope()
+            self._tape = Tape(self.shown, most)
+            beside.start_soon(self._record, self._tape, source, self._scope)
+        return self._tape
+
+    async def _record(self, tape: Tape, source: Source[Any], scope: trio.CancelScope) -> None:
+        try:
+            with scope:
+                await tape.record(source, self._packing, self._site)
+                self.failure = tape.failure
+        finally:
+            self.over.set()
+
+    async def _play(self, stream: trio.SocketStream, alive: Callable[[], Awaitable[bool]], tape: Tape) -> None:
+        number = 0
+        while await frames.receive_frame(stream) is not None:
+            batch = await _while_there(stream, tape.play, number, alive)
+            if batch is None:
+                if tape.failure is not None:
+                    raise SourceRefused(failure_text(self.shown, tape.failure))
+                self.check()
+                await frames.send_frame(stream, b"E")
+                return
+            await frames.send_frame(stream, b"B", batch)
+            number += 1
 
     # ---- as a stream
 

@@ -118,6 +118,7 @@ class SourceServer:
         finally:
             for served in list(self.sources.values()):
                 served.over.set()
+                served.forget()
             if _servers.get(self._context) is self:
                 del _servers[self._context]
             atexit.unregister(self.close)
@@ -172,7 +173,7 @@ class SourceServer:
                 await frames.send_frame(stream, b"J", b"null")
             case "read":
                 filters = [RowFilter.of(told) for told in hello.get("filters", ())]
-                await served.read(stream, Reading.of(hello), self._context, filters)
+                await served.read(stream, Reading.of(hello), self._context, self._nursery, filters)
             case "slice":
                 await served.slice(stream, hello["begin"], hello["end"])
             case _:

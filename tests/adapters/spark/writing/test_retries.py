@@ -40,6 +40,16 @@ for name, action in actions.items():
         action()
     except Exception as exc:
         found[name] = [type(exc).__name__, str(exc), getattr(exc, "raised", None)]
+
+def dies_once(batches):
+    from pyspark import TaskContext
+    for batch in batches:
+        yield batch
+        if TaskContext.get().attemptNumber() == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+kept = spark.to_dataframe(ps.values(range(50_000)), "n BIGINT", replay=10_000_000)
+found["kept"] = kept.mapInArrow(dies_once, "n BIGINT").selectExpr("count(*)", "sum(n)").collect()
 session.stop()
 print(json.dumps(found))
 """
@@ -70,3 +80,8 @@ def test_a_worker_that_died_is_the_error(told):
     """It is said that it died, and not that the user had read something twice."""
     text = told["killed"][1]
     assert text.index("Python worker exited unexpectedly") < text.index("can be read once")
+
+
+def test_what_is_kept_is_read_again(told):
+    """With `replay` a task that is tried again has its rows, each once."""
+    assert told["kept"] == [[50_000, 50_000 * 49_999 // 2]]

@@ -180,10 +180,15 @@ class TestReading:
     @pytest.mark.parametrize(
         ("again", "message"),
         [
-            ({"stage": 7, "execution": "3"}, "it has been read already. To use the rows several times"),
+            ({"stage": 7, "execution": "3", "tags": None}, "it has been read already. To use the rows several times"),
             (
                 {"stage": 7, "execution": "2"},
                 r"This is one action, .* more than once: .*\(orderBy, .* time=\)",
+            ),
+            ({"stage": 7, "execution": None, "tags": "b,pullstream-7"}, "This is one action"),
+            (
+                {"stage": 7, "execution": None, "tags": "mine"},
+                "it has been read already. To use the rows several times",
             ),
             ({"stage": 6, "execution": "2"}, r"what the first attempt gave was lost with its executor"),
         ],
@@ -191,7 +196,7 @@ class TestReading:
     def test_a_second_reading_is_told_why_it_is_one(self, served, address, again, message):
         """Another action, the same one, and work that Spark does again are three mistakes to be mended elsewhere."""
         served(ps.values(range(3)))
-        first = {"stage": 6, "partition": 0, "attempt": 0, "execution": "2"}
+        first = {"stage": 6, "partition": 0, "attempt": 0, "execution": "2", "tags": "mine,pullstream-7"}
         list(remote._batches(address, op="read", name="x", **first))
         with pytest.raises(remote.PullSourceError, match=f"x can be read once, and .*{message}"):
             list(remote._batches(address, op="read", name="x", **{**first, **again}))
@@ -324,6 +329,107 @@ def _noting(batches, got):
     for batch in batches:
         got.extend(rows([batch]))
         yield batch.slice(0, 0)
+
+
+class TestReplay:
+    @pytest.fixture
+    def kept(self, server, context):
+        def made(source, most=1 << 20):
+            given = ServedSource("x", source, NUMBERS, replay=most, shown="x")
+            server.sources["x"] = given
+            return RegisteredSource(server, given)
+
+        return made
+
+    def test_it_is_read_as_often_as_is_wanted(self, kept, task):
+        """One after another and beside each other, by readings that go on and by such that leave."""
+        seen = []
+        handle = kept(ps.pipe(ps.values(range(25_000)), ps.tap(seen.append)))
+        left, slow = task(), task()
+        first = rows([next(left)])
+        left.close()
+        began = rows([next(slow)])
+        assert rows(task()) == list(range(25_000))
+        assert first == began == list(range(10_000))
+        assert began + rows(slow) == list(range(25_000))
+        assert seen == list(range(25_000))
+        assert handle.wait(5)
+        assert rows(task()) == seen
+
+    def test_nothing_is_made_that_no_reading_asks_for(self, kept, task):
+        """The foremost decides; what is there is not asked for again."""
+        seen = []
+        kept(ps.pipe(ps.count(), ps.tap(seen.append)))
+        batches = task()
+        count = sum(next(batches).num_rows for _ in range(3))
+        time.sleep(0.2)
+        ahead = len(seen) - count
+        assert ahead <= 2 * 10_000
+        again = task()
+        assert sum(next(again).num_rows for _ in range(3)) == count
+        time.sleep(0.1)
+        assert len(seen) == count + ahead
+        batches.close()
+        again.close()
+
+    def test_more_than_was_to_be_kept_fails(self, kept, task):
+        """After what could be kept, by name, and with what to do."""
+        handle = kept(ps.count(), most=200_000)
+        batches = task()
+        assert rows([next(batches)]) == list(range(10_000))
+        with pytest.raises(remote.PullSourceError, match=r"ReplayTooLong: x gave more than the 200000 bytes.*replay="):
+            list(batches)
+        with pytest.raises(spark.ReplayTooLong):
+            handle.wait(5)
+
+    def test_a_failure_is_every_readings(self, kept, task):
+        """With what came before it for those who are reading."""
+        kept(ps.concat(ps.values(range(5)), ps.fail(ValueError("no more"))))
+        batches = task()
+        assert rows([next(batches)]) == list(range(5))
+        with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
+            list(batches)
+        with pytest.raises(remote.PullSourceError, match="ValueError: no more"):
+            list(task())
+
+    def test_a_slow_source_is_released_with_its_name(self, kept, task):
+        """It waits for the next action, until it is withdrawn; then nothing is left, and readings are refused."""
+        released = []
+        handle = kept(then_waits(2, released))
+        batches = task()
+        assert sum(next(batches).num_rows for _ in range(1)) >= 1
+        batches.close()
+        assert not handle.wait(0.2)
+        tape = handle._served._tape
+        handle.close()
+        assert released == [True]
+        assert tape._file.closed
+        with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
+            list(task())
+
+    def test_it_leaves_no_file(self, context, tmp_path, monkeypatch):
+        """Not while it is read, nor after the server has gone, whoever has not said goodbye."""
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        server = SourceServer(context)
+        server.sources["x"] = ServedSource("x", ps.count(), NUMBERS, replay=1 << 20, shown="x")
+        batches = remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")
+        next(batches)
+        assert list(tmp_path.iterdir()) == []
+        server.close()
+        assert server.sources["x"]._tape._file.closed
+        with pytest.raises(remote.PullSourceError):
+            list(batches)
+
+    @pytest.mark.parametrize("replay", [0, -1, True, "1 GB"])
+    def test_a_bound_is_a_number(self, replay, context):
+        """There is no other."""
+        with pytest.raises(ps.CompositionError, match="as many bytes as its replay says, 1 or more"):
+            spark.to_dataframe(ps.values([1]), NUMBERS, replay=replay, session=context)
+
+    def test_it_does_not_go_with_pruning(self, context):
+        """What one action does not look for another may."""
+        with pytest.raises(ps.CompositionError, match="take one of them"):
+            spark.to_dataframe(ps.values([1]), NUMBERS, replay=1, prune=lambda s, _: s, session=context)
 
 
 class TestAccess:

@@ -163,6 +163,9 @@ class TestEndings:
         kept = frame().persist()
         assert [row.n for row in kept.orderBy("n").collect()] == list(range(1000))
         kept.unpersist()
+        taped = spark.to_dataframe(ps.values(range(1000)), "n BIGINT", replay=1 << 20, session=session)
+        assert [row.n for row in taped.orderBy("n").collect()] == list(range(1000))
+        assert taped.alias("left").join(taped.alias("right"), "n").count() == 1000
 
     def test_the_sources_failure_is_the_actions(self, session):
         """Its type, its message and the module it came from are in Spark's exception."""

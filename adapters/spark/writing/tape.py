@@ -1,0 +1,109 @@
+"""A source's rows on the disk, so that Spark may read them more than once."""
+
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import trio
+
+from adapters.arrow import Packing
+from adapters.spark.threads import in_thread
+from adapters.spark.writing import frames
+from adapters.spark.writing.feeding import GONE_SECONDS, ROWS, Gather
+from pullstream import Abandoned, Context, PullstreamError, Reader, Sink, Source, pipe
+from pullstream.authoring import Module, Site, without_cancelled
+
+
+class ReplayTooLong(PullstreamError):
+    """A source gave more than was to be kept of it."""
+
+
+class Tape:
+    """What a source has given: every reading begins with it, and the foremost has the source asked for more.
+
+    The file has no name: whatever becomes of the program, nothing is left of it. A time is complete for the source when
+    its values are in the file.
+    """
+
+    def __init__(self, shown: str, most: int) -> None:
+        self.over = False
+        """Whether nothing more will come."""
+        self.failure: BaseException | None = None
+        self._shown = shown
+        self._most = most
+        self._file = tempfile.TemporaryFile(prefix="pullstream-")  # noqa: SIM115 - open until `close`
+        self._ends = [0]
+        self._wanted = 0
+        self._changed = trio.Event()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    async def record(self, source: Source[Any], packing: Packing, site: Site) -> None:
+        """Read the source, as far as somebody wants it, until its end, or until it fails."""
+        try:
+            async with trio.open_nursery() as nursery:
+                sink = Sink[Any, None]((Module("to_dataframe", partial(self._sink, packing, nursery), site=site),))
+                try:
+                    async with pipe(source, sink).open(limit=ROWS) as running:
+                        await running.result()
+                except BaseException as exc:
+                    if without_cancelled(exc) is None or isinstance(exc, Abandoned):
+                        raise
+                    self.failure = exc
+                nursery.cancel_scope.cancel()
+        finally:
+            self.over = True
+            self._change()
+
+    def _sink(self, packing: Packing, nursery: trio.Nursery) -> Callable[[Reader[Any], Context], Awaitable[None]]:
+        async def body(upstream: Reader[Any], ctx: Context) -> None:
+            gather = Gather(upstream, ctx, nursery)
+            while True:
+                while self._wanted < len(self._ends):
+                    await self._changed.wait()
+                with ExitStack() as held:
+                    values = await gather.values(held)
+                    if not values:
+                        return
+                    for batch in packing.batches([(values, {})]):
+                        await self._write(frames.packed(batch))
+
+        return body
+
+    async def _write(self, batch: memoryview) -> None:
+        begin = self._ends[-1]
+        if begin + len(batch) > self._most:
+            raise ReplayTooLong(
+                f"{self._shown} gave more than the {self._most} bytes that are kept of it: replay= is the most bytes "
+                f"of disk that its rows may take; give more, or leave it out, and persist() the DataFrame"
+            )
+        await in_thread(self._append, batch)
+        self._ends.append(begin + len(batch))
+        self._change()
+
+    def _append(self, batch: memoryview) -> None:
+        self._file.write(batch)
+        self._file.flush()
+
+    async def play(self, number: int, alive: Callable[[], Awaitable[bool]]) -> bytes | None:
+        """The batch with a number, once there is one; None at the end, or if nobody waits for it any more."""
+        while number + 1 >= len(self._ends):
+            if self.over:
+                return None
+            self._wanted = max(self._wanted, number + 1)
+            self._change()
+            with trio.move_on_after(GONE_SECONDS) as waiting:
+                await self._changed.wait()
+            if waiting.cancelled_caught and not await alive():
+                return None
+        begin, end = self._ends[number : number + 2]
+        return await in_thread(os.pread, self._file.fileno(), end - begin, begin)
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
