@@ -223,4 +223,5 @@ def mermaid(trace: Trace) -> str:
 
 
 def _escaped(name: str) -> str:
-    return name.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    # Mermaid's own signs for those that would end a label, or begin an element in it.
+    return name.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;")

@@ -11,7 +11,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.checker import Checker
 from pullstream.protocol import TRANSITIONS, Event, State
-from pullstream.trace import Trace, TraceError, judge
+from pullstream.trace import Trace, TraceError, draw_graph, judge, mermaid, planned
 
 from .programs import PIPELINES, days, traced
 
@@ -260,3 +260,29 @@ async def test_an_aborted_run_is_whole(tmp_path):
     trace = Trace.read(path)
     assert trace.verdict["verdict"] == "allowed"
     assert trace.events[-1][2:5] == ["ended", None, "Abandoned"]
+
+
+def test_a_pipeline_that_does_not_run_can_be_drawn():
+    """Whatever it is made of: nothing is called."""
+    called = []
+    pipelines = [
+        ps.pipe(
+            ps.merge(ps.values("ab"), ps.values("c")),
+            ps.loop(ps.map(called.append)),
+            ps.tee(ps.collect(), ps.pipe(ps.take(1), ps.drain())),
+        ),
+        ps.pipe(
+            ps.interval(1),
+            ps.prefetch(3),
+            ps.stamp(called.append),
+            ps.group_by(called.append, ps.count_by_key(called.append)),
+            ps.collect(),
+        ),
+        ps.pipe(ps.join(ps.values([1]), ps.values([2]), on=called.append), ps.map_process(abs, 2), ps.drain()),
+        ps.pipe(ps.pushable(3), ps.flat_map(str), ps.timeout(3), ps.debounce(1), ps.catch(called.append), ps.first()),
+    ]
+    for pipeline in pipelines:
+        drawn = planned(pipeline)
+        assert all(name in draw_graph(drawn) for name in drawn.modules if len(name) < 16)
+        assert mermaid(drawn).count("-->") + mermaid(drawn).count("-.->") >= len(drawn.modules) - 2
+    assert called == []
