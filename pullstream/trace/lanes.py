@@ -33,7 +33,7 @@ class SeenEdge:
     def __init__(self, observer: Observer, number: int, edge: Edge[Any], below: Port) -> None:
         self.observer = observer
         self.number = number
-        self.above, self.below = edge.location, below
+        self.place = below.place
         self.counted = not edge.scope.sidecar.inner
         """Whether what is in flight on it counts in the run's own sidecar, and not in that of a stream inside."""
         self.direct = below.upstream is edge.location
@@ -61,7 +61,7 @@ class SeenEdge:
     def _change(self, times: Sequence[Hashable], sign: int) -> None:
         if not self.counted:
             return
-        change, place = self.observer.change, self.below.place
+        change, place = self.observer.change, self.place
         if len(times) == 1:
             change(place, times[0], sign)
         else:

@@ -73,9 +73,11 @@ class SeenSidecar(Sidecar):
         if waiter.time is not None:
             self._observer.changed()
             for place in waiter.places:
-                if self._awaited[place, waiter.time]:
-                    self._awaited[place, waiter.time] -= 1
+                count = self._awaited.pop((place, waiter.time), 0)
+                if count:
                     self._observer.wait("dismissed", place, waiter.time)
+                if count > 1:
+                    self._awaited[place, waiter.time] = count - 1
         super().leave(waiter)
 
     @override

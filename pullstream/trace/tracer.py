@@ -63,7 +63,9 @@ class Tracer(trio.abc.Instrument):
         self._table = Table()
         self._sidecar: Sidecar | None = None
         self._edges: WeakKeyDictionary[Edge[Any], SeenEdge] = WeakKeyDictionary()
+        self._number_of_edges = 0
         self._described: list[dict[str, Json]] = []
+        """The edges that the run begins with."""
         self._rested = False
         self._told: list[Violation] = []
 
@@ -82,8 +84,10 @@ class Tracer(trio.abc.Instrument):
             edge.ends.discard(watched)
         seen = self._edges.get(edge)
         if seen is None:
-            seen = self._edges[edge] = SeenEdge(self, len(self._described), edge, port)
-            self._describe(seen)
+            self._number_of_edges += 1
+            # It must not lead to its edge, which is forgotten when a stream inside is over.
+            seen = self._edges[edge] = SeenEdge(self, self._number_of_edges - 1, edge, port)
+            self._describe(seen.number, edge.location, port, counted=seen.counted)
             self._see_resources(edge, edge.location.node if seen.counted else edge.location.name)
         if watched is None:
             return seen_lane(edge, port, seen)
@@ -236,16 +240,14 @@ class Tracer(trio.abc.Instrument):
 
     # ---- writing
 
-    def _describe(self, edge: SeenEdge) -> None:
+    def _describe(self, number: int, above: Location, below: Port, *, counted: bool) -> None:
         """Write of an edge that it is there; of those that the run begins with, its first line tells."""
-        above, below = edge.above, edge.below.location
-        described = {"id": edge.number, "from": above.node, "to": below.node, "place": edge.below.place}
+        below_it = below.location
         if self._sidecar is None:
-            self._described.append(described)
-            return
-        inside = {"id": edge.number, "from": above.name, "to": below.name, "inside": not edge.counted}
-        self._described.append(inside)
-        self._note("edge", inside)
+            edge = {"id": number, "from": above.node, "to": below_it.node, "place": below.place}
+            self._described.append(edge)
+        else:
+            self._note("edge", {"id": number, "from": above.name, "to": below_it.name, "inside": not counted})
 
     def _note(self, kind: str, *about: Any) -> None:
         noted = self._noted

@@ -25,7 +25,7 @@ class Page {
   tellVerdict() {
     const { verdict, violations } = this.trace;
     const words = { allowed: "the model allows this run", refused: "the model does not allow this run", none: "no verdict: the trace is not whole" };
-    $("verdict").textContent = words[verdict.verdict] + (violations.length ? `; ${violations.length} events break a rule` : "");
+    $("verdict").textContent = words[verdict.verdict] + (violations.length ? `; ${many(violations.length, "event")} at fault` : "");
     $("verdict").className = verdict.verdict;
     $("violation").disabled = !violations.length;
     $("completion").disabled = !this.trace.completions.length;
@@ -133,7 +133,7 @@ class Page {
       }
     }
     const count = this.matching?.length ?? trace.total;
-    $("found").textContent = `${count.toLocaleString("en")} ${count === 1 ? "event" : "events"}${wanted.length ? `, of ${trace.total.toLocaleString("en")}` : ""}`;
+    $("found").textContent = `${many(count, "event")}${wanted.length ? `, of ${trace.total.toLocaleString("en")}` : ""}`;
     $("space").style.height = `${count * ROW}px`;
     if (this.matching?.length && !this.matching.includes(this.step)) this.go(this.neighbour(this.matching, 1) ?? this.matching[0]);
     else this.draw();
@@ -246,6 +246,10 @@ class Page {
       calls[event.key]();
     }
   }
+}
+
+function many(count, word) {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
 function seconds(clock) {

@@ -15,6 +15,12 @@ function short(words, room, letter) {
   return words.length <= letters ? words : `${words.slice(0, letters - 1)}…`;
 }
 
+// A name, cut in its middle where its end tells it from others.
+function shortName(name, room) {
+  const [, start, end] = /^(.*?)( #\d+)?$/.exec(name);
+  return short(start, room - 7.6 * (end?.length ?? 0), 7.6) + (end ?? "");
+}
+
 class EdgePicture {
   constructor(trace, into) {
     this.trace = trace;
@@ -45,7 +51,7 @@ class EdgePicture {
       return svg("g", {},
         svg("title", {}, module.site ? `${module.name}, composed at ${module.site}` : module.name),
         svg("line", { x1: x, y1: 32, x2: x, y2: height - 8, class: "line faint" }),
-        svg("text", { x, y: 20, class: "name", "text-anchor": "middle" }, short(module.name, width / count - 6, 7.6)));
+        svg("text", { x, y: 20, class: "name", "text-anchor": "middle" }, shortName(module.name, width / count - 6)));
     });
     shown.forEach((i, row) => parts.push(this.row(i, 62 + 30 * row, at, width, i === step - 1)));
     into.replaceChildren(svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" },
@@ -67,7 +73,7 @@ class EdgePicture {
     const words = short(trace.message(event), width - 16, 7.3);
     const half = (words.length * 7.3) / 2;
     const x = Math.min(Math.max((from + to) / 2, half + 8), width - half - 8);
-    return svg("g", { class: `${here ? "" : "old"} ${objection ? "bad" : ""}`, "data-event": i + 1 },
+    return svg("g", { class: `${here || objection ? "" : "old"} ${objection ? "bad" : ""}`, "data-event": i + 1 },
       svg("title", {}, objection ? `${trace.describe(i)}: ${objection}` : trace.describe(i)),
       svg("text", { x, y: y - 6, class: `mono ${here ? "here" : ""}`, "text-anchor": "middle" }, words),
       svg("line", { x1: from + 3 * forth, y1: y, x2: to - 8 * forth, y2: y, class: `line ${kind}` }),

@@ -1,5 +1,6 @@
 """Traces: what is in them, that they are the same each time, and that the model judges them, whole or broken."""
 
+import gc
 import io
 import json
 from itertools import pairwise
@@ -10,6 +11,7 @@ import trio
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.checker import Checker
+from pullstream.engine.run import Scope
 from pullstream.protocol import TRANSITIONS, Event, State
 from pullstream.trace import Trace, TraceError, draw_graph, judge, mermaid, planned
 
@@ -286,3 +288,20 @@ def test_a_pipeline_that_does_not_run_can_be_drawn():
         assert all(name in draw_graph(drawn) for name in drawn.modules if len(name) < 16)
         assert mermaid(drawn).count("-->") + mermaid(drawn).count("-.->") >= len(drawn.modules) - 2
     assert called == []
+
+
+async def test_streams_inside_are_forgotten_when_they_are_over(autojump_clock):
+    """However many come and go in a run that is traced."""
+
+    def scopes():
+        gc.collect()
+        return sum(isinstance(thing, Scope) for thing in gc.get_objects())
+
+    many, before = ps.many(), scopes()
+    async with ps.pipe(many, ps.drain()).open(trace=io.StringIO()) as running:
+        for n in range(30):
+            many.add(ps.once(n))
+            await trio.sleep(1)
+        assert scopes() - before <= 2
+        many.cap()
+        await running.result()

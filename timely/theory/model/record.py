@@ -285,6 +285,8 @@ class Replay:
                 self.waits[Pointstamp(location, time)] += 1
             case Completed(location, time):
                 self.completions += 1
+                # Of those that are one before the other the last says it all.
+                self.announced[location] = [done for done in self.announced[location] if not done <= time]
                 self.announced[location].append(time)
                 del self.waits[Pointstamp(location, time)]
                 if self._in_clock(Pointstamp(location, time)):
