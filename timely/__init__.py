@@ -57,7 +57,7 @@ from timely.loops import (
 )
 from timely.mutable import MutableAntichain
 from timely.order import BEGINNING, less_equal, less_than, sort_key
-from timely.products import Componentwise, Lexicographic, Product, join
+from timely.products import Componentwise, Lexicographic, Product, advance, join, meet
 from timely.summary import IDENTITY, Delay, Identity, MapTime, Summary
 from timely.tracker import Tracker
 
@@ -95,8 +95,10 @@ __all__ = [
     "TimeDomainError",
     "TimelyError",
     "Tracker",
+    "advance",
     "join",
     "less_equal",
     "less_than",
+    "meet",
     "sort_key",
 ]

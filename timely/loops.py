@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from timely.errors import SummaryError
 from timely.order import BEGINNING, less_equal, sort_key
-from timely.products import join
+from timely.products import join, meet
 from timely.summary import IDENTITY, Identity, Path, Summary
 
 
@@ -50,6 +50,10 @@ class LoopTime:
         """The least upper bound: coordinate by coordinate."""
         return LoopTime(join(self.outer, other.outer), tuple(map(max, self.counters, other.counters)))
 
+    def meet(self, other: LoopTime) -> LoopTime:
+        """The greatest lower bound: coordinate by coordinate."""
+        return LoopTime(meet(self.outer, other.outer), tuple(map(min, self.counters, other.counters)))
+
     def sort_key(self) -> tuple[Any, ...]:
         """A dictionary's order extends the product order."""
         return (sort_key(self.outer), self.counters)
@@ -81,6 +85,10 @@ class NaiadTime:
     def join(self, other: NaiadTime) -> NaiadTime:
         """The least upper bound: the later epoch, the later counters."""
         return NaiadTime(join(self.epoch, other.epoch), max(self.counters, other.counters))
+
+    def meet(self, other: NaiadTime) -> NaiadTime:
+        """The greatest lower bound: the earlier epoch, the earlier counters."""
+        return NaiadTime(meet(self.epoch, other.epoch), min(self.counters, other.counters))
 
     def sort_key(self) -> tuple[Any, ...]:
         """Epoch first, then the counters."""

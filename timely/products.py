@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from typing import Any, Final, final
+from functools import reduce
+from typing import Any, Final, TypeVar, final
 
 import attrs
 from typing_extensions import override
@@ -13,6 +14,8 @@ from typing_extensions import override
 from timely.errors import SummaryError, TimeDomainError
 from timely.order import BEGINNING, is_total, less_equal, sort_key
 from timely.summary import Delay, Identity, Path, Summary
+
+T = TypeVar("T", bound=Hashable)
 
 
 class _Parts:
@@ -72,6 +75,10 @@ class Product(_Parts):
         """The least upper bound: part by part."""
         return Product(*map(join, self.parts, other.parts))
 
+    def meet(self, other: Product) -> Product:
+        """The greatest lower bound: part by part."""
+        return Product(*map(meet, self.parts, other.parts))
+
 
 @final
 class Lexicographic(_Parts):
@@ -119,6 +126,46 @@ def join(a: Any, b: Any) -> Any:
     if own is None:
         raise TimeDomainError(f"{a!r} and {b!r} are incomparable and {type(a).__name__} has no join() to combine them")
     return own(b)
+
+
+def meet(a: Any, b: Any) -> Any:
+    """The greatest lower bound of two times: the latest that is before both, or is one of them.
+
+    Types of your own offer it as a method `meet(other)`.
+
+    Raises:
+        TimeDomainError: the two are incomparable and their type has no `meet`.
+
+    >>> meet(3, 5), meet(Product(1, 5), Product(2, 0)), meet(frozenset("ab"), frozenset("bc")) == frozenset("b")
+    (3, Product(1, 0), True)
+    """
+    if less_equal(a, b):
+        return a
+    if less_equal(b, a):
+        return b
+    if isinstance(a, frozenset):
+        return a & b
+    own: Any = getattr(a, "meet", None)
+    if own is None:
+        raise TimeDomainError(f"{a!r} and {b!r} are incomparable and {type(a).__name__} has no meet() to combine them")
+    return own(b)
+
+
+def advance(time: T, frontier: Iterable[T]) -> T:
+    """The latest time that nobody who stands at or after a frontier can tell from `time`.
+
+    For each of the frontier's times the join with `time`, and of these the meet: whatever is at or after one of the
+    frontier's times is at or after the result exactly if it is at or after `time`. So of two changes that were made
+    long ago it need not be kept which was the first. Behind an empty frontier nothing comes, and `time` stays.
+
+    Raises:
+        TimeDomainError: two times are incomparable and their type has no `join` or no `meet`.
+
+    >>> advance(1, [5]), advance(7, [5]), advance(Product(1, 4), [Product(3, 2), Product(2, 3)])
+    (5, 7, Product(2, 4))
+    """
+    joined = [join(time, reached) for reached in frontier]
+    return reduce(meet, joined) if joined else time
 
 
 @final

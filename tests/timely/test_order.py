@@ -23,9 +23,11 @@ from timely import (
     NegativeCountError,
     Product,
     TimeDomainError,
+    advance,
     join,
     less_equal,
     less_than,
+    meet,
     sort_key,
 )
 from timely.order import Ascending, ascending, has_sort_key, in_one_order, is_total, minimal
@@ -73,7 +75,10 @@ def test_sort_key_extends_the_order(domain, data):
     assert not is_total(a) or less_equal(a, b) or less_equal(b, a)
 
 
-@pytest.mark.parametrize("domain", ["int", "date", "frozenset", "Product", "Product of sets", "LoopTime", "NaiadTime"])
+LATTICES = ["int", "date", "frozenset", "Product", "Product of sets", "LoopTime", "NaiadTime"]
+
+
+@pytest.mark.parametrize("domain", LATTICES)
 @given(data=st.data())
 def test_join_is_the_least_upper_bound(domain, data):
     """The join is above both, and below whatever is above both."""
@@ -82,6 +87,49 @@ def test_join_is_the_least_upper_bound(domain, data):
     assert less_equal(a, both)
     assert less_equal(b, both)
     assert not (less_equal(a, c) and less_equal(b, c)) or less_equal(both, c)
+
+
+@pytest.mark.parametrize("domain", LATTICES)
+@given(data=st.data())
+def test_meet_is_the_greatest_lower_bound(domain, data):
+    """The meet is below both, and above whatever is below both; with the join it absorbs."""
+    a, b, c = (data.draw(DOMAINS[domain]) for _ in range(3))
+    both = meet(a, b)
+    assert less_equal(both, a)
+    assert less_equal(both, b)
+    assert not (less_equal(c, a) and less_equal(c, b)) or less_equal(c, both)
+    assert meet(a, join(a, b)) == a == join(a, meet(a, b))
+
+
+@pytest.mark.parametrize("domain", LATTICES)
+@given(data=st.data())
+def test_an_advanced_time_is_as_good_as_the_time_and_the_latest_that_is(domain, data):
+    """Whoever is at or after the frontier cannot tell the two apart; and two that nobody there can are one."""
+    time, other, later = (data.draw(DOMAINS[domain]) for _ in range(3))
+    frontier = data.draw(st.lists(DOMAINS[domain], min_size=1, max_size=3))
+    advanced = advance(time, frontier)
+    for reached in frontier:
+        seen_from = join(later, reached)
+        assert less_equal(time, seen_from) == less_equal(advanced, seen_from)
+    assert less_equal(time, advanced)
+    assert advance(advanced, frontier) == advanced
+    assert advance(time, []) == time
+    if all(join(time, reached) == join(other, reached) for reached in frontier):
+        assert advance(other, frontier) == advanced
+
+
+def test_times_without_a_meet_are_refused_by_name():
+    """Their type has none to offer."""
+
+    @attrs.frozen(order=False)
+    class Apart:
+        n: int
+
+        def __le__(self, other):
+            return self == other
+
+    with pytest.raises(TimeDomainError, match=r"has no meet\(\)"):
+        meet(Apart(1), Apart(2))
 
 
 @pytest.mark.parametrize(
