@@ -1,0 +1,16 @@
+"""Incremental collections: what a program makes of its inputs, kept up to date while these change.
+
+A program is a function from collections to collections (`Collection`: `map`, `join`, `reduce`, `count`, `iterate` ...).
+`maintain` makes a module of it, whose values are changes: `(record, diff)`. What it gives for a time, when that is
+complete, is what the program would give for all of its input so far, less what it gave before. This is differential
+dataflow (McSherry, Murray, Isaacs, Isard, 2013), on the progress tracking that is here anyway.
+
+To read it: `trace` keeps changes, each at its time; `scope` says in which order the parts of a program work; `workers`
+are the parts that keep something; `collection` has the verbs; `program` and `module` put them to work.
+"""
+
+from pullstream.incremental.collection import Collection, iterate
+from pullstream.incremental.errors import DivergenceError, MultiplicityError
+from pullstream.incremental.module import maintain
+
+__all__ = ["Collection", "DivergenceError", "MultiplicityError", "iterate", "maintain"]

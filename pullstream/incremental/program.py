@@ -1,0 +1,81 @@
+"""A program at work: what goes in at a time, and what changes by it."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from pullstream.authoring import Site
+from pullstream.errors import CompositionError
+from pullstream.incremental.collection import Collection
+from pullstream.incremental.scope import Scope
+from pullstream.incremental.trace import Clock, Time
+from pullstream.incremental.workers import Changes, Together
+
+Program = Callable[..., Any]
+
+ONE: Final = ""
+"""The name of a collection that is the only one, and needs none."""
+
+
+class Dataflow:
+    """A program, with all that it keeps.
+
+    >>> from pullstream.incremental.trace import Counters
+    >>> flow = Dataflow(lambda words: words.count(), Counters())
+    >>> flow.take("words", (), [("a", 1), ("b", 1), ("a", 1)])
+    >>> flow.run(())
+    [('', ('a', 2), 1), ('', ('b', 1), 1)]
+    >>> flow.take("words", (), [("a", -1)])
+    >>> flow.run(())
+    [('', ('a', 2), -1), ('', ('a', 1), 1)]
+    """
+
+    def __init__(self, program: Program, clock: Clock) -> None:
+        self.scope = Scope(clock)
+        self.inputs: Mapping[str, Collection[Any]] = {name: Collection[Any](self.scope) for name in inputs_of(program)}
+        self._out: list[tuple[str, Any, int]] = []
+        made = outputs_of(program(**self.inputs))
+        self.outputs: Sequence[str] = list(made)
+        for name, collection in made.items():
+            collection.listen(Together(self.scope, Site.here(), self._noting(name)).take)
+
+    def _noting(self, name: str) -> Callable[[Time, Changes], None]:
+        return lambda _, changes: self._out.extend((name, record, diff) for record, diff in changes)
+
+    @property
+    def times(self) -> Sequence[Time]:
+        """The times at which there is still something to do."""
+        return list(self.scope.times)
+
+    def take(self, name: str, time: Time, changes: Changes) -> None:
+        """Have an input change at a time."""
+        self.inputs[name].give(time, changes)
+
+    def run(self, time: Time) -> list[tuple[str, Any, int]]:
+        """All that changes at a time, when it is complete."""
+        self.scope.run(time)
+        out, self._out = self._out, []
+        return out
+
+
+def inputs_of(program: Program) -> list[str]:
+    """The names of a program's inputs: those of its parameters."""
+    parameters = inspect.signature(program).parameters.values()
+    if not parameters or any(each.kind not in _NAMED for each in parameters):
+        raise CompositionError(
+            f"a program is a function with a parameter for each collection that goes in, and {program!r} has "
+            f"({', '.join(map(str, parameters))}): def program(edges, roots): ..."
+        )
+    return [each.name for each in parameters]
+
+
+_NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def outputs_of(made: Any) -> dict[str, Collection[Any]]:
+    """What a program gives, by name."""
+    named = {ONE: cast("object", made)} if isinstance(made, Collection) else made
+    found = cast("dict[Any, Any]", named if isinstance(named, dict) else {})
+    if not found or not all(isinstance(each, Collection) for each in found.values()):
+        raise CompositionError(f"a program gives a collection, or a dict of collections by name, and not {made!r}")
+    return found

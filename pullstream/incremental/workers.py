@@ -1,0 +1,231 @@
+"""The parts of a program that keep something: an arrangement and a join at once, the others when a time is complete."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final
+
+from typing_extensions import override
+
+from pullstream.authoring import Site
+from pullstream.incremental.errors import DivergenceError, MultiplicityError
+from pullstream.incremental.scope import Loop, Scope, Worker
+from pullstream.incremental.trace import Time, Trace
+
+Changes = list[tuple[Any, int]]
+"""Records, and for each how often it comes or, below 0, goes."""
+
+Listener = Callable[[Time, Changes], None]
+"""What is done with changes at a time."""
+
+Compute = Callable[[Any, dict[Any, int]], Mapping[Any, int]]
+"""What comes of a key and how often each of its values is there: records, and how often each."""
+
+Parts = Callable[[Changes], Iterable[tuple[Hashable, Hashable, int]]]
+"""The keys, values and weights of changes."""
+
+
+class Arrangement:
+    """The changes of a collection of pairs by their first part, kept once for all that join it.
+
+    Two changes that come of one must meet once, whichever way each came. So of two sides of a join the left is told
+    before a change is kept, in the order in which joins were made, and the right one after, in the other: what comes of
+    a change on its way through one join meets it in the next one if, and only if, it has not met it yet.
+    """
+
+    def __init__(self, trace: Trace, parts: Parts) -> None:
+        self.trace = trace
+        self._parts = parts
+        self.lefts: list[Callable[[Time, list[tuple[Any, Any, int]]], None]] = []
+        self.rights: list[Callable[[Time, list[tuple[Any, Any, int]]], None]] = []
+
+    def take(self, time: Time, changes: Changes) -> None:
+        """Keep changes, and tell those that join."""
+        parts = [*self._parts(changes)]
+        for tell in self.lefts:
+            tell(time, parts)
+        add = self.trace.add
+        for key, value, diff in parts:
+            add(key, value, time, diff)
+        for tell in reversed(self.rights):
+            tell(time, parts)
+
+
+class Join:
+    """Pairs the changes of one side with all that the other has: each pair at the time when both have come."""
+
+    def __init__(self, scope: Scope, make: Callable[[Any, Any, Any], Any], give: Listener) -> None:
+        self._clock = scope.clock
+        self._make = make
+        self._give = give
+
+    def place(self, left: Arrangement, right: Arrangement) -> None:
+        """Listen to both sides."""
+        make = self._make
+        left.lefts.append(lambda time, parts: self._meet(time, parts, right.trace, make))
+        right.rights.append(lambda time, parts: self._meet(time, parts, left.trace, lambda k, w, v: make(k, v, w)))
+
+    def _meet(
+        self, time: Time, parts: list[tuple[Any, Any, int]], trace: Trace, make: Callable[[Any, Any, Any], Any]
+    ) -> None:
+        now: Changes = []
+        later: dict[Time, Changes] = {}
+        join = self._clock.join
+        for key, value, diff in parts:
+            trace.compact(key)
+            for (other, then), weight in trace.of(key):
+                made = make(key, value, other), diff * weight
+                if then == time or (both := join(then, time)) == time:
+                    now.append(made)
+                else:
+                    later.setdefault(both, []).append(made)
+        if now:
+            self._give(time, now)
+        for both, made in later.items():
+            self._give(both, made)
+
+
+class Reduce(Worker):
+    """Computes something of all values of a key, anew at each time at which it may be something else.
+
+    That is where a change has come; and, when it has, each time that is the join of its own with one at which this key
+    has changed before: there both have come, for the first time.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        site: Site,
+        verb: str,
+        compute: Callable[[Any, dict[Any, int]], Mapping[Any, int]],
+        give: Listener,
+    ) -> None:
+        super().__init__(scope, site)
+        self._verb = verb
+        self._compute = compute
+        self._give = give
+        self.inputs, self.outputs = scope.trace(), scope.trace()
+        self._due: dict[Time, dict[Hashable, None]] = {}
+        self._joins = scope.depth > 0 or scope.clock.compacts
+
+    def take(self, time: Time, parts: Iterable[tuple[Any, Any, int]]) -> None:
+        """Take changes, by key, and look at their keys when the time is complete."""
+        add, due = self.inputs.add, self._due.setdefault(time, {})
+        for key, value, diff in parts:
+            add(key, value, time, diff)
+            due[key] = None
+        self.scope.schedule(self, time)
+
+    @override
+    def work(self, time: Time) -> None:
+        changes: Changes = []
+        inputs, outputs = self.inputs, self.outputs
+        for key in self._due.pop(time, ()):
+            inputs.compact(key)
+            outputs.compact(key)
+            counts = inputs.at(key, time)
+            made = self._computed(key, counts) if counts else _NOTHING
+            before = outputs.at(key, time)
+            if made != before:
+                new = [(record, -count) for record, count in before.items() if record not in made]
+                new += [(record, diff) for record, count in made.items() if (diff := count - before.get(record, 0))]
+                for record, diff in new:
+                    outputs.add(key, record, time, diff)
+                changes += new
+            if self._joins:
+                self._look_again(key, time)
+        if changes:
+            self._give(time, changes)
+
+    def _computed(self, key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
+        if min(counts.values()) < 0 or SUM in counts:
+            self._see_that_none_is_missing(key, counts)
+        try:
+            return self._compute(key, counts)
+        except Exception as exc:
+            exc.add_note(f"in {self._verb}() at {self.site}, for {key!r}")
+            raise
+
+    def _look_again(self, key: Hashable, time: Time) -> None:
+        join, due = self.scope.clock.join, self._due
+        for trace in (self.inputs, self.outputs):
+            for (_, then), _ in trace.of(key):
+                if then != time and (both := join(then, time)) != time:
+                    if both not in due:
+                        due[both] = {}
+                        self.scope.schedule(self, both)
+                    due[both][key] = None
+
+    def _see_that_none_is_missing(self, key: Any, counts: Mapping[Any, int]) -> None:
+        for value, count in counts.items():
+            # Of a sum it is known how many there are of a key, and no more.
+            if (count < 0 and value is not SUM) or (value is SUM and counts.get(ITSELF, 0) < 1):
+                raise MultiplicityError(
+                    f"{self._verb}() at {self.site}: {key if value is ITSELF else (key, value)!r} is there {count} "
+                    f"times when all of a time has come: it went more often than it came. See to what takes it away"
+                )
+
+
+class Delay(Worker):
+    """Brings what is given in one round to the next, all of it together: the way back of a loop."""
+
+    def __init__(self, loop: Loop, give: Listener) -> None:
+        super().__init__(loop.body, loop.site)
+        self._loop = loop
+        self._give = give
+        self._kept: dict[Time, dict[Hashable, int]] = {}
+
+    def take(self, time: Time, changes: Changes, sign: int = 1) -> None:
+        """Take changes of a round for the next."""
+        following = (*time[:-1], time[-1] + 1)
+        gather(self._kept.setdefault(following, {}), changes, sign)
+        self.scope.schedule(self, following)
+
+    @override
+    def work(self, time: Time) -> None:
+        changes = changes_in(self._kept.pop(time, _NOTHING))
+        if not changes:
+            return
+        if time[-1] > self._loop.limit:
+            raise DivergenceError(
+                f"the iteration at {self.site} still changes after {self._loop.limit} rounds: {changes[0][0]!r}, for "
+                f"example. See that its body comes to an end, such as by min() or distinct(), or allow more: rounds="
+            )
+        self._give(time, changes)
+
+
+class Together(Worker):
+    """Gives the changes of a time together, when it is complete: what cancels is left out."""
+
+    def __init__(self, scope: Scope, site: Site, give: Listener) -> None:
+        super().__init__(scope, site)
+        self._give = give
+        self._kept: dict[Time, dict[Hashable, int]] = {}
+
+    def take(self, time: Time, changes: Changes) -> None:
+        """Take changes, and keep them until the time is complete."""
+        gather(self._kept.setdefault(time, {}), changes)
+        self.scope.schedule(self, time)
+
+    @override
+    def work(self, time: Time) -> None:
+        if changes := changes_in(self._kept.pop(time, _NOTHING)):
+            self._give(time, changes)
+
+
+ITSELF: Final = "itself"
+"""What stands for the value where the key is all of the record."""
+
+SUM: Final = "sum"
+"""What stands for all values of a key, weighed by themselves."""
+
+_NOTHING: Final[Mapping[Any, int]] = {}
+
+
+def gather(into: dict[Hashable, int], changes: Changes, sign: int = 1) -> None:
+    """Add changes up, by record."""
+    for record, diff in changes:
+        into[record] = into.get(record, 0) + sign * diff
+
+
+def changes_in(counts: Mapping[Hashable, int]) -> Changes:
+    """Those that have not cancelled."""
+    return [(record, diff) for record, diff in counts.items() if diff]

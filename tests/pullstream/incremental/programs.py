@@ -1,0 +1,236 @@
+"""Programs of collections, and what each is to give: the same in plain Python, computed from nothing."""
+
+from collections import Counter
+
+import networkx as nx
+
+from pullstream.incremental import iterate
+
+# ---- each verb alone; every input is a Counter of pairs of small numbers
+
+
+def expanded(counts):
+    return [record for record, count in counts.items() for _ in range(count)]
+
+
+def by_key(counts):
+    groups = {}
+    for (key, value), count in counts.items():
+        groups.setdefault(key, Counter())[value] += count
+    return groups
+
+
+def joined(left, right):
+    return Counter({(k, (v, w)): n * m for (k, v), n in left.items() for (j, w), m in right.items() if j == k})
+
+
+def plain_top(left):
+    return Counter((k, v) for k, values in by_key(left).items() for v in sorted(values.elements(), reverse=True)[:2])
+
+
+VERBS = {
+    "map": (
+        lambda left, right: left.map(lambda pair: pair[0] + pair[1]),
+        lambda left, right: Counter(a + b for a, b in left.elements()),
+    ),
+    "filter": (
+        lambda left, right: left.filter(lambda pair: pair[0] < pair[1]),
+        lambda left, right: Counter(pair for pair in left.elements() if pair[0] < pair[1]),
+    ),
+    "flat_map": (
+        lambda left, right: left.flat_map(lambda pair: range(pair[1])),
+        lambda left, right: Counter(n for pair in left.elements() for n in range(pair[1])),
+    ),
+    "concat": (lambda left, right: left.concat(right, left), lambda left, right: left + right + left),
+    "negate": (
+        lambda left, right: left.concat(right, left.negate()),
+        lambda left, right: right,
+    ),
+    "join": (lambda left, right: left.join(right), joined),
+    "join of itself": (lambda left, right: left.join(left), lambda left, right: joined(left, left)),
+    "joins in a row": (
+        lambda left, right: left.join(right).map(lambda r: (r[0], r[1][0])).join(right).join(left),
+        lambda left, right: joined(
+            joined(Counter((r[0], r[1][0]) for r in joined(left, right).elements()), right), left
+        ),
+    ),
+    "made of itself": (
+        lambda left, right: left.map(lambda r: (r[1], r[0])).join(left).map(lambda r: (r[0], r[1][0])).join(left),
+        lambda left, right: joined(
+            Counter((r[0], r[1][0]) for r in joined(Counter((b, a) for a, b in left.elements()), left).elements()), left
+        ),
+    ),
+    "semijoin": (
+        lambda left, right: left.semijoin(right.map(lambda pair: pair[0])),
+        lambda left, right: Counter(pair for pair in left.elements() if pair[0] in {key for key, _ in right}),
+    ),
+    "antijoin": (
+        lambda left, right: left.antijoin(right.map(lambda pair: pair[0])),
+        lambda left, right: Counter(pair for pair in left.elements() if pair[0] not in {key for key, _ in right}),
+    ),
+    "reduce": (
+        lambda left, right: left.reduce(lambda key, values: {len(values), key}),
+        lambda left, right: Counter((k, r) for k, values in by_key(left).items() for r in {len(values), k}),
+    ),
+    "min": (lambda left, right: left.min(), lambda left, right: Counter((k, min(v)) for k, v in by_key(left).items())),
+    "max": (lambda left, right: left.max(), lambda left, right: Counter((k, max(v)) for k, v in by_key(left).items())),
+    "sum": (
+        lambda left, right: left.sum(),
+        lambda left, right: Counter((k, sum(values.elements())) for k, values in by_key(left).items()),
+    ),
+    "top": (lambda left, right: left.top(2), lambda left, right: plain_top(left)),
+    "count": (lambda left, right: left.count(), lambda left, right: Counter(left.items())),
+    "distinct": (lambda left, right: left.distinct(), lambda left, right: Counter(set(left))),
+    "threshold": (
+        lambda left, right: left.threshold(lambda record, count: count // 2),
+        lambda left, right: Counter({record: count // 2 for record, count in left.items() if count > 1}),
+    ),
+    "consolidate": (lambda left, right: left.consolidate().concat(right), lambda left, right: left + right),
+}
+
+
+# ---- graphs; `left` has the edges, and `right` begins at the first of each pair
+
+
+def edges_of(counts):
+    return set(counts)
+
+
+def reached(left, right):
+    edges, roots = left.distinct(), right.map(lambda pair: pair[0]).distinct()
+    start = roots.map(lambda root: (root, 0))
+    return start.iterate(lambda found: found.join(edges, lambda node, d, to: (to, d + 1)).concat(start).min())
+
+
+def plain_reached(left, right):
+    graph, roots = nx.DiGraph(list(left)), {key for key, _ in right}
+    graph.add_nodes_from(roots)
+    found = nx.multi_source_dijkstra_path_length(graph, roots) if roots else {}
+    return Counter(dict.fromkeys(found.items(), 1))
+
+
+def labelled(edges):
+    nodes = edges.flat_map(lambda edge: edge).distinct().map(lambda node: (node, node))
+    return nodes.iterate(lambda labels: labels.join(edges, lambda _, label, to: (to, label)).concat(nodes).min())
+
+
+def turned_within(edges):
+    """The edges, turned, whose two ends are reached from the same least node."""
+    labels = labelled(edges)
+    first = edges.join(labels, lambda a, b, label: (b, (a, label)))
+    both = first.join(labels, lambda b, one, label: (b, one[0], one[1] == label))
+    return both.filter(lambda edge: edge[2]).map(lambda edge: (edge[0], edge[1]))
+
+
+def strongly_connected(left, right):
+    """Two loops beside one another in a loop: the edges within a component."""
+    return left.distinct().iterate(lambda edges: turned_within(turned_within(edges)))
+
+
+def plain_strongly_connected(left, right):
+    component = {}
+    for number, nodes in enumerate(nx.strongly_connected_components(nx.DiGraph(list(left)))):
+        component |= dict.fromkeys(nodes, number)
+    return Counter((a, b) for a, b in set(left) if component[a] == component[b])
+
+
+def core(left, right):
+    """The edges among the nodes that have at least two neighbours of their kind."""
+    both = left.filter(lambda edge: edge[0] != edge[1]).flat_map(lambda edge: (edge, edge[::-1])).distinct()
+
+    def narrower(edges):
+        degrees = edges.map(lambda edge: edge[0]).count()
+        active = degrees.filter(lambda counted: counted[1] >= 2).map(lambda counted: counted[0])
+        return edges.semijoin(active).map(lambda edge: edge[::-1]).semijoin(active).map(lambda edge: edge[::-1])
+
+    return both.iterate(narrower)
+
+
+def plain_core(left, right):
+    graph = nx.Graph([(a, b) for a, b in left if a != b])
+    return Counter({edge: 1 for a, b in nx.k_core(graph, 2).edges for edge in ((a, b), (b, a))})
+
+
+def ranked(left, right):
+    """PageRank in whole numbers, for a number of rounds."""
+    edges = left.distinct()
+    nodes = edges.flat_map(lambda edge: edge).distinct()
+    degrees = edges.map(lambda edge: edge[0]).count()
+
+    def shared(ranks):
+        given = ranks.join(degrees, lambda node, rank, degree: (node, rank // degree))
+        got = given.join(edges, lambda _, share, to: (to, share))
+        return got.concat(nodes.map(lambda node: (node, 150))).sum().map(lambda rank: (rank[0], rank[1] // 2))
+
+    return nodes.map(lambda node: (node, 1000)).iterate(shared)
+
+
+def plain_ranked(left, right):
+    edges = set(left)
+    nodes = {node for edge in edges for node in edge}
+    degrees = Counter(a for a, _ in edges)
+    ranks = dict.fromkeys(nodes, 1000)
+    while True:
+        new = dict.fromkeys(nodes, 150)
+        for a, b in edges:
+            new[b] += ranks[a] // degrees[a]
+        new = {node: rank // 2 for node, rank in new.items()}
+        if new == ranks:
+            return Counter(dict.fromkeys(ranks.items(), 1))
+        ranks = new
+
+
+def unreachable(left, right):
+    """Transitive closure, and then negation: what cannot be reached, of what there is."""
+    edges = left.distinct()
+    closure = edges.iterate(
+        lambda pairs: pairs.map(lambda p: p[::-1]).join(edges, lambda _, a, c: (a, c)).concat(edges).distinct()
+    )
+    nodes = edges.flat_map(lambda edge: edge).distinct()
+    pairs = nodes.map(lambda node: ((), node)).join(nodes.map(lambda node: ((), node)), lambda _, a, b: (a, b))
+    return pairs.map(lambda pair: (pair, ())).antijoin(closure).map(lambda kept: kept[0])
+
+
+def plain_unreachable(left, right):
+    graph = nx.DiGraph(list(left))
+    closed = set(nx.transitive_closure(graph, reflexive=False).edges)
+    return Counter((a, b) for a in graph for b in graph if (a, b) not in closed)
+
+
+def even_and_odd(left, right):
+    """Two collections that are made of one another: reached by an even and by an odd number of steps."""
+    edges = left.distinct()
+    start = right.map(lambda pair: pair[0]).distinct().map(lambda node: (node, ()))
+
+    def onward(even, odd):
+        return (
+            odd.join(edges, lambda _, __, to: (to, ())).concat(start).distinct(),
+            even.join(edges, lambda _, __, to: (to, ())).distinct(),
+        )
+
+    even, odd = iterate(onward, start, start.filter(lambda _: False))
+    return even.map(lambda pair: (pair[0], "even")).concat(odd.map(lambda pair: (pair[0], "odd")))
+
+
+def plain_even_and_odd(left, right):
+    found = {(key, "even") for key, _ in right}
+    todo = list(found)
+    for node, kind in todo:
+        for a, b in set(left):
+            new = (b, "odd" if kind == "even" else "even")
+            if a == node and new not in found:
+                found.add(new)
+                todo.append(new)
+    return Counter(found)
+
+
+GRAPHS = {
+    "reached": (reached, plain_reached),
+    "strongly connected": (strongly_connected, plain_strongly_connected),
+    "core": (core, plain_core),
+    "ranked": (ranked, plain_ranked),
+    "unreachable": (unreachable, plain_unreachable),
+    "even and odd": (even_and_odd, plain_even_and_odd),
+}
+
+PROGRAMS = VERBS | GRAPHS

@@ -1,0 +1,144 @@
+"""At every time a program has given what it would give for all of its input so far, computed from nothing."""
+
+import random
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+import pullstream as ps
+from pullstream.incremental import maintain
+from pullstream.incremental.trace import Lattice
+from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS
+from timely import Product, join, less_equal
+
+DOMAINS = {
+    "numbers": [*range(6)],
+    "products": [Product(a, b) for a in range(3) for b in range(3)],
+    "sets": [frozenset(), *map(frozenset, ["a", "b", "c", "ab", "bc"])],
+}
+
+
+def changes_among(rnd, times, nodes, most):
+    """Random changes of two inputs, in no order: each record that comes may go at a time at or after that."""
+    changes = []
+    for _ in range(rnd.randint(1, most)):
+        name, record = rnd.choice(["left", "left", "right"]), (rnd.randrange(nodes), rnd.randrange(nodes))
+        at = rnd.choice(times)
+        changes.append((at, (name, record, 1)))
+        if rnd.random() < 0.6:
+            changes.append((join(at, rnd.choice(times)), (name, record, -1)))
+    rnd.shuffle(changes)
+    return changes
+
+
+def all_joins(times):
+    """The times, and those at which several of them have come."""
+    found = set(times)
+    while more := {join(a, b) for a in found for b in found} - found:
+        found |= more
+    return found
+
+
+@ps.transformer
+async def at_their_times(upstream, ctx):
+    """Each change at its time, while all of them are in flight at the first."""
+    async for batch in ctx.batches(upstream):
+        for time, change in batch.values:
+            yield ps.Batch(time, [change])
+
+
+def given(program, changes, first):
+    """What comes out for changes, each at its time."""
+    source = ps.pipe(ps.values(changes, time=lambda _: first), at_their_times())
+    return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)))
+
+
+def sum_up(changes, time):
+    total = Counter()
+    for at, (*name, record, diff) in changes:
+        if less_equal(at, time):
+            total[(*name, record)] += diff
+    return {record: count for record, count in total.items() if count}
+
+
+def check(name, seed, domain, most=12, nodes=4):
+    program, plain = PROGRAMS[name]
+    rnd = random.Random(f"{name} {seed} {domain}")
+    times = DOMAINS[domain]
+    changes = changes_among(rnd, times, nodes, most)
+    out = given(program, changes, times[0])
+    assert all(diff for _, (_, diff) in out)
+    assert len({(at, record) for at, (record, _) in out}) == len(out), "changes of a time are consolidated"
+    for time in all_joins([at for at, _ in changes]):
+        there = sum_up(changes, time)
+        inputs = [
+            Counter({record: n for (side, record), n in there.items() if side == one}) for one in ("left", "right")
+        ]
+        wanted = {(record,): count for record, count in plain(*inputs).items() if count}
+        assert sum_up(out, time) == wanted, (time, changes)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_program_gives_at_every_time_what_it_would_from_nothing(name, domain):
+    """Records come and go at random, in any order of their times; a few seeds of each."""
+    for seed in range(6):
+        check(name, seed, domain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_more_of_each(name, domain):
+    """The same, 130 seeds each: ten thousand programs and more."""
+    for seed in range(6, 136):
+        check(name, seed, domain, most=20 if name in GRAPHS else 30, nodes=5)
+
+
+def test_what_is_forgotten_of_old_times_is_missed_by_nobody(monkeypatch):
+    """The same without compaction; and with it there is less."""
+    kept = {}
+    for compacts in (True, False):
+        monkeypatch.setattr(Lattice, "compacts", compacts)
+        for name in PROGRAMS:
+            check(name, 1, "products")
+        kept[compacts] = kept_of(rounds=60)
+    assert kept[True] < kept[False] / 3, kept
+
+
+def kept_of(rounds):
+    """How many changes are kept of a node whose edges come and go for a long time."""
+    from pullstream.incremental.program import Dataflow
+
+    clock = Lattice()
+    flow = Dataflow(lambda edges: edges.map(lambda edge: edge).reduce(lambda node, values: [len(values)]), clock)
+    for n in range(rounds):
+        time = Product(n, 0)
+        clock.reach([time])
+        flow.take("edges", (time,), [((0, n), 1)] if n < 5 else [((0, n), 1), ((0, n - 1), -1)])
+        flow.run((time,))
+    return sum(map(len, flow.scope.traces))
+
+
+def test_a_change_costs_what_changes():
+    """An edge more among many: the parts of a program touch few keys, however many there are."""
+    from pullstream.incremental.program import Dataflow
+    from pullstream.incremental.trace import Counters
+
+    touched = {}
+    for nodes in (100, 1_000, 10_000):
+        rnd = random.Random(nodes)
+        edges = [(rnd.randrange(nodes), rnd.randrange(nodes)) for _ in range(3 * nodes)]
+        flow = Dataflow(GRAPHS["reached"][0], Counters())
+        flow.take("right", (), [((0, 0), 1)])
+        flow.take("left", (), [(edge, 1) for edge in edges])
+        flow.run(())
+        keys = []
+        for trace in flow.scope.traces:
+            trace.changed = keys.append
+        for edge in edges[:50]:
+            flow.take("left", (), [(edge, -1), ((rnd.randrange(nodes), rnd.randrange(nodes)), 1)])
+            flow.run(())
+        touched[nodes] = len(keys)
+    assert all(more < 3 * less for less, more in pairwise(touched.values())), touched
