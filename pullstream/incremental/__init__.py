@@ -6,11 +6,23 @@ complete, is what the program would give for all of its input so far, less what 
 dataflow (McSherry, Murray, Isaacs, Isard, 2013), on the progress tracking that is here anyway.
 
 To read it: `trace` keeps changes, each at its time; `scope` says in which order the parts of a program work; `workers`
-are the parts that keep something; `collection` has the verbs; `program` and `module` put them to work.
+are the parts that keep something; `collection` has the verbs; `program` and `module` put
+them to work; `changes` is for what goes in and what comes out, and `explaining` says why a record is there.
 """
 
+from pullstream.incremental.changes import integrate, upserts
 from pullstream.incremental.collection import Collection, iterate
 from pullstream.incremental.errors import DivergenceError, MultiplicityError
+from pullstream.incremental.explaining import explain
 from pullstream.incremental.module import maintain
 
-__all__ = ["Collection", "DivergenceError", "MultiplicityError", "iterate", "maintain"]
+__all__ = [
+    "Collection",
+    "DivergenceError",
+    "MultiplicityError",
+    "explain",
+    "integrate",
+    "iterate",
+    "maintain",
+    "upserts",
+]
