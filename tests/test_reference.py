@@ -13,6 +13,7 @@ PACKAGES = {
     "pullstream": "import pullstream as ps",
     "pullstream.checker": "from pullstream import checker",
     "pullstream.conformance": "from pullstream.conformance import",
+    "pullstream.incremental": "from pullstream.incremental import",
     "pullstream.authoring": "from pullstream.authoring import",
     "timely": "import timely",
     "timely.theory": "from timely import theory",

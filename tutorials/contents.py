@@ -58,6 +58,7 @@ CHAPTERS: Final = (
     Chapter(11, "Loops: to converge is to complete", "when_is_it_done", 10, shown=(13, 14)),
     Chapter(14, "Killed and resumed", "killed_and_resumed", 15, needs=(("files", "pyarrow"), ("display", "rich"))),
     Chapter(15, "Spark as a source", "spark_as_a_source", 15, needs=(("spark", "pyspark"),)),
+    Chapter(16, "Kept up to date: programs of collections", "kept_up_to_date", 30),
 )
 
 

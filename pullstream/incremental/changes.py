@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 _AT_ONCE = "a test is decided at once; map_async the values first"
 
 
-class _InOrder(Notified, Resumable):
+class _TableByTime(Notified, Resumable):
     """Deals with the values of each time when it is complete, in the order of the times, and keeps a table."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
@@ -53,7 +53,7 @@ class _InOrder(Notified, Resumable):
         self.give(time, results)
 
     def results(self, values: Sequence[Any]) -> Sequence[Any]:
-        """What is answered for a time."""
+        """Give what is answered for a time."""
         raise NotImplementedError
 
     def put(self, key: Any, value: Any) -> None:
@@ -69,7 +69,7 @@ class _InOrder(Notified, Resumable):
                 memory[key] = value
 
 
-class _Upserts(_InOrder):
+class _Upserts(_TableByTime):
     def __init__(self, key: Callable[[Any], Hashable], deletes: Callable[[Any], object] | None) -> None:
         super().__init__()
         self._key = key
@@ -116,7 +116,7 @@ def upserts(
     return opens(_Upserts(key, deletes))
 
 
-class _Integrate(_InOrder):
+class _Integrate(_TableByTime):
     @override
     def results(self, values: Sequence[Any]) -> Sequence[Any]:
         total: dict[Any, int] = {}
@@ -136,7 +136,7 @@ class _Integrate(_InOrder):
 
 @ps.transformer
 def integrate() -> ps.Transformer[tuple[A, int], dict[A, int]]:
-    """What there is after the changes of each time: a dict of how often each record is there.
+    """Give all that there is after the changes of each time: a dict of how often each record is there.
 
     >>> import pullstream as ps
     >>> from pullstream.incremental import integrate

@@ -1,29 +1,31 @@
 """Collections that are maintained while what they are made of changes: the verbs of a program."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, cast
 
 from typing_extensions import TypeVar
 
 from pullstream.authoring import Site
 from pullstream.errors import CompositionError
-from pullstream.incremental.scope import Loop, Scope
-from pullstream.incremental.trace import Time
-from pullstream.incremental.workers import (
+from pullstream.incremental.operators import (
     ITSELF,
     SUM,
     Arrangement,
     Changes,
     Compute,
     Delay,
-    Join,
+    JoinByKey,
     Listener,
     Parts,
     Reduce,
     Together,
 )
+from pullstream.incremental.region import Iteration, Region
+from pullstream.incremental.trace import Time
 
 A = TypeVar("A", bound=Hashable)
+A_co = TypeVar("A_co", bound=Hashable, covariant=True)
 B = TypeVar("B", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound=Hashable)
@@ -38,43 +40,43 @@ def _nested(key: Any, value: Any, other: Any) -> Any:
     return key, (value, other)
 
 
-class Collection(Generic[A]):
+class Collection(Generic[A_co]):
     """Records, each any number of times, that come and go; what is made of it changes as it does.
 
     A program is a function from collections to collections, of these verbs; `maintain` makes a module of it. Records
     are hashable. A verb that says "by key" wants records that are pairs, of a key and a value.
     """
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
+    def __init__(self, region: Region) -> None:
+        self.region = region
         self._listeners: list[Listener] = []
-        self._inside: dict[Scope, Collection[A]] = {}
+        self._inside: dict[Region, Collection[A_co]] = {}
         self._arranged: Arrangement | None = None
 
     # ---- value by value, at once
 
-    def map(self, f: Callable[[A], B]) -> "Collection[B]":
+    def map(self, f: Callable[[A_co], B]) -> "Collection[B]":
         """The results of `f`, which is called when a record comes and when it goes, and says the same both times."""
         return self._linear("map", lambda changes: [(f(record), diff) for record, diff in changes])
 
-    def filter(self, test: Callable[[A], object]) -> "Collection[A]":
+    def filter(self, test: Callable[[A_co], object]) -> "Collection[A_co]":
         """The records for which `test` is true."""
         return self._linear("filter", lambda changes: [change for change in changes if test(change[0])])
 
-    def flat_map(self, f: Callable[[A], Iterable[B]]) -> "Collection[B]":
+    def flat_map(self, f: Callable[[A_co], Iterable[B]]) -> "Collection[B]":
         """All that `f` gives for each record."""
         return self._linear("flat_map", lambda changes: [(new, diff) for record, diff in changes for new in f(record)])
 
-    def negate(self) -> "Collection[A]":
+    def negate(self) -> "Collection[A_co]":
         """The records as often as they are there, less than nothing: with `concat`, what takes away."""
         return self._linear("negate", lambda changes: [(record, -diff) for record, diff in changes])
 
-    def concat(self, *others: "Collection[A]") -> "Collection[A]":
+    def concat(self, *others: "Collection[B]") -> "Collection[A_co | B]":
         """The records of all, as often as they are in any."""
-        scope = _deepest((self, *others), "concat")
-        made = Collection[A](scope)
+        region = _deepest((self, *others), "concat")
+        made = Collection[A_co | B](region)
         for each in (self, *others):
-            each.enter(scope).listen(made.give)
+            each.enter(region).listen(made.give)
         return made
 
     # ---- by key
@@ -85,10 +87,10 @@ class Collection(Generic[A]):
         make: Callable[[K, V, W], B] = _nested,
     ) -> "Collection[B]":
         """A record for each two of one key: `(key, (value, value of other))`, or what `make` makes of the three."""
-        scope = _deepest((self, other), "join")
-        made = Collection[B](scope)
-        Join(scope, make, made.give).place(
-            self.enter(scope).arrangement("join"), other.enter(scope).arrangement("join")
+        region = _deepest((self, other), "join")
+        made = Collection[B](region)
+        JoinByKey(region, make, made.give).place(
+            self.enter(region).arrangement("join"), other.enter(region).arrangement("join")
         )
         return made
 
@@ -161,15 +163,15 @@ class Collection(Generic[A]):
 
     # ---- by record
 
-    def count(self) -> "Collection[tuple[A, int]]":
+    def count(self) -> "Collection[tuple[A_co, int]]":
         """`(record, how often it is there)`."""
         return self._reduced("count", _records, lambda record, counts: {(record, counts[ITSELF]): 1})
 
-    def distinct(self) -> "Collection[A]":
+    def distinct(self) -> "Collection[A_co]":
         """Each record once, if it is there at all."""
         return self._reduced("distinct", _records, lambda record, _: {record: 1})
 
-    def threshold(self, f: Callable[[A, int], int]) -> "Collection[A]":
+    def threshold(self, f: Callable[[A_co, int], int]) -> "Collection[A_co]":
         """Each record as often as `f` says of it and of how often it is there."""
 
         def compute(record: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
@@ -178,16 +180,18 @@ class Collection(Generic[A]):
 
         return self._reduced("threshold", _records, compute)
 
-    def consolidate(self) -> "Collection[A]":
+    def consolidate(self) -> "Collection[A_co]":
         """The same records, whose changes come together when a time is complete, without those that cancel."""
-        made = Collection[A](self.scope)
-        self.listen(Together(self.scope, Site.here(), made.give).take)
+        made = Collection[A_co](self.region)
+        self.listen(Together(self.region, Site.here(), made.give).take)
         return made
 
     # ---- again and again
 
-    def iterate(self, body: "Callable[[Collection[A]], Collection[A]]", *, rounds: int = ROUNDS) -> "Collection[A]":
-        """What `body` comes to when it is given its own result again, beginning with these records, until that stays.
+    def iterate(
+        self: "Collection[B]", body: "Callable[[Collection[B]], Collection[B]]", *, rounds: int = ROUNDS
+    ) -> "Collection[B]":
+        """The result of `body` when it is given its own result again, beginning with these records, until that stays.
 
         See `iterate` for several collections that are made of one another.
 
@@ -195,15 +199,15 @@ class Collection(Generic[A]):
             DivergenceError: it still changes after so many `rounds`.
         """
 
-        def alone(variable: "Collection[A]") -> "tuple[Collection[A]]":
+        def alone(variable: "Collection[B]") -> "tuple[Collection[B]]":
             return (body(variable),)
 
         return iterate(alone, self, rounds=rounds)[0]
 
-    def enter(self, scope: "Scope | Collection[Any]") -> "Collection[A]":
+    def enter(self, region: "Region | Collection[Any]") -> "Collection[A_co]":
         """The same records inside of a loop; whatever is used with a collection from there is entered by itself."""
-        inside = scope.scope if isinstance(scope, Collection) else scope
-        if inside is self.scope:
+        inside = region.region if isinstance(region, Collection) else region
+        if inside is self.region:
             return self
         if inside not in self._inside:
             if inside.loop is None:
@@ -211,15 +215,15 @@ class Collection(Generic[A]):
                     f"at {Site.here()} a collection from inside an iteration is used outside of it: have the body "
                     f"return it, iterate(body, ...) gives what it comes to"
                 )
-            made = self._inside[inside] = Collection[A](inside)
+            made = self._inside[inside] = Collection[A_co](inside)
             give = made.give
-            self.enter(inside.loop.scope).listen(lambda time, changes: give((*time, 0), changes))
+            self.enter(inside.loop.region).listen(lambda time, changes: give((*time, 0), changes))
         return self._inside[inside]
 
     # ---- for the parts of a program
 
     def listen(self, listener: Listener) -> None:
-        """Have something done with the changes."""
+        """Call a function with the changes, whenever there are some."""
         self._listeners.append(listener)
 
     def give(self, time: Time, changes: Changes) -> None:
@@ -227,21 +231,21 @@ class Collection(Generic[A]):
         for listener in self._listeners:
             listener(time, changes)
 
-    def leave(self, loop: Loop) -> "Collection[A]":
-        """What these records, inside a loop, come to outside of it, when all rounds are done."""
-        made = Collection[A](loop.scope)
+    def leave(self, loop: Iteration) -> "Collection[A_co]":
+        """The records, inside a loop, as they are outside of it when all rounds are done."""
+        made = Collection[A_co](loop.region)
         self.enter(loop.body).listen(lambda time, changes: made.give(time[:-1], changes))
         return made
 
     def arrangement(self, verb: str) -> Arrangement:
         """The records by key, kept once for all that ask for it."""
         if self._arranged is None:
-            self._arranged = Arrangement(self.scope.trace(), _pairs(verb))
+            self._arranged = Arrangement(self.region.trace(), _pairs(verb))
             self.listen(_noted(verb, self._arranged.take))
         return self._arranged
 
     def _linear(self, verb: str, f: Callable[[Changes], Changes]) -> "Collection[Any]":
-        made = Collection[Any](self.scope)
+        made = Collection[Any](self.region)
 
         def take(time: Time, changes: Changes) -> None:
             if new := f(changes):
@@ -251,8 +255,8 @@ class Collection(Generic[A]):
         return made
 
     def _reduced(self, verb: str, parts: Parts, compute: Compute) -> "Collection[Any]":
-        made = Collection[Any](self.scope)
-        reduce = Reduce(self.scope, Site.here(), verb, compute, made.give)
+        made = Collection[Any](self.region)
+        reduce = Reduce(self.region, Site.here(), verb, compute, made.give)
         self.listen(_noted(verb, lambda time, changes: reduce.take(time, parts(changes))))
         return made
 
@@ -260,7 +264,7 @@ class Collection(Generic[A]):
 def iterate(
     body: Callable[..., "tuple[Collection[Any], ...]"], *initial: Collection[Any], rounds: int = ROUNDS
 ) -> tuple[Collection[Any], ...]:
-    """What collections come to that are made of one another, again and again, until none of them changes any more.
+    """Find what collections come to that are made of one another, again and again, until none changes any more.
 
     `body` is called once, with a collection for each of the `initial` ones, and gives as many: what becomes of them in
     one round. Collections from outside may be used in it; what it returns is given here as it is in the end.
@@ -270,17 +274,17 @@ def iterate(
         DivergenceError: when a time is complete, and there are still changes after so many `rounds`.
     """
     site = Site.here()
-    scope = _deepest(initial, "iterate")
-    loop = Loop(scope, site, rounds)
+    region = _deepest(initial, "iterate")
+    loop = Iteration(region, site, rounds)
     variables: list[Collection[Any]] = []
     delays: list[Delay] = []
     for collection in initial:
         variable = Collection[Any](loop.body)
         delay = Delay(loop, variable.give)
-        entered = collection.enter(scope).enter(loop.body)
+        entered = collection.enter(region).enter(loop.body)
         entered.listen(variable.give)
         # What is given back takes the place of what was there at first.
-        entered.listen(lambda time, changes, delay=delay: delay.take(time, changes, -1))
+        entered.listen(partial(delay.take, sign=-1))
         variables.append(variable)
         delays.append(delay)
     results: Any = body(*variables)
@@ -300,16 +304,16 @@ def iterate(
     return tuple(left)
 
 
-def _deepest(collections: "Sequence[Collection[Any]]", verb: str) -> Scope:
-    """The scope that all of them can enter: the innermost of theirs."""
+def _deepest(collections: "Sequence[Collection[Any]]", verb: str) -> Region:
+    """The region that all of them can enter: the innermost of theirs."""
     for each in collections:
         if not isinstance(each, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
             raise CompositionError(f"{verb}() at {Site.here()} needs collections, and got {each!r}")
-    return max((each.scope for each in collections), key=lambda scope: scope.depth)
+    return max((each.region for each in collections), key=lambda region: region.depth)
 
 
 def _noted(verb: str, take: Listener) -> Listener:
-    """What says of a failure in which verb of the program it came up."""
+    """Add to a failure in which verb of the program it came up."""
     site = Site.here()
 
     def noting(time: Time, changes: Changes) -> None:

@@ -1,4 +1,4 @@
-"""What can be wrong with the changes of collections, and is known only when a time is complete."""
+"""Errors in the changes of collections, which are known only when a time is complete."""
 
 from pullstream.errors import PullstreamError
 

@@ -1,11 +1,11 @@
-"""Why a record is there: records of the input that it stands on."""
+"""The reason why a record is there: records of the input that it stands on."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from pullstream.incremental.program import ONE, Dataflow, Program
-from pullstream.incremental.trace import Counters
+from pullstream.incremental.trace import RoundOrder
 
 Row = tuple[str, Hashable]
 """A record of an input, with its name."""
@@ -31,7 +31,7 @@ def explain(
     Raises:
         LookupError: the record is not there at all.
     """
-    flow = Dataflow(program, Counters())
+    flow = Dataflow(program, RoundOrder())
     there: Counter[Any] = Counter()
 
     def holds(rows: Iterable[Row], diff: int) -> bool:

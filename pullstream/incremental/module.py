@@ -9,15 +9,14 @@ import pullstream as ps
 from pullstream.authoring import Call, Carries, Notified, Resumable, Traits, minimal, opens
 from pullstream.errors import JournalError
 from pullstream.incremental.collection import Collection
-from pullstream.incremental.program import ONE, Dataflow, Program, inputs_of, outputs_of
-from pullstream.incremental.scope import Scope
-from pullstream.incremental.trace import Counters, Lattice
+from pullstream.incremental.program import ONE, Dataflow, Program, inputs_of
+from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from timely.order import is_total
 
 A = TypeVar("A", bound=Hashable)
 
 Touched = set[tuple[int, Hashable]]
-"""Which keys of which traces have changed."""
+"""The keys that have changed, with the numbers of their traces."""
 
 
 class _Maintaining(Notified, Resumable):
@@ -32,7 +31,7 @@ class _Maintaining(Notified, Resumable):
         self._names = inputs_of(program)
         self._changes: dict[Hashable, dict[str, list[tuple[Any, int]]]] = {}
         self._flow: Dataflow | None = None
-        self._lattice: Lattice | None = None
+        self._lattice: LatticeOrder | None = None
         self._touched: Touched = set()
         self._awaited: set[Hashable] = set()
 
@@ -93,13 +92,13 @@ class _Maintaining(Notified, Resumable):
                     f"{self.location}, keeps a state from time to time, and no journal can save it as of a time like "
                     f"{time!r}, which has others beside it: restamp(f) to times that are in one order"
                 )
-            self._lattice = Lattice()
+            self._lattice = LatticeOrder()
         return self._made()
 
     def _made(self) -> Dataflow:
-        self._flow = Dataflow(self._program, self._lattice or Counters())
+        self._flow = Dataflow(self._program, self._lattice or RoundOrder())
         if self.memory.saves:
-            for number, trace in enumerate(self._flow.scope.traces):
+            for number, trace in enumerate(self._flow.region.traces):
                 trace.changed = self._noting(number)
         return self._flow
 
@@ -109,7 +108,7 @@ class _Maintaining(Notified, Resumable):
     def _save(self, flow: Dataflow, time: Hashable) -> None:
         memory = self.memory.at(time)
         for number, key in self._touched:
-            updates = flow.scope.traces[number].updates.get(key)
+            updates = flow.region.traces[number].updates.get(key)
             if updates is not None:
                 memory[number, key] = list(updates.items())
             elif (number, key) in memory:
@@ -120,7 +119,7 @@ class _Maintaining(Notified, Resumable):
     def restore(self) -> None:
         if not self.memory:
             return
-        traces = self._made().scope.traces
+        traces = self._made().region.traces
         for (number, key), updates in cast("Mapping[tuple[int, Hashable], Any]", self.memory).items():
             traces[number].updates[key] = dict(updates)
 
@@ -128,8 +127,7 @@ class _Maintaining(Notified, Resumable):
 def _program(call: Call, program: Any) -> Any:
     if not callable(program):
         raise call.refuse(f"needs a program, a function from collections to collections, and got {program!r}")
-    scope = Scope(Counters())
-    outputs_of(program(**{name: Collection[Any](scope) for name in inputs_of(program)}))
+    Dataflow(program, RoundOrder())
     return program
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final, cast
 from pullstream.authoring import Site
 from pullstream.errors import CompositionError
 from pullstream.incremental.collection import Collection
-from pullstream.incremental.scope import Scope
-from pullstream.incremental.trace import Clock, Time
-from pullstream.incremental.workers import Changes, Together
+from pullstream.incremental.operators import Changes, Together
+from pullstream.incremental.region import Region
+from pullstream.incremental.trace import Order, Time
 
 Program = Callable[..., Any]
 
@@ -20,8 +20,8 @@ ONE: Final = ""
 class Dataflow:
     """A program, with all that it keeps.
 
-    >>> from pullstream.incremental.trace import Counters
-    >>> flow = Dataflow(lambda words: words.count(), Counters())
+    >>> from pullstream.incremental.trace import RoundOrder
+    >>> flow = Dataflow(lambda words: words.count(), RoundOrder())
     >>> flow.take("words", (), [("a", 1), ("b", 1), ("a", 1)])
     >>> flow.run(())
     [('', ('a', 2), 1), ('', ('b', 1), 1)]
@@ -30,14 +30,14 @@ class Dataflow:
     [('', ('a', 2), -1), ('', ('a', 1), 1)]
     """
 
-    def __init__(self, program: Program, clock: Clock) -> None:
-        self.scope = Scope(clock)
-        self.inputs: Mapping[str, Collection[Any]] = {name: Collection[Any](self.scope) for name in inputs_of(program)}
+    def __init__(self, program: Program, order: Order) -> None:
+        self.region = Region(order)
+        self.inputs: Mapping[str, Collection[Any]] = {name: Collection[Any](self.region) for name in inputs_of(program)}
         self._out: list[tuple[str, Any, int]] = []
-        made = outputs_of(program(**self.inputs))
+        made = outputs_of(program(**self.inputs), self.region)
         self.outputs: Sequence[str] = list(made)
         for name, collection in made.items():
-            collection.listen(Together(self.scope, Site.here(), self._noting(name)).take)
+            collection.listen(Together(self.region, Site.here(), self._noting(name)).take)
 
     def _noting(self, name: str) -> Callable[[Time, Changes], None]:
         return lambda _, changes: self._out.extend((name, record, diff) for record, diff in changes)
@@ -45,15 +45,15 @@ class Dataflow:
     @property
     def times(self) -> Sequence[Time]:
         """The times at which there is still something to do."""
-        return list(self.scope.times)
+        return list(self.region.times)
 
     def take(self, name: str, time: Time, changes: Changes) -> None:
-        """Have an input change at a time."""
+        """Let an input change at a time."""
         self.inputs[name].give(time, changes)
 
     def run(self, time: Time) -> list[tuple[str, Any, int]]:
         """All that changes at a time, when it is complete."""
-        self.scope.run(time)
+        self.region.run(time)
         out, self._out = self._out, []
         return out
 
@@ -72,10 +72,10 @@ def inputs_of(program: Program) -> list[str]:
 _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def outputs_of(made: Any) -> dict[str, Collection[Any]]:
-    """What a program gives, by name."""
+def outputs_of(made: Any, region: Region) -> dict[str, Collection[Any]]:
+    """The collections that a program gives, by name."""
     named = {ONE: cast("object", made)} if isinstance(made, Collection) else made
     found = cast("dict[Any, Any]", named if isinstance(named, dict) else {})
     if not found or not all(isinstance(each, Collection) for each in found.values()):
         raise CompositionError(f"a program gives a collection, or a dict of collections by name, and not {made!r}")
-    return found
+    return {name: collection.enter(region) for name, collection in found.items()}

@@ -1,4 +1,4 @@
-"""What has become of a collection so far: changes by key, each at its time, compacted where nobody can tell.
+"""The changes of a collection so far: by key, each at its time, compacted where nobody can tell.
 
 A time in here is a tuple, compared coordinate by coordinate: where the program's times are in one order, the counters
 of the loops around it and nothing else, for when a time is dealt with all before it are, and what came then counts at
@@ -23,8 +23,8 @@ Updates = dict[tuple[Hashable, Time], int]
 _NONE: Final[Mapping[Any, Any]] = {}
 
 
-class Clock(ABC):
-    """How the times of a place are compared."""
+class Order(ABC):
+    """The order of the times of a region."""
 
     compacts: bool
     """Whether times may become others that are as good."""
@@ -35,15 +35,15 @@ class Clock(ABC):
 
     @abstractmethod
     def join(self, a: Time, b: Time) -> Time:
-        """When both have come."""
+        """The time when both have come."""
 
     @abstractmethod
     def compact(self, time: Time) -> Time:
         """The time that nobody can tell from this one any more."""
 
 
-class Counters(Clock):
-    """Loop counters alone, because the program's times come in one order."""
+class RoundOrder(Order):
+    """Iteration counters alone, because the program's times come in one order."""
 
     compacts = False
 
@@ -60,7 +60,7 @@ class Counters(Clock):
         return time
 
 
-class Lattice(Clock):
+class LatticeOrder(Order):
     """The program's time, of any partial order that has joins and meets, and loop counters."""
 
     compacts = True
@@ -91,25 +91,25 @@ class Lattice(Clock):
         return (self._advanced[outer], *time[1:])
 
 
-class Trace:
+class KeyedTrace:
     """The changes of a keyed collection, and what they come to at a time.
 
-    >>> trace = Trace(Counters())
+    >>> trace = KeyedTrace(RoundOrder())
     >>> trace.add("ann", "tea", (), 2)
     >>> trace.add("ann", "tea", (), -1)
     >>> trace.at("ann", ())
     {'tea': 1}
-    >>> looped = Trace(Counters())
+    >>> looped = KeyedTrace(RoundOrder())
     >>> looped.add("ann", 5, (0,), 1), looped.add("ann", 5, (2,), -1), looped.add("ann", 3, (2,), 1)
     (None, None, None)
     >>> looped.at("ann", (1,)), looped.at("ann", (2,))
     ({5: 1}, {3: 1})
     """
 
-    __slots__ = ("_clock", "_ripe", "changed", "updates")
+    __slots__ = ("_order", "_ripe", "changed", "updates")
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, order: Order) -> None:
+        self._order = order
         self.updates: dict[Hashable, Updates] = {}
         """The changes, by key."""
         self.changed: Callable[[Hashable], object] | None = None
@@ -138,12 +138,12 @@ class Trace:
         return self.updates.get(key, _NONE).items()
 
     def at(self, key: Hashable, time: Time) -> dict[Any, int]:
-        """How often each of a key's values is there at a time; what is not there is left out."""
+        """Count how often each of a key's values is there at a time; what is not there is left out."""
         updates = self.updates.get(key)
         if not updates:
             return {}
         counts: dict[Any, int] = {}
-        before = self._clock.before
+        before = self._order.before
         for (value, then), diff in updates.items():
             if then == time or before(then, time):
                 counts[value] = counts.get(value, 0) + diff
@@ -151,12 +151,12 @@ class Trace:
 
     def compact(self, key: Hashable) -> None:
         """Add up the changes of a key that nobody can tell apart any more, once there are twice as many as then."""
-        if not self._clock.compacts:
+        if not self._order.compacts:
             return
         updates = self.updates.get(key)
         if updates is None or len(updates) < self._ripe.get(key, 8):
             return
-        compact = self._clock.compact
+        compact = self._order.compact
         kept: Updates = {}
         for (value, time), diff in updates.items():
             place = value, compact(time)

@@ -21,6 +21,7 @@ CHAPTERS = [
     "tutorials.writing_your_own",
     "tutorials.when_is_it_done",
     "tutorials.killed_and_resumed",
+    "tutorials.kept_up_to_date",
 ]
 for chapter in CHAPTERS:
     importlib.import_module(chapter)

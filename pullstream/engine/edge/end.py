@@ -13,7 +13,7 @@ from pullstream.protocol import TimedBatch
 
 
 class HasEnds(Protocol):
-    """What an end needs to know of its edge."""
+    """The edge of an end, as far as the end knows it."""
 
     scope: Scope
     ends: "WeakSet[End[Any]]"

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Handover(Generic[T]):
-    """What an edge does with its module's answers before somebody has them; with many times, over several asks."""
+    """The last step of an answer: times are looked at, values counted, and many times given out in turn."""
 
     __slots__ = ("_failure", "_inputs", "_location", "_origin", "_sidecar", "_trusted", "drops", "owing", "rest")
 
@@ -34,7 +34,7 @@ class Handover(Generic[T]):
         self._failure: BaseException | None = None
 
     def owed(self, end: End[Any], limit: int) -> Batch[T]:
-        """What is still owed of the last answer: the next of its rest, or the failure that comes after it, raised."""
+        """Give the next of what is owed of the last answer; or raise the failure that comes after it."""
         if self.rest is None:
             assert self._failure is not None
             raise self._failure

@@ -1,4 +1,4 @@
-"""What is known of a batch before it is dealt with: how far a function has come, and how often the time changes."""
+"""Batches that are dealt with value by value: how far a function has come, and how often the time changes."""
 
 from collections.abc import Iterator
 from operator import length_hint

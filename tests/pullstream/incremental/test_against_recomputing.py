@@ -8,7 +8,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.incremental import maintain
-from pullstream.incremental.trace import Lattice
+from pullstream.incremental.trace import LatticeOrder
 from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS
 from timely import Product, join, less_equal
 
@@ -100,7 +100,7 @@ def test_what_is_forgotten_of_old_times_is_missed_by_nobody(monkeypatch):
     """The same without compaction; and with it there is less."""
     kept = {}
     for compacts in (True, False):
-        monkeypatch.setattr(Lattice, "compacts", compacts)
+        monkeypatch.setattr(LatticeOrder, "compacts", compacts)
         for name in PROGRAMS:
             check(name, 1, "products")
         kept[compacts] = kept_of(rounds=60)
@@ -111,31 +111,31 @@ def kept_of(rounds):
     """How many changes are kept of a node whose edges come and go for a long time."""
     from pullstream.incremental.program import Dataflow
 
-    clock = Lattice()
-    flow = Dataflow(lambda edges: edges.map(lambda edge: edge).reduce(lambda node, values: [len(values)]), clock)
+    order = LatticeOrder()
+    flow = Dataflow(lambda edges: edges.map(lambda edge: edge).reduce(lambda node, values: [len(values)]), order)
     for n in range(rounds):
         time = Product(n, 0)
-        clock.reach([time])
+        order.reach([time])
         flow.take("edges", (time,), [((0, n), 1)] if n < 5 else [((0, n), 1), ((0, n - 1), -1)])
         flow.run((time,))
-    return sum(map(len, flow.scope.traces))
+    return sum(map(len, flow.region.traces))
 
 
 def test_a_change_costs_what_changes():
     """An edge more among many: the parts of a program touch few keys, however many there are."""
     from pullstream.incremental.program import Dataflow
-    from pullstream.incremental.trace import Counters
+    from pullstream.incremental.trace import RoundOrder
 
     touched = {}
     for nodes in (100, 1_000, 10_000):
         rnd = random.Random(nodes)
         edges = [(rnd.randrange(nodes), rnd.randrange(nodes)) for _ in range(3 * nodes)]
-        flow = Dataflow(GRAPHS["reached"][0], Counters())
+        flow = Dataflow(GRAPHS["reached"][0], RoundOrder())
         flow.take("right", (), [((0, 0), 1)])
         flow.take("left", (), [(edge, 1) for edge in edges])
         flow.run(())
         keys = []
-        for trace in flow.scope.traces:
+        for trace in flow.region.traces:
             trace.changed = keys.append
         for edge in edges[:50]:
             flow.take("left", (), [(edge, -1), ((rnd.randrange(nodes), rnd.randrange(nodes)), 1)])

@@ -4,6 +4,7 @@ import pytest
 
 import pullstream as ps
 from pullstream import agg
+from pullstream.incremental import integrate, maintain, upserts
 
 
 def numbers():
@@ -34,6 +35,12 @@ def uneven(world):
     return ps.tee(world.store("odd"), late, capacity=1)
 
 
+def reached(edges):
+    """What can be reached from 0, and in how many steps: two joins, a loop."""
+    start = edges.map(lambda _: (0, 0)).distinct()
+    return start.iterate(lambda found: found.join(edges, lambda _, n, to: (to, n + 1)).concat(start).min()).join(edges)
+
+
 SHAPES = {
     "aside": lambda world: ps.pipe(
         ps.map(fussy, on_error=ps.pipe(ps.map(repr), world.store("bad"))), world.store("good")
@@ -48,6 +55,16 @@ SHAPES = {
         ps.flatten(),
         ps.sort_by_time(same),
         world.store("all"),
+    ),
+    "collections": lambda world: ps.pipe(
+        ps.map(lambda n: ((n % 5, n % 7), 1 if n < 16 else -1)),
+        ps.map(lambda change: change if change[1] > 0 else ((change[0][0], (change[0][0] + 2) % 7), 1)),
+        maintain(reached),
+        ps.map(repr),
+        world.store("all"),
+    ),
+    "upserts": lambda world: ps.pipe(
+        upserts(lambda n: n % 4, deletes=lambda n: n % 9 == 0), integrate(), ps.map(repr), world.store("all")
     ),
     "take below": lambda world: ps.pipe(ps.accumulate(agg.sum()), ps.take(7), world.store("all")),
 }

@@ -1,4 +1,4 @@
-"""The parts of a program that keep something: an arrangement and a join at once, the others when a time is complete."""
+"""The operators that keep something: an arrangement and a join act at once, the others when a time is complete."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
@@ -7,17 +7,17 @@ from typing_extensions import override
 
 from pullstream.authoring import Site
 from pullstream.incremental.errors import DivergenceError, MultiplicityError
-from pullstream.incremental.scope import Loop, Scope, Worker
-from pullstream.incremental.trace import Time, Trace
+from pullstream.incremental.region import Iteration, Operator, Region
+from pullstream.incremental.trace import KeyedTrace, Time
 
 Changes = list[tuple[Any, int]]
 """Records, and for each how often it comes or, below 0, goes."""
 
 Listener = Callable[[Time, Changes], None]
-"""What is done with changes at a time."""
+"""A function that deals with changes at a time."""
 
 Compute = Callable[[Any, dict[Any, int]], Mapping[Any, int]]
-"""What comes of a key and how often each of its values is there: records, and how often each."""
+"""A function from a key, and how often each of its values is there, to records, and how often each is."""
 
 Parts = Callable[[Changes], Iterable[tuple[Hashable, Hashable, int]]]
 """The keys, values and weights of changes."""
@@ -31,7 +31,7 @@ class Arrangement:
     a change on its way through one join meets it in the next one if, and only if, it has not met it yet.
     """
 
-    def __init__(self, trace: Trace, parts: Parts) -> None:
+    def __init__(self, trace: KeyedTrace, parts: Parts) -> None:
         self.trace = trace
         self._parts = parts
         self.lefts: list[Callable[[Time, list[tuple[Any, Any, int]]], None]] = []
@@ -49,11 +49,11 @@ class Arrangement:
             tell(time, parts)
 
 
-class Join:
+class JoinByKey:
     """Pairs the changes of one side with all that the other has: each pair at the time when both have come."""
 
-    def __init__(self, scope: Scope, make: Callable[[Any, Any, Any], Any], give: Listener) -> None:
-        self._clock = scope.clock
+    def __init__(self, region: Region, make: Callable[[Any, Any, Any], Any], give: Listener) -> None:
+        self._order = region.order
         self._make = make
         self._give = give
 
@@ -64,11 +64,11 @@ class Join:
         right.rights.append(lambda time, parts: self._meet(time, parts, left.trace, lambda k, w, v: make(k, v, w)))
 
     def _meet(
-        self, time: Time, parts: list[tuple[Any, Any, int]], trace: Trace, make: Callable[[Any, Any, Any], Any]
+        self, time: Time, parts: list[tuple[Any, Any, int]], trace: KeyedTrace, make: Callable[[Any, Any, Any], Any]
     ) -> None:
         now: Changes = []
         later: dict[Time, Changes] = {}
-        join = self._clock.join
+        join = self._order.join
         for key, value, diff in parts:
             trace.compact(key)
             for (other, then), weight in trace.of(key):
@@ -79,11 +79,11 @@ class Join:
                     later.setdefault(both, []).append(made)
         if now:
             self._give(time, now)
-        for both, made in later.items():
-            self._give(both, made)
+        for both, changes in later.items():
+            self._give(both, changes)
 
 
-class Reduce(Worker):
+class Reduce(Operator):
     """Computes something of all values of a key, anew at each time at which it may be something else.
 
     That is where a change has come; and, when it has, each time that is the join of its own with one at which this key
@@ -92,19 +92,19 @@ class Reduce(Worker):
 
     def __init__(
         self,
-        scope: Scope,
+        region: Region,
         site: Site,
         verb: str,
         compute: Callable[[Any, dict[Any, int]], Mapping[Any, int]],
         give: Listener,
     ) -> None:
-        super().__init__(scope, site)
+        super().__init__(region, site)
         self._verb = verb
         self._compute = compute
         self._give = give
-        self.inputs, self.outputs = scope.trace(), scope.trace()
+        self.inputs, self.outputs = region.trace(), region.trace()
         self._due: dict[Time, dict[Hashable, None]] = {}
-        self._joins = scope.depth > 0 or scope.clock.compacts
+        self._joins = region.depth > 0 or region.order.compacts
 
     def take(self, time: Time, parts: Iterable[tuple[Any, Any, int]]) -> None:
         """Take changes, by key, and look at their keys when the time is complete."""
@@ -112,7 +112,7 @@ class Reduce(Worker):
         for key, value, diff in parts:
             add(key, value, time, diff)
             due[key] = None
-        self.scope.schedule(self, time)
+        self.region.schedule(self, time)
 
     @override
     def work(self, time: Time) -> None:
@@ -145,13 +145,13 @@ class Reduce(Worker):
             raise
 
     def _look_again(self, key: Hashable, time: Time) -> None:
-        join, due = self.scope.clock.join, self._due
+        join, due = self.region.order.join, self._due
         for trace in (self.inputs, self.outputs):
             for (_, then), _ in trace.of(key):
                 if then != time and (both := join(then, time)) != time:
                     if both not in due:
                         due[both] = {}
-                        self.scope.schedule(self, both)
+                        self.region.schedule(self, both)
                     due[both][key] = None
 
     def _see_that_none_is_missing(self, key: Any, counts: Mapping[Any, int]) -> None:
@@ -164,10 +164,10 @@ class Reduce(Worker):
                 )
 
 
-class Delay(Worker):
+class Delay(Operator):
     """Brings what is given in one round to the next, all of it together: the way back of a loop."""
 
-    def __init__(self, loop: Loop, give: Listener) -> None:
+    def __init__(self, loop: Iteration, give: Listener) -> None:
         super().__init__(loop.body, loop.site)
         self._loop = loop
         self._give = give
@@ -177,7 +177,7 @@ class Delay(Worker):
         """Take changes of a round for the next."""
         following = (*time[:-1], time[-1] + 1)
         gather(self._kept.setdefault(following, {}), changes, sign)
-        self.scope.schedule(self, following)
+        self.region.schedule(self, following)
 
     @override
     def work(self, time: Time) -> None:
@@ -192,18 +192,18 @@ class Delay(Worker):
         self._give(time, changes)
 
 
-class Together(Worker):
+class Together(Operator):
     """Gives the changes of a time together, when it is complete: what cancels is left out."""
 
-    def __init__(self, scope: Scope, site: Site, give: Listener) -> None:
-        super().__init__(scope, site)
+    def __init__(self, region: Region, site: Site, give: Listener) -> None:
+        super().__init__(region, site)
         self._give = give
         self._kept: dict[Time, dict[Hashable, int]] = {}
 
     def take(self, time: Time, changes: Changes) -> None:
         """Take changes, and keep them until the time is complete."""
         gather(self._kept.setdefault(time, {}), changes)
-        self.scope.schedule(self, time)
+        self.region.schedule(self, time)
 
     @override
     def work(self, time: Time) -> None:
@@ -212,10 +212,10 @@ class Together(Worker):
 
 
 ITSELF: Final = "itself"
-"""What stands for the value where the key is all of the record."""
+"""The value that stands where the key is all of the record."""
 
 SUM: Final = "sum"
-"""What stands for all values of a key, weighed by themselves."""
+"""The value that stands for all values of a key, weighed by themselves."""
 
 _NOTHING: Final[Mapping[Any, int]] = {}
 
@@ -227,5 +227,5 @@ def gather(into: dict[Hashable, int], changes: Changes, sign: int = 1) -> None:
 
 
 def changes_in(counts: Mapping[Hashable, int]) -> Changes:
-    """Those that have not cancelled."""
+    """The changes that have not cancelled."""
     return [(record, diff) for record, diff in counts.items() if diff]

@@ -1,0 +1,252 @@
+"""A program as a module: times, completion, demand, failures, what it refuses."""
+
+import re
+
+import pytest
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.conformance import Subject, conformance
+from pullstream.errors import CompositionError
+from pullstream.incremental import (
+    Collection,
+    DivergenceError,
+    MultiplicityError,
+    explain,
+    integrate,
+    iterate,
+    maintain,
+    upserts,
+)
+from timely import Product
+
+
+def counted(records):
+    return records.count()
+
+
+def run(program, *changes):
+    """What comes out, for changes at their times."""
+    source = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
+    return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
+
+
+def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_below():
+    """A sink that awaits a time has had all of its changes; what is not complete is not looked at."""
+    seen = []
+
+    @ps.source
+    async def told(ctx):
+        for time in range(3):
+            yield ps.Batch(time, [("a", 1)])
+            await trio.sleep(1)
+            yield ps.Batch(time, [("a", 1), ("b", 1)])
+            await trio.sleep(1)
+
+    async def main():
+        async with ps.pipe(told(), maintain(counted), ps.drain(seen.append)).open() as running:
+            await trio.sleep(1.5)
+            assert seen == []
+            await running.progress.completed(0)
+            assert seen == [(("a", 2), 1), (("b", 1), 1)]
+            await running.progress.completed(1)
+            assert len(seen) == 6
+            await running.result()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_several_inputs_and_several_outputs_have_names():
+    """In and out; an output that does not change is silent."""
+
+    def both(left, right):
+        return {"joined": left.join(right), "alone": left.antijoin(right.map(lambda pair: pair[0]))}
+
+    assert run(both, (0, ("left", ("k", 1), 1)), (1, ("right", ("k", 2), 1))) == [
+        (0, ("alone", ("k", 1), 1)),
+        (1, ("joined", ("k", (1, 2)), 1)),
+        (1, ("alone", ("k", 1), -1)),
+    ]
+
+
+def test_what_comes_of_two_times_together_comes_at_their_join():
+    """Neither of the two has it; and nothing came in at that time."""
+    changes = [(Product(0, 1), ("left", ("k", 1), 1)), (Product(1, 0), ("right", ("k", 2), 1))]
+
+    @ps.transformer
+    async def at_their_times(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            for time, change in batch.values:
+                yield ps.Batch(time, [change])
+
+    source = ps.pipe(ps.values(changes, time=lambda _: Product(0, 0)), at_their_times())
+    out = ps.run(ps.pipe(source, maintain(lambda left, right: left.join(right)), ps.collect(timed=True)), check=True)
+    assert out == [(Product(1, 1), (("k", (1, 2)), 1))]
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        Subject(
+            "maintain",
+            lambda: maintain(lambda numbers: numbers.map(lambda n: n)),
+            flushes=True,
+            values=lambda n: (n, 1),
+        ),
+        Subject("upserts", lambda: upserts(lambda n: n), flushes=True),
+        Subject("integrate", integrate, flushes=True, batches=True, values=lambda n: (n, 1)),
+    ],
+    ids=lambda subject: subject.name,
+)
+def test_the_conformance_kit_has_nothing_to_say(subject):
+    """They stand between any partners, however these behave."""
+    assert conformance(subject).check().cells.total() > 100
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("a", "'a' is no change: this program takes (record, diff)"),
+        (("a", 1, 2), "('a', 1, 2) is no change: this program takes (record, diff)"),
+        (("a", 1.0), "('a', 1.0) changes by 1.0: how often a record comes, or goes, is a whole number"),
+        (("a", True), "('a', True) changes by True: how often a record comes, or goes, is a whole number"),
+        ((["a"], 1), "['a'] cannot be a record, for it has no hash: make it a tuple, or frozen"),
+    ],
+)
+def test_what_is_no_change_is_refused_and_what_came_before_is_answered(change, words):
+    """By what it is and what it should be."""
+    got = []
+    source = ps.values([(0, ("b", 1)), (1, change)], time=lambda pair: pair[0])
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)):
+        ps.run(ps.pipe(source, ps.map(lambda pair: pair[1]), maintain(counted), ps.drain(got.append)))
+    assert got == [(("b", 1), 1)]
+
+
+def test_names_that_no_input_has_are_refused():
+    """With those that there are."""
+    with pytest.raises(ValueError, match=r"changes 'mid', and this program takes left, right"):
+        run(lambda left, right: left.concat(right), (0, ("mid", 1, 1)))
+    with pytest.raises(TypeError, match=r"takes \(name, record, diff\), with a name of left, right"):
+        run(lambda left, right: left.concat(right), (0, (1, 1)))
+
+
+def test_a_record_that_goes_more_often_than_it_came_is_named_with_the_verb_and_its_line():
+    """When a time is complete: within it, changes come in any order."""
+    assert run(counted, (0, ("a", -1)), (0, ("a", 1)), (0, ("a", 1))) == [(0, (("a", 1), 1))]
+    with pytest.raises(MultiplicityError, match=r"count\(\) at .*test_module.py:\d+: 'a' is there -1 times") as caught:
+        run(counted, (0, ("a", 1)), (1, ("a", -2)))
+    assert any("raised in maintain" in note for note in caught.value.__notes__)
+    with pytest.raises(MultiplicityError, match=r"min\(\) at .*: \('k', 3\) is there -1 times"):
+        run(lambda pairs: pairs.min(), (0, (("k", 3), -1)))
+    with pytest.raises(MultiplicityError, match=r"sum\(\) at "):
+        run(lambda pairs: pairs.sum(), (0, (("k", 3), 1)), (0, (("k", 2), -1)))
+    with pytest.raises(MultiplicityError, match=r"integrate.*'a' is there -1 times at 1"):
+        ps.run(
+            ps.pipe(
+                ps.values([(0, 1), (1, -2)], time=lambda c: c[0]),
+                ps.map(lambda c: ("a", c[1])),
+                integrate(),
+                ps.drain(),
+            )
+        )
+
+
+def test_an_iteration_without_an_end_names_itself_and_a_record_that_changes():
+    """After as many rounds as it may have, and not before."""
+
+    def endless(numbers):
+        return numbers.iterate(lambda n: n.map(lambda x: x + 1).concat(numbers), rounds=20)
+
+    with pytest.raises(DivergenceError, match=r"iteration at .*test_module.py:\d+ still changes after 20 rounds: 21"):
+        run(endless, (0, (0, 1)))
+
+    def ending(numbers):
+        return numbers.iterate(lambda n: n.map(lambda x: min(x + 1, 20)).concat(numbers).distinct(), rounds=20)
+
+    assert len(run(ending, (0, (0, 1)))) == 21
+
+
+def test_a_function_that_raises_is_told_with_its_verb_and_line():
+    """And what the record was."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        run(lambda numbers: numbers.map(lambda n: 1 // n), (0, (0, 1)))
+    assert any(re.search(r"in map\(\) at .*test_module.py:\d+", note) for note in caught.value.__notes__)
+    with pytest.raises(TypeError) as caught:
+        run(lambda pairs: pairs.min(), (0, (("k", 1), 1)), (0, (("k", "a"), 1)))
+    assert any(re.search(r"in min\(\) at .*test_module.py:\d+, for 'k'", note) for note in caught.value.__notes__)
+    with pytest.raises(TypeError, match=r"join\(\) goes by key, and needs records that are pairs .*, not 'abc'"):
+        run(lambda words: words.join(words), (0, ("abc", 1)))
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (7, "maintain() at * needs a program, a function from collections to collections, and got 7"),
+        (lambda: None, "a program is a function with a parameter for each collection that goes in"),
+        (lambda *several: several[0], "a program is a function with a parameter for each collection that goes in"),
+        (lambda edges: 7, "a program gives a collection, or a dict of collections by name, and not 7"),
+        (lambda edges: {}, "a program gives a collection, or a dict of collections by name, and not {}"),
+        (lambda edges: edges.concat(7), "concat() at * needs collections, and got 7"),
+        (lambda edges: edges.top(0), "top() at * needs a number of at least 1, and got 0"),
+        (lambda edges: edges.iterate(lambda n: 7), "the body of iterate() at * is to give collections, and gave 7"),
+        (
+            lambda edges: iterate(lambda one, two: one, edges, edges)[0],
+            "the body of iterate() at * is to give a tuple of 2 collections",
+        ),
+    ],
+)
+def test_what_is_no_program_is_refused_when_composing(program, words):
+    """Not in the middle of a run."""
+    with pytest.raises(CompositionError, match=re.escape(words).replace(r"\*", ".*")):
+        maintain(program)
+
+
+def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
+    """What a body gives is what comes out."""
+    inside = []
+
+    def program(edges):
+        return edges.iterate(lambda n: inside.append(n) or n.distinct()).concat(inside[0])
+
+    with pytest.raises(
+        CompositionError, match="from inside an iteration is used outside of it: have the body return it"
+    ):
+        maintain(program)
+
+
+def test_what_explains_a_record_is_enough_and_nothing_of_it_can_be_left_out():
+    """For random graphs: of the explanation the record comes, and of no smaller part of it."""
+    import random
+
+    def three_steps(edges):
+        twice = edges.map(lambda e: e[::-1]).join(edges, lambda _, a, c: (a, c))
+        return twice.map(lambda e: e[::-1]).join(edges, lambda _, a, d: (a, d)).distinct()
+
+    rnd = random.Random(3)
+    edges = list({(rnd.randrange(12), rnd.randrange(12)) for _ in range(40)})
+    there = {record for _, (record, diff) in run(three_steps, *((0, (edge, 1)) for edge in edges))}
+    for record in sorted(there)[:20]:
+        why = explain(three_steps, {"edges": edges}, record)["edges"]
+        assert len(why) <= 3
+        assert record in {r for _, (r, _) in run(three_steps, *((0, (edge, 1)) for edge in why))}
+        for left_out in why:
+            rest = [edge for edge in why if edge != left_out]
+            assert record not in {r for _, (r, _) in run(three_steps, *((0, (edge, 1)) for edge in rest))}
+    with pytest.raises(LookupError, match=r"\(99, 99\) does not come of this input"):
+        explain(three_steps, {"edges": edges}, (99, 99))
+
+
+def test_a_collection_is_kept_once_for_all_that_join_it():
+    """However many joins there are."""
+    from pullstream.incremental.program import Dataflow
+    from pullstream.incremental.trace import RoundOrder
+
+    def program(left: Collection, right: Collection):
+        return {"one": left.join(right), "two": right.join(left), "three": left.join(left)}
+
+    flow = Dataflow(program, RoundOrder())
+    flow.take("left", (), [((n, n), 1) for n in range(10)])
+    flow.take("right", (), [((n, n), 1) for n in range(10)])
+    flow.run(())
+    assert sorted(map(len, flow.region.traces)) == [10, 10]

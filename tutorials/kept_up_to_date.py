@@ -1,0 +1,288 @@
+"""Kept up to date: what a program makes of its inputs, while these change.
+
+A chapter to read from top to bottom, and a program to run: `python -m tutorials.kept_up_to_date`. It comes after
+`when_is_it_done` and `could_result_in`. When you have read it, you can write a program of collections, also one that
+goes round in loops, have it follow what comes and what goes, and ask it why a record is there.
+
+A count of words is easily kept while words come. It is harder when a text is withdrawn, and harder still when what is
+counted was joined with something that has changed since, or was found by going round in a graph of which an edge has
+gone. *Differential dataflow* is the idea that makes it one and the same: nothing but changes flows, each step turns
+changes into changes, and what a step must know of before it keeps by key. Then a change costs what it changes, and not
+what there is. What makes it right is that a step looks at a time when it is complete, which progress tracking tells.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import pullstream as ps
+from pullstream.incremental import Collection, DivergenceError, explain, integrate, maintain, upserts
+from timely import GraphBuilder, Location, Source, Target, Tracker
+from timely.order import minimal
+from timely.summary import IDENTITY, Delay, Summary
+from tutorials.lesson import say, tell
+
+Edges = Collection[tuple[str, str]]
+Distances = Collection[tuple[str, int]]
+Steps = list[tuple[int, tuple[Any, ...]]]
+
+
+def told(maintained: ps.Transformer[Any, Any], changes: Steps) -> None:
+    """Print what comes out for changes, each at its day."""
+    days = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
+    for day, change in ps.run(ps.pipe(days, maintained, ps.collect(timed=True))):
+        print(f"day {day}:", *change)
+
+
+def words(texts: Collection[str]) -> Collection[tuple[str, int]]:
+    """How often each word is there."""
+    return texts.flat_map(str.split).count()
+
+
+def lesson_1() -> None:
+    """1. A count that un-counts.
+
+    A program is a function from collections to collections. Its verbs are those of a query: `map`, `filter`, `join`,
+    `count`. What goes in are changes, a record and how often it comes; what comes out are changes, too. On the third
+    day a text is withdrawn, and the count goes back: where there were two there is one, and what was once is gone.
+    """
+    told(maintain(words), [(1, ("to be or not", 1)), (2, ("to do", 1)), (3, ("to be or not", -1))])
+    # | day 1: ('to', 1) 1
+    # | day 1: ('be', 1) 1
+    # | day 1: ('or', 1) 1
+    # | day 1: ('not', 1) 1
+    # | day 2: ('to', 1) -1
+    # | day 2: ('to', 2) 1
+    # | day 2: ('do', 1) 1
+    # | day 3: ('to', 2) -1
+    # | day 3: ('to', 1) 1
+    # | day 3: ('be', 1) -1
+    # | day 3: ('or', 1) -1
+    # | day 3: ('not', 1) -1
+
+
+def unpaid(orders: Collection[tuple[int, str]], payments: Collection[int]) -> Collection[tuple[int, str]]:
+    """The orders that nobody has paid."""
+    return orders.antijoin(payments)
+
+
+def lesson_2() -> None:
+    """2. Two inputs, and what is not there.
+
+    Where a program has several inputs a change names the one that it is of. A payment takes an order off the list, and
+    when the bank takes the payment back the order is there again. Nobody had to write the way back.
+    """
+    told(
+        maintain(unpaid),
+        [
+            (1, ("orders", (7, "tea"), 1)),
+            (1, ("orders", (8, "rye"), 1)),
+            (2, ("payments", 7, 1)),
+            (3, ("payments", 7, -1)),
+        ],
+    )
+    # | day 1: (7, 'tea') 1
+    # | day 1: (8, 'rye') 1
+    # | day 2: (7, 'tea') -1
+    # | day 3: (7, 'tea') 1
+
+
+def lesson_3() -> None:
+    """3. From what is so now, and back to it.
+
+    Most of what comes in from elsewhere says how something is now, and not what has changed. `upserts` makes changes of
+    that: a price takes the place of the one before. `integrate` is the other way: all that is there after each time.
+    """
+    prices = ps.values([(1, "tea", 3), (1, "rye", 2), (2, "tea", 4)], time=lambda price: price[0])
+    now = ps.pipe(prices, ps.map(lambda price: price[1:]), upserts(lambda price: price[0]), integrate())
+    for day, there in ps.run(ps.pipe(now, ps.collect(timed=True))):
+        print(f"day {day}:", there)
+    # | day 1: {('tea', 3): 1, ('rye', 2): 1}
+    # | day 2: {('rye', 2): 1, ('tea', 4): 1}
+
+
+def first(place: str) -> tuple[str, int]:
+    """A place that one begins at: no step away."""
+    return place, 0
+
+
+def distances(edges: Edges, start: Collection[str]) -> Distances:
+    """How many steps it takes from a start to each place."""
+    begun = start.map(first)
+    return begun.iterate(lambda found: found.join(edges, lambda _, steps, to: (to, steps + 1)).concat(begun).min())
+
+
+ROADS: Steps = [
+    (1, ("start", "a", 1)),
+    (1, ("edges", ("a", "b"), 1)),
+    (1, ("edges", ("b", "c"), 1)),
+    (1, ("edges", ("c", "d"), 1)),
+    (2, ("edges", ("a", "c"), 1)),
+    (3, ("edges", ("b", "c"), -1)),
+    (4, ("edges", ("a", "c"), -1)),
+]
+
+
+def lesson_4() -> None:
+    """4. Round and round, and a road that is closed.
+
+    `iterate` gives its body what the body has given before, until that stays as it is. The steps to each place are the
+    least of those to a neighbour and one more. On day 2 a shorter road is opened; on day 3 one is closed that nobody
+    takes any more, and nothing is said; on day 4 there is no way left to c and d.
+
+    Adding a road is what every system can do. Closing one is the test: c and d must not go on telling one another that
+    they can be reached. They do not, because each round keeps what it said by itself, and takes back just that.
+    """
+    told(maintain(distances), ROADS)
+    # | day 1: ('a', 0) 1
+    # | day 1: ('b', 1) 1
+    # | day 1: ('c', 2) 1
+    # | day 1: ('d', 3) 1
+    # | day 2: ('c', 1) 1
+    # | day 2: ('c', 2) -1
+    # | day 2: ('d', 2) 1
+    # | day 2: ('d', 3) -1
+    # | day 4: ('c', 1) -1
+    # | day 4: ('d', 2) -1
+
+
+def lesson_5() -> None:
+    """5. A loop without an end.
+
+    Without `min` each place would have one more number of steps with every round: a circle has no end. Whoever forgets
+    that is told, with the loop's line and a record that still changes.
+    """
+
+    def lost(edges: Edges, start: Collection[str]) -> Distances:
+        begun = start.map(first)
+        return begun.iterate(
+            lambda found: found.join(edges, lambda _, steps, to: (to, steps + 1)).concat(begun), rounds=50
+        )
+
+    try:
+        told(maintain(lost), [(1, ("start", "a", 1)), (1, ("edges", ("a", "b"), 1)), (1, ("edges", ("b", "a"), 1))])
+    except DivergenceError as exc:
+        print(type(exc).__name__)
+        say(str(exc).partition("at ")[0] + "... " + str(exc).partition(" still ")[2])
+    # | DivergenceError
+    # | the iteration ... changes after 50 rounds: ('b', 51), for example. See that its body comes to an end, such
+    # |   as by min() or distinct(), or allow more: rounds=
+
+
+def lesson_6() -> None:
+    """6. Why is this here?
+
+    A record of the output stands on records of the input. `explain` finds some that are enough, and of which none can
+    be left out: of the roads, the three that make d three steps away.
+    """
+    roads = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("x", "d")]
+    print(explain(distances, {"edges": roads, "start": ["a"]}, ("d", 3)))
+    # | {'edges': [('a', 'b'), ('b', 'c'), ('c', 'd')], 'start': ['a']}
+
+
+Nodes = Collection[tuple[Location, Location, Summary]]
+Wires = Collection[tuple[Location, Location]]
+Reach = Collection[tuple[Location, Hashable]]
+
+
+def least(_: Any, values: Mapping[Any, int]) -> Iterable[Any]:
+    """Those of the values that none of the others is before."""
+    return minimal(values)
+
+
+def frontier(nodes: Nodes, edges: Wires, times: Reach) -> Reach:
+    """The least times that can come to each place of a dataflow: the second query of 003."""
+    through = nodes.map(lambda node: (node[0], (node[1], node[2])))
+    along = edges.map(lambda edge: (edge[0], (edge[1], IDENTITY)))
+    transitions = through.concat(along)
+
+    def onward(reach: Reach) -> Reach:
+        moved = transitions.join(reach, lambda _, step, time: (step[0], step[1].results_in(time)))
+        return moved.filter(lambda there: there[1] is not None).concat(times).reduce(least)
+
+    return times.iterate(onward)
+
+
+def summarize(nodes: Nodes, edges: Wires, ends: Collection[Location]) -> Collection[Any]:
+    """The least that happens to a time on the way from each place to each of the ends: the third query of 003."""
+    back = nodes.map(lambda node: (node[1], (node[0], node[2])))
+    transitions = back.concat(edges.map(lambda edge: (edge[1], (edge[0], IDENTITY))))
+    trivial = ends.map(lambda end: (end, (end, IDENTITY)))
+
+    def longer(paths: Collection[Any]) -> Collection[Any]:
+        joined = transitions.join(paths, lambda _, step, path: ((step[0], path[0]), step[1].followed_by(path[1])))
+        known = trivial.map(lambda path: ((path[0], path[1][0]), path[1][1]))
+        return joined.concat(known).reduce(least).map(lambda path: (path[0][0], (path[0][1], path[1])))
+
+    return trivial.iterate(longer)
+
+
+def find_cycles(nodes: Nodes, edges: Wires) -> Wires:
+    """The steps on a cycle on which no time advances: the first query of 003, mended.
+
+    Published, it keeps the steps that do advance, where it wants the others; and it takes away only what nothing leads
+    to, so that what hangs on a cycle stays. A step is on a cycle if both of its ends are reached from the same place
+    and, the steps turned, again: a loop in which there are two loops.
+    """
+    standing = nodes.filter(lambda node: not node[2].strict).map(lambda node: (node[0], node[1]))
+    return standing.concat(edges).distinct().iterate(lambda steps: turned(turned(steps)))
+
+
+def turned(steps: Wires) -> Wires:
+    """The steps, turned, whose ends are reached from the same least place."""
+    begun = steps.flat_map(lambda step: step).distinct().map(lambda place: (place, repr(place)))
+    named = begun.iterate(lambda found: found.join(steps, lambda _, name, to: (to, name)).concat(begun).min())
+    first = steps.join(named, lambda start, end, name: (end, (start, name)))
+    both = first.join(named, lambda end, one, name: (end, one[0], one[1] == name))
+    return both.filter(lambda step: step[2]).map(lambda step: (step[0], step[1]))
+
+
+def lesson_7() -> None:
+    """7. The program that knows what is done, running on what it knows.
+
+    McSherry describes progress tracking (003) by three programs of collections. Here they run, on a system that runs on
+    progress tracking. A source, a step that adds 1 to each time, and a way back: while there is something at the source
+    at time 3 and in the loop at time 5, what can come to the loop? When the source lets go of its time, what is round
+    the loop is all there is; and where something is at a time the tracker of `timely` says the same.
+    """
+    builder = GraphBuilder()
+    begin = builder.add_node("begin", inputs=0, outputs=1)
+    loop = builder.add_node("loop", inputs=1, outputs=1, summaries={(0, 0): Delay(1)})
+    builder.add_edge(Source(begin), Target(loop))
+    builder.add_edge(Source(loop), Target(loop))
+    graph = builder.build()
+    tracker, place = Tracker(graph), graph.place(Target(loop))
+    tracker.observe(place)
+    tracker.update(graph.place(Source(begin)), 3, 1)
+    tracker.update(place, 5, 1)
+    print("the tracker:", tracker.frontier(place))
+    tracker.update(graph.place(Source(begin)), 3, -1)
+    print("the tracker:", tracker.frontier(place))
+
+    def at_the_loop(nodes: Nodes, edges: Wires, times: Reach) -> Reach:
+        return frontier(nodes, edges, times).filter(lambda there: there[0] == Target(loop))
+
+    told(
+        maintain(at_the_loop),
+        [
+            (1, ("nodes", (Target(loop), Source(loop), Delay(1)), 1)),
+            (1, ("edges", (Source(begin), Target(loop)), 1)),
+            (1, ("edges", (Source(loop), Target(loop)), 1)),
+            (1, ("times", (Source(begin), 3), 1)),
+            (1, ("times", (Target(loop), 5), 1)),
+            (2, ("times", (Source(begin), 3), -1)),
+        ],
+    )
+    # | the tracker: Antichain([3])
+    # | the tracker: Antichain([5])
+    # | day 1: (Target(node=1, port=0), 3) 1
+    # | day 2: (Target(node=1, port=0), 3) -1
+    # | day 2: (Target(node=1, port=0), 5) 1
+
+
+def main() -> None:
+    """Tell the chapter."""
+    tell(__name__)
+
+
+if __name__ == "__main__":
+    main()
