@@ -27,7 +27,7 @@ from pullstream.engine.parts.resuming import drop_done, refuse_lost
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
-from pullstream.engine.runtime.rounds import instrument
+from pullstream.engine.runtime.rounds import begun, instrument
 from pullstream.engine.sidecar.ahead import Ahead, TimeScale, Wish, passed
 from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
 from pullstream.engine.sidecar.explain import explain_stall
@@ -35,7 +35,7 @@ from pullstream.engine.sidecar.keeping import Keeping
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.memory import Changes, Memory
 from pullstream.engine.traits import Carries, Traits
-from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
+from pullstream.errors import CompositionError, JournalError, PullstreamError, StalledError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from timely import BEGINNING, Antichain, Summary
 from timely.order import minimal
@@ -152,6 +152,11 @@ async def instalments(plan: InstalmentPlan, ahead: Ahead, *, limit: int = 4096) 
     here = Instalments(plan, ahead, limit)
     run = here.run
     run.clock = instrument()
+    if begun() is None:
+        raise PullstreamError(
+            f"{plan.name}() at {plan.site} goes on until nothing moves any more, and trio {trio.__version__} does not "
+            f"tell that in the way that is known here: install another"
+        )
     async with trio.open_nursery() as block:
         block.start_soon(run.host)
         with trio.CancelScope(shield=True):

@@ -10,6 +10,9 @@ from timely import Antichain, TimelyError, Tracker
 
 Pointstamps = Sequence[tuple[int, Hashable]]
 
+FEW: Final = 16
+"""Ticks that are kept in mind: of those that rows of one micro-batch wait for there are mostly fewer."""
+
 _UNKNOWN: Final = (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 """Raised by functions of times that have no answer for one."""
 
@@ -51,6 +54,8 @@ class Ahead:
         self._source = source.output
         self._sink = sink.output
         self._ticks = ticks
+        self._found: dict[int, tuple[int, int]] = {}
+        """The ticks that were found for rows, and between which times of theirs."""
         self._begin()
 
     def _begin(self) -> None:
@@ -61,6 +66,21 @@ class Ahead:
 
     def from_row(self, time: Hashable, after: int) -> int:
         """The first tick, behind `after`, at which anything that comes of a time may be complete at the sink."""
+        if type(time) is not int:
+            return self._from_row(time, after)
+        # What is later is never complete sooner: between two times with one answer there is no other.
+        for due, (low, high) in self._found.items():
+            if low <= time <= high and due > after:
+                return due
+        due = self._from_row(time, after)
+        if due > after + 1:
+            low, high = self._found.get(due, (time, time))
+            self._found[due] = min(low, time), max(high, time)
+            if len(self._found) > FEW:
+                del self._found[next(iter(self._found))]
+        return due
+
+    def _from_row(self, time: Hashable, after: int) -> int:
         try:
             self._move(time)
             least = list(self._tracker.frontier(self._sink))
