@@ -4,11 +4,14 @@ import random
 from collections import Counter
 from itertools import pairwise
 
+import networkx as nx
 import pytest
 
 import pullstream as ps
 from pullstream.incremental import maintain
-from pullstream.incremental.trace import LatticeOrder
+from pullstream.incremental.program import Dataflow
+from pullstream.incremental.region import Iteration
+from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS
 from timely import Product, join, less_equal
 
@@ -109,8 +112,6 @@ def test_what_is_forgotten_of_old_times_is_missed_by_nobody(monkeypatch):
 
 def kept_of(rounds):
     """How many changes are kept of a node whose edges come and go for a long time."""
-    from pullstream.incremental.program import Dataflow
-
     order = LatticeOrder()
     flow = Dataflow(lambda edges: edges.map(lambda edge: edge).reduce(lambda node, values: [len(values)]), order)
     for n in range(rounds):
@@ -123,9 +124,6 @@ def kept_of(rounds):
 
 def test_a_change_costs_what_changes():
     """An edge more among many: the parts of a program touch few keys, however many there are."""
-    from pullstream.incremental.program import Dataflow
-    from pullstream.incremental.trace import RoundOrder
-
     touched = {}
     for nodes in (100, 1_000, 10_000):
         rnd = random.Random(nodes)
@@ -142,3 +140,54 @@ def test_a_change_costs_what_changes():
             flow.run(())
         touched[nodes] = len(keys)
     assert all(more < 3 * less for less, more in pairwise(touched.values())), touched
+
+
+def random_graph(rnd, nodes, edges):
+    return [(rnd.randrange(nodes), rnd.randrange(nodes)) for _ in range(edges)]
+
+
+def depth(edges):
+    graph = nx.DiGraph(edges)
+    graph.add_node(0)
+    return max(nx.single_source_shortest_path_length(graph, 0).values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_search_goes_through_the_rounds_that_there_are(seed, monkeypatch):
+    """As many as the plain algorithm has levels, and one more; after a change, those that there were count as well."""
+    loops = []
+    begun = Iteration.__init__
+    monkeypatch.setattr(Iteration, "__init__", lambda self, *args: (begun(self, *args), loops.append(self))[0])
+    rnd = random.Random(seed)
+    edges = random_graph(rnd, 60, 120)
+    flow = Dataflow(GRAPHS["reached"][0], RoundOrder())
+    flow.take("right", (), [((0, 0), 1)])
+    flow.take("left", (), [(edge, 1) for edge in edges])
+    flow.run(())
+    (loop,) = loops
+    assert loop.visited <= depth(edges) + 2
+    for n in range(50):
+        before, loop.visited = depth(edges), 0
+        new = rnd.randrange(60), rnd.randrange(60)
+        flow.take("left", (), [(edges[n], -1), (new, 1)])
+        edges[n] = new
+        flow.run(())
+        assert loop.visited <= max(before, depth(edges)) + 2
+
+
+@pytest.mark.parametrize("changes", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_what_is_kept_follows_what_there_is_and_not_what_has_been(changes):
+    """After many changes of a graph of one size as much is kept as before, give or take."""
+    rnd = random.Random(1)
+    edges = random_graph(rnd, 100, 300)
+    flow = Dataflow(GRAPHS["reached"][0], RoundOrder())
+    flow.take("right", (), [((0, 0), 1)])
+    flow.take("left", (), [(edge, 1) for edge in edges])
+    flow.run(())
+    first = sum(map(len, flow.region.traces))
+    for n in range(changes):
+        new = rnd.randrange(100), rnd.randrange(100)
+        flow.take("left", (), [(edges[n % 300], -1), (new, 1)])
+        edges[n % 300] = new
+        flow.run(())
+        assert sum(map(len, flow.region.traces)) < 1.3 * first
