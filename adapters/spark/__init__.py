@@ -3,7 +3,8 @@
 Importing this loads no pyspark; using it does. `session` gives a session, finding or supplying Java (`java`);
 `reading` holds `from_dataframe`, a DataFrame as a source, `streaming` `from_streaming`, the micro-batches of a
 streaming one, `executing` `on_executors`, transformers in Spark's own workers, and `writing` `to_dataframe`, a source
-as a DataFrame, `register_source`, the same by name, and `write_table`.
+as a DataFrame, `register_source`, the same by name, and `write_table`. `connect` is what is different through Spark
+Connect, which is told where it is.
 
 **Hosts, ports and tokens.** The driver listens for its executors in two places: in each run of a pushed
 `from_dataframe` (`host=` and `port=` there), and, once a source is offered to Spark, in one server for all of them,

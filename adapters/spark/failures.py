@@ -94,6 +94,9 @@ def essence(text: str) -> str:
     lines: list[str] = []
     skipping = False
     for line in text.strip().splitlines():
+        if line == "JVM stacktrace:":
+            # What comes through Spark Connect has Java's frames behind its message.
+            break
         if line.startswith(("\tat ", "\t...", "Driver stacktrace:")):
             continue
         if line.startswith('  File "'):

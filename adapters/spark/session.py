@@ -163,8 +163,10 @@ def _compare(found: "SparkSession", has: str | None, master: str | None, wanted:
         )
 
 
-def active_session(module: str, given: "SparkSession | None", site: Site | None = None) -> "SparkSession":
-    """The session that was given, or else the active one, or a new local one; a classic one.
+def active_session(
+    module: str, given: "SparkSession | None", site: Site | None = None, *, connect: bool = False
+) -> "SparkSession":
+    """The session that was given, or else the active one, or a new local one; of Spark Connect only with `connect`.
 
     `site` is where the module was composed, if that is not now.
 
@@ -172,14 +174,15 @@ def active_session(module: str, given: "SparkSession | None", site: Site | None 
         CompositionError: it is none, is of Spark Connect, or was stopped.
     """
     chosen = session() if given is None else given
-    if is_connect(chosen):
+    if is_connect(chosen) and not connect:
         raise refused(
             module,
             "needs a classic session: through Spark Connect the executors are another program's, and do not find the "
-            "way here; write the rows to files, and read those",
+            "way here; write_table writes what Spark may read, as a stream, too, and to_dataframe sends what is not "
+            "large",
             site,
         )
-    if not hasattr(chosen, "sparkContext"):
+    if not is_connect(chosen) and not hasattr(chosen, "sparkContext"):
         raise refused(module, f"needs a Spark session, such as spark.session() gives, and got {chosen!r}", site)
     if not stands(chosen):
         raise refused(module, "got a session that was stopped: take another, as spark.session()", site)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import attrs
 
 from adapters.arrow import As, shape_argument
+from adapters.spark.connect.gate import trouble
 from adapters.spark.reading.jobs import STOPPED, is_connect, stands
 from adapters.spark.reading.timed import check_packages
 from adapters.spark.refusals import distinct, no_frame, refused
@@ -105,16 +106,17 @@ def _check_frame(df: Any) -> None:
 
     if not isinstance(df, DataFrame):
         raise _refusal(no_frame("a streaming Spark DataFrame", df))
-    if is_connect(df):
-        raise _refusal(
-            "got a DataFrame of Spark Connect: there a micro-batch is handed to a process beside the server, and not "
-            "to this one. Use a classic session, such as spark.session() gives"
-        )
     if not stands(df.sparkSession):
         raise _refusal(f"got a DataFrame, and {STOPPED}")
     if not df.isStreaming:
         raise _refusal("got a DataFrame that has an end, and is no stream: from_dataframe reads it")
     distinct("from_streaming", df.columns)
+    if is_connect(df) and (why := trouble(df.sparkSession)) is not None:
+        raise _refusal(
+            f"got a DataFrame of Spark Connect, whose micro-batches come here by global temporary views, and its "
+            f"server has none ({why}): have the query write a table (df.writeStream.toTable), and read that, or use a "
+            f"classic session"
+        )
 
 
 def _check_trigger(df: "DataFrame", trigger: object) -> None:

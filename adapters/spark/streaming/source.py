@@ -8,6 +8,8 @@ import trio
 from typing_extensions import override
 
 from adapters.arrow import As
+from adapters.spark.connect.query import ConnectQuery
+from adapters.spark.reading.jobs import is_connect
 from adapters.spark.streaming.checked import StreamingFrame, streaming
 from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
 from adapters.spark.streaming.query import Query, stopped_elsewhere
@@ -46,6 +48,11 @@ def from_streaming(
     now, and then the stream ends), or an interval in Spark's words, `"10 seconds"`. `as_`, what a row is: see
     `adapters.arrow.Shape`. `output_mode` and `query_name` are Spark's. `status` is kept up to date: see `StreamStatus`.
 
+    Through Spark Connect Spark calls a process beside its server for a micro-batch, which waits there until this
+    program has read it and says that it is complete; they meet in global temporary views. A program that is killed is
+    given up after a minute, or when it is started again. A body beside the server costs some tenths of a second a
+    micro-batch.
+
     A query is started at the first ask, and a micro-batch read when it is asked for, by the ordered route of
     `from_dataframe`: one Arrow batch ahead. The next one begins when it has been committed. What gives times within
     a micro-batch nests: `stamp(..., nest=True)`. `running.finish()` ends the stream when the micro-batch under way is
@@ -53,7 +60,7 @@ def from_streaming(
     uncommitted: the next run has it again. A `take` that has enough ends the stream at once, and uncommitted.
 
     Raises:
-        CompositionError: when composing; `df` is no stream, or of Spark Connect, or something else cannot be run.
+        CompositionError: when composing; `df` is no stream, or something else cannot be run.
         JournalError: at an ask; the journal and the checkpoint do not belong together.
         SparkStreamError: at an ask; the query failed, with Spark's message, or somebody else has stopped it.
         StalledError: what a micro-batch leads to cannot complete before the next one has come (sliding windows).
@@ -105,7 +112,8 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self._check_what_is_below()
         self._token = trio.lowlevel.current_trio_token()
         await super().acquire()
-        self._query = Query(self._spec, self._send, self._status)
+        query = ConnectQuery if is_connect(self._spec.frame) else Query
+        self._query = query(self._spec, self._send, self._status)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:

@@ -5,11 +5,13 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from adapters.arrow import Schema
+from adapters.spark.connect.local import local_dataframe
+from adapters.spark.reading.jobs import is_connect
 from adapters.spark.refusals import refused
 from adapters.spark.schemas import spark_schema
 from adapters.spark.session import active_session
 from adapters.spark.writing.filters import Prune
-from adapters.spark.writing.served import ServedSource
+from adapters.spark.writing.served import ServedSource, row_packing
 from adapters.spark.writing.server import SourceServer, server_for
 from adapters.spark.writing.source_log import Offsets
 from pullstream import CompositionError, Source
@@ -65,9 +67,13 @@ def to_dataframe(
     task again, the action's error is what the first attempt failed with. When the source fails so does the action, with
     the source's exception in its message.
 
+    **Through Spark Connect** Spark's processes cannot come here for rows. There the source is read to its end by this
+    call, and what it gave is sent to the server, at most 256 MB as Arrow, which has it until the session is stopped;
+    the DataFrame may be read any number of times, whatever `replay` says, and `prune` is not asked.
+
     Raises:
-        CompositionError: `source` is none, `schema` cannot be read, or `replay` is no number of bytes, or given with
-            `prune`: what is kept is for all actions.
+        CompositionError: `source` is none, `schema` cannot be read, `replay` is no number of bytes, or given with
+            `prune`: what is kept is for all actions; or it is too much for Spark Connect.
 
     ```python
     frame = spark.to_dataframe(ps.values([(1, "tea"), (2, "rice")]), "n BIGINT, item STRING")
@@ -79,10 +85,13 @@ def to_dataframe(
         raise refused("to_dataframe", f"keeps as many bytes as its replay says, 1 or more, and got {replay!r}")
     if replay is not None and prune is not None:
         raise refused("to_dataframe", "keeps by replay what all actions read, and prunes for one: take one of them")
-    session = active_session("to_dataframe", session)
-    name = f"to_dataframe-{next(_numbers)}"
+    session = active_session("to_dataframe", session, connect=True)
     struct = spark_schema("to_dataframe", schema, may_be_empty=True)
-    _serve(session, ServedSource(name, source, struct, prune=prune, replay=replay, shown=f"to_dataframe({source!r})"))
+    shown = f"to_dataframe({source!r})"
+    if is_connect(session):
+        return local_dataframe(source, struct, row_packing(shown, struct), session, Site.here())
+    name = f"to_dataframe-{next(_numbers)}"
+    _serve(session, ServedSource(name, source, struct, prune=prune, replay=replay, shown=shown))
     return session.read.format("pullstream").load(name)
 
 
@@ -124,9 +133,12 @@ def register_source(
     The source goes on being there until it is read to its end, or `close`d, or the session is stopped. Registering
     another one by the same name replaces it, unless Spark is reading it.
 
+    Spark Connect has no such names: its processes cannot come here for rows. There it is refused; `write_table` writes
+    a table that Spark may read, and read as a stream.
+
     Raises:
-        CompositionError: `source` is none, `schema` cannot be read, the name's present source is being read, or a
-            journal goes with offsets by values, which it cannot tell.
+        CompositionError: `source` is none, `schema` cannot be read, the name's present source is being read, a journal
+            goes with offsets by values, which it cannot tell, or the session is one of Spark Connect.
 
     ```python
     with spark.register_source("sales", sales, "day DATE, item STRING, sold BIGINT"):

@@ -13,6 +13,8 @@ import attrs
 import trio
 
 from adapters.files.writing.columns import Schema
+from adapters.spark.connect.table import ConnectTable
+from adapters.spark.reading.jobs import is_connect
 from adapters.spark.session import active_session
 from adapters.spark.threads import in_thread
 from adapters.spark.writing.table_partitions import Spool, TablePartitions, TablePlan, check_time
@@ -56,6 +58,11 @@ def write_table(
     program is refused. On an object store a rename copies, and is not one step; there take `format="delta"`, which
     writes a transaction, and needs the package delta-spark.
 
+    **Through Spark Connect** Spark itself replaces the partitions (its dynamic overwrite), which appear whole there,
+    too. The rows of a time travel with the query, 256 MB of Arrow at most, and the server keeps those of a job of more
+    than 32 MB until the session is stopped. If its program dies in the moment of replacing, that time is not there
+    until it is written again.
+
     Values wait for their time's completion on this machine, in memory or, above 32 MB a time, in a temporary file.
     Times that are complete while Spark writes are written together by the next job; at most 64 wait. `options` are
     those of Spark's writer for the format, as `{"compression": "zstd"}`.
@@ -97,7 +104,7 @@ def write_table(
     if not isinstance(schema, str):
         check_time(time, getattr(schema, "names", ()), site)
     if session is not None:
-        active_session("write_table", session)
+        active_session("write_table", session, connect=True)
     plan = TablePlan(text, catalog, schema, format, time, dict(options or {}), session, site)
     shown = (("format", format), ("time", time), *((("catalog", True),) if catalog else ()))
     return Sink((Module("write_table", partial(_sink, plan), (text,), shown),))
@@ -149,7 +156,8 @@ class _Writing:
         return self._written
 
     def _begin(self) -> TablePartitions:
-        return TablePartitions(active_session("write_table", self._plan.session, self._plan.site), self._plan)
+        session = active_session("write_table", self._plan.session, self._plan.site, connect=True)
+        return (ConnectTable if is_connect(session) else TablePartitions)(session, self._plan)
 
     def _fail(self, exc: BaseException, nursery: trio.Nursery) -> None:
         if without_cancelled(exc) is None:

@@ -26,6 +26,27 @@ class TableTargetError(PullstreamError):
     """A table's folder cannot be written as was meant, or a time cannot be the name of one."""
 
 
+def claim(name: str) -> None:
+    """Claim a table among all that this program writes.
+
+    Raises:
+        FileBusyError: somebody has it.
+    """
+    with _lock:
+        if name in _busy:
+            raise FileBusyError(
+                f"write_table: another run, or another sink of this one, is writing to {name!r}: wait for it, or write "
+                f"somewhere else"
+            )
+        _busy.add(name)
+
+
+def release(name: str) -> None:
+    """Let others have it."""
+    with _lock:
+        _busy.remove(name)
+
+
 class TableFolder:
     """A table's folder, on whatever file system Spark finds it."""
 
@@ -44,18 +65,11 @@ class TableFolder:
         Raises:
             FileBusyError: somebody has it.
         """
-        with _lock:
-            if self._name in _busy:
-                raise FileBusyError(
-                    f"write_table: another run, or another sink of this one, is writing to {self._name!r}: wait for "
-                    f"it, or write somewhere else"
-                )
-            _busy.add(self._name)
+        claim(self._name)
 
     def release(self) -> None:
         """Let others have it."""
-        with _lock:
-            _busy.remove(self._name)
+        release(self._name)
 
     def mend(self) -> None:
         """Put back what a killed run had taken out of its place, and remove what it left."""

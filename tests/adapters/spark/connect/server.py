@@ -14,6 +14,10 @@ SETTINGS = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
     "spark.connect.progress.reportInterval": "100ms",
+    "spark.sql.shuffle.partitions": "2",
+    # What a client that was killed has begun the server keeps for it so long; five minutes, unless it is told.
+    "spark.connect.execute.manager.detachedTimeout": "10s",
+    "spark.connect.execute.manager.maintenanceInterval": "1s",
 }
 
 

@@ -1,0 +1,92 @@
+"""Rows that are sent to a Connect server before anything reads them.
+
+Its processes do not find the way to this program, as they do to the driver of a classic session. So what a source gives
+goes there whole, as Arrow, and that has a limit.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from typing import TYPE_CHECKING, Any, cast
+
+import trio
+
+from adapters.arrow import Packing, RecordBatch, pyarrow
+from adapters.spark.refusals import refused
+from adapters.spark.schemas import arrow_schema
+from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, TimedBatch, pipe, run, sink
+from pullstream.authoring import Site
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+MOST_BYTES = 256 << 20
+"""Bytes of Arrow that may be sent with one DataFrame."""
+
+INLINE_BYTES = 32 << 20
+"""Bytes that may travel in a query: a server takes messages of 128 MB."""
+
+_THRESHOLD = "spark.sql.session.localRelationCacheThreshold"
+
+
+def local_dataframe(
+    source: Source[Any], schema: "StructType", packing: Packing, session: "SparkSession", site: Site
+) -> "DataFrame":
+    """A DataFrame of all that a source gives, which is read for it now, and may be read any number of times.
+
+    Raises:
+        CompositionError: it is too much.
+    """
+    return _sent(session, _table(_ran(pipe(source, _kept(packing, site))), schema), schema)
+
+
+def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: "SparkSession") -> "DataFrame":
+    """A DataFrame of batches for one query, of one partition.
+
+    What is larger than a session's threshold PySpark sends beside its queries, and the server keeps it as long as the
+    session. So it goes in smaller parts, which travel in the query itself, unless that would become too large.
+    """
+    table = _table(batches, schema)
+    most = int(cast("str", session.conf.get(_THRESHOLD))) // 2
+    if table.nbytes > INLINE_BYTES or not table.nbytes:
+        return _sent(session, table, schema).coalesce(1)
+    rows = max(1, table.num_rows * most // table.nbytes)
+    parts = [_sent(session, table.slice(at, rows), schema) for at in range(0, table.num_rows, rows)]
+    return reduce(lambda frame, part: frame.unionAll(part), parts).coalesce(1)
+
+
+def _sent(session: Any, table: Any, schema: "StructType") -> "DataFrame":
+    return session.createDataFrame(table, schema)
+
+
+def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:
+    return pyarrow().Table.from_batches(batches, schema=arrow_schema(schema))
+
+
+@sink
+async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, site: Site) -> list[RecordBatch]:
+    """Everything, as Arrow."""
+    batches: list[RecordBatch] = []
+    size = 0
+    while (answer := await upstream.ask(ctx.limit)) is not DONE:
+        assert isinstance(answer, (Batch, TimedBatch))
+        for batch in packing.batches([(answer.values, {})]):
+            batches.append(batch)
+            size += batch.nbytes
+        if size > MOST_BYTES:
+            raise refused(
+                "to_dataframe",
+                f"got more than {MOST_BYTES >> 20} MB, and through Spark Connect all of it is sent before Spark can "
+                f"begin: write it, with write_table or to files that Spark can read, or use a classic session",
+                site,
+            )
+    return batches
+
+
+def _ran(pipeline: Pipeline[list[RecordBatch]]) -> list[RecordBatch]:
+    """Run it to its end; beside a run that this thread is in."""
+    if not trio.lowlevel.in_trio_run():
+        return run(pipeline)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run, pipeline).result()

@@ -1,0 +1,198 @@
+"""The Spark side of a streaming query of Spark Connect: its life, and its micro-batches at their `gate`.
+
+It is to `from_streaming` what `streaming.query` is in a classic session, with the same messages; what there happens in
+a thread of Spark's happens here in the one thread that waits for the query. This class blocks, and is for threads.
+"""
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from adapters.arrow import Shape, in_utc
+from adapters.spark.connect.batches import ConnectBatches
+from adapters.spark.connect.gate import Gate
+from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
+from adapters.spark.failures import stream_error, unlogged
+from adapters.spark.reading.jobs import STOPPED, over
+from adapters.spark.streaming.checked import StreamingFrame
+from adapters.spark.streaming.messages import Began, Broken, Message, Over, Read, Reply
+from adapters.spark.streaming.query import COMMIT_SECONDS, stopped_elsewhere
+from adapters.spark.streaming.status import StreamStatus
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LOOK_SECONDS = 0.1
+"""Seconds between looks whether a micro-batch has come."""
+
+ALIVE_SECONDS = 1.0
+"""Seconds between looks whether somebody else has stopped the query, while a micro-batch is worked on."""
+
+START_SECONDS = 120.0
+"""Seconds in which a start is tried again: Spark gives the body's process ten, which a busy server may not have."""
+
+_SLOW_START = "Python worker failed to connect back"
+
+
+class QueryStopped(Exception):
+    """The query is to end, or has ended: nothing more is handed over."""
+
+
+class ConnectQuery:
+    """A streaming query; `send` takes what it has to say, in the thread of `run`, and `reply` answers it."""
+
+    def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
+        self._spec = spec
+        self._send = send
+        self._status = status
+        self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._begun = False
+        self._stopping = False
+        self._cut = False
+        self._over = threading.Event()
+        self._query: StreamingQuery | None = None
+        self._batches: ConnectBatches | None = None
+        self._gate = Gate(spec.frame.sparkSession, spec.checkpoint)
+
+    def run(self) -> None:
+        """Start the query and wait for its end.
+
+        Raises:
+            SparkStreamError: it failed, with Spark's message, or somebody else has stopped it.
+        """
+        session = self._spec.frame.sparkSession
+        self._begun = True
+        try:
+            with unlogged():
+                if self._stopping:
+                    return
+                self._gate.open()
+                self._query = query = self._started()
+                self._gate.clear()
+                self._wait(query)
+        except Exception as exc:  # noqa: BLE001 - Spark's and the network's are many, and all end the query
+            if over(session):
+                raise SparkStreamError(f"the streaming query failed: {STOPPED}", str(exc)) from None
+            raise stream_error(exc) from None
+        finally:
+            self._gate.close()
+            self._over.set()
+        if not self._stopping and (self._cut or not self._spec.ends):
+            raise stopped_elsewhere(session)
+
+    def reply(self, reply: Reply) -> None:
+        """Answer what was sent."""
+        self._replies.put(reply)
+
+    def close(self) -> None:
+        """Stop the query, uncommitted if a micro-batch is under way, and wait until nothing of it is left.
+
+        Twice is once.
+        """
+        self._stopping = True
+        self._replies.put(Reply.STOP)
+        while self._begun and not self._over.wait(LOOK_SECONDS):
+            if (batches := self._batches) is not None:
+                batches.cancel()
+
+    def wait_for_commit(self, batch: int) -> None:
+        """Wait until Spark has noted that a micro-batch is committed, or the query has ended, for two seconds."""
+        end = time.monotonic() + COMMIT_SECONDS
+        while time.monotonic() < end and not self._over.is_set():
+            if self._status.committed is not None and self._status.committed >= batch:
+                return
+            time.sleep(0.01)
+
+    # ---- in the thread of `run`
+
+    def _started(self) -> "StreamingQuery":
+        end = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                return self._spec.start(self._gate.body())
+            except Exception as exc:
+                if _SLOW_START not in str(exc) or self._stopping or time.monotonic() > end:
+                    raise
+
+    def _wait(self, query: "StreamingQuery") -> None:
+        try:
+            self._hand_over_all(query)
+        except QueryStopped:
+            if not self._stopping:
+                # Raises what it has failed with, if it has.
+                query.awaitTermination()
+                self._cut = True
+        finally:
+            # Whatever ends it before its end leaves it at the gate, which stays closed.
+            with suppress(Exception):
+                query.stop()
+
+    def _hand_over_all(self, query: "StreamingQuery") -> None:
+        last = -1
+        while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
+            if self._stopping:
+                raise QueryStopped
+            self._report(query)
+            if (batch := self._gate.batch()) > last:
+                last = batch
+                self._hand_over(query, batch)
+        self._report(query)
+        if last > (-1 if self._status.committed is None else self._status.committed):
+            # It was let through, and Spark has not passed the gate any more.
+            raise QueryStopped
+
+    def _hand_over(self, query: "StreamingQuery", batch: int) -> None:
+        try:
+            if self._told(Began(batch, query.id)) is not Reply.COMMIT:
+                self._read()
+                self._told(Over())
+        except QueryStopped:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
+            self._told(Broken(exc))
+            raise QueryStopped from None
+        self._gate.commit(batch)
+
+    def _read(self) -> None:
+        frame = self._gate.frame()
+        shape = Shape(self._spec.as_, frame.columns)
+        numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
+        self._batches = batches = ConnectBatches(numbered)
+        try:
+            while (batch := batches.next()) is not None:
+                if values := shape.of(in_utc(batch)):
+                    self._told(Read(values))
+        except JobCancelled:
+            raise QueryStopped from None
+        except SparkJobError as exc:
+            raise SparkStreamError(str(exc), exc.details) from None
+        finally:
+            self._batches = None
+            batches.close()
+
+    def _told(self, message: Message) -> Reply:
+        if self._stopping:
+            raise QueryStopped
+        self._send(message)
+        while True:
+            try:
+                reply = self._replies.get(timeout=ALIVE_SECONDS)
+            except queue.Empty:
+                if self._query is None or not self._query.isActive:
+                    raise QueryStopped from None
+                continue
+            if reply is Reply.STOP:
+                raise QueryStopped
+            return reply
+
+    def _report(self, query: "StreamingQuery") -> None:
+        progress: Any = query.lastProgress
+        if progress is not None:
+            # What comes through Connect has these for each source only.
+            totals = ("numInputRows", "inputRowsPerSecond", "processedRowsPerSecond")
+            told = {name: getattr(progress, name) for name in totals}
+            self._status.reported({**json.loads(progress.json), **told})

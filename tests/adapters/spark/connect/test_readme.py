@@ -1,0 +1,43 @@
+"""What README says of Spark Connect: of everything there is, and true where it says that something is refused."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pullstream as ps
+from adapters import spark
+
+pytestmark = pytest.mark.spark
+
+README = (Path(__file__).parents[4] / "README.md").read_text()
+TABLE = README.split("| through Spark Connect | |\n| --- | --- |\n")[1].split("\n\n")[0].splitlines()
+
+
+def test_the_table_is_of_everything():
+    """Each function of the package has a row."""
+    functions = {name for name in spark.__all__ if callable(getattr(spark, name)) and name[0].islower()}
+    assert {name for row in TABLE for name in re.findall(r"`(\w+)`", row.split("|")[1])} - {
+        "display",
+        "StreamStatus",
+    } == (functions)
+
+
+REFUSED = {
+    'route="pushed"': lambda session: spark.from_dataframe(session.range(1), route="pushed"),
+    "clock=": lambda session: spark.from_dataframe(session.range(1), time="id", clock="partition"),
+    "register_source": lambda session: spark.register_source("name", ps.values([1]), "n INT"),
+    "ui=": lambda session: spark.session(ui=True),
+    "event_log=": lambda session: spark.session(event_log="events"),
+    "log_level=": lambda session: spark.session(log_level="INFO"),
+}
+
+
+def test_what_it_calls_refused_is_refused(remote):
+    """By an error when composing, which names the function."""
+    rows = [row for row in TABLE if "refused" in row and "global temporary" not in row]
+    assert len(rows) == 3
+    for words, call in REFUSED.items():
+        assert any(words in row for row in rows), words
+        with pytest.raises(ps.CompositionError, match=r"^\w+\(\)"):
+            call(remote)
