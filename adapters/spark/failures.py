@@ -136,7 +136,9 @@ def _message(links: list[tuple[str, str]]) -> str:
     last = spark[-1] if spark else 0
     before = [link for link, (_, below) in pairwise(links[: last + 1]) if _says_more(link, below)]
     first, *others = [*before, *links[last:]]
-    return "\n".join([first[1] or first[0], *(_cause(*link) for link in others)])
+    kind, message = first
+    opening = message if message and kind.startswith("org.apache.spark.") else f"{kind}: {message}".removesuffix(": ")
+    return "\n".join([opening, *(_cause(*link) for link in others)])
 
 
 def _says_more(link: tuple[str, str], below: str) -> bool:

