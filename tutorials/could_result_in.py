@@ -1,6 +1,6 @@
 """Could-result-in: how a stream program knows that a time is complete.
 
-A chapter to read from top to bottom, and a program to run: `python tutorials/could_result_in.py`. It takes one small
+A chapter to read from top to bottom, and a program to run: `python -m tutorials.could_result_in`. It takes one small
 loop and answers the same question about it four times, each time with better tools:
 
 1. by hand, from what the nodes do: the relation could-result-in of the model (`timely.theory.model`);

@@ -6,9 +6,11 @@ rest of the project shows it.
 
 In most stream libraries the producer pushes: it calls you when it has something, and if you are slow, something piles
 up. Here the consumer pulls. A source does nothing, not even open its file, until somebody asks it for a value. So
-nothing piles up, an endless stream is nothing special, and to stop is to ask no more. The price is a small protocol
-between neighbours, the pull-stream protocol: a few messages and twelve rules, R1 to R12, which this chapter meets one
-by one. You will rarely speak it yourself, for the modules of the toolkit do; but error messages are written in it.
+nothing piles up, an endless stream is nothing special, and who wants no more says so: whoever only stops asking leaves
+the file open. The price is a small protocol between neighbours, made after the pull-stream protocol: a few messages and
+twelve rules, R1 to R12, which this chapter meets one by one; what of it is the specification's, and what ours, is in
+`tutorials/literature.md`. You will rarely speak it yourself, for the modules of the toolkit do; but error messages are
+written in it. You need `async` and `await`, and Trio's tutorial as far as nurseries and cancellation.
 
 What stands between two neighbours is an *edge*: the module above it answers, the one below it asks. *Upstream* is
 where values come from, *downstream* where they go. Below, the source is a table that is slow to read, and a `scene`
@@ -72,7 +74,7 @@ def asking() -> None:
     There is one way to get a value: `ask`, and wait for the answer. Below, nothing happens before the first ask, and
     each ask makes the table read one row (R2: nothing is produced without an ask). The answer is a `Batch` of values;
     why a batch, the next piece tells. When there are no more, the answer is DONE, and it stays DONE however often one
-    asks (R3: termination is for ever).
+    asks (R3: the end is for ever).
 
     What is drawn at the end is the pull-stream specification's notation. `D` is downstream, who asks; `U` is upstream,
     who answers. `ask1(Ans1)` is the first request, and `Ans1` its answer. An arrow means "happens before".
@@ -309,7 +311,7 @@ def indications() -> None:
     # | going on at once
     # |   table: closed
     # | R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer.
-    # | Broken by the requester, composed at what_a_pull_is.py:52: it has sent a termination before, and this is one
+    # | Broken by the requester, composed at what_a_pull_is.py:54: it has sent a termination before, and this is one
     # |   request more. What happened:
     # |     D: ask1(Ans1) -> U: Ans1=value('tea')
     # |     -> D: done2
@@ -418,7 +420,7 @@ def times() -> None:
     # |   values may still produce from 1 -> books
     # | has Batch(time=2, values=[(2, 'salt')])
     # | day 1 is complete
-    # | values, composed at what_a_pull_is.py:410, went back in time: it answered at 1 after it had said that
+    # | values, composed at what_a_pull_is.py:412, went back in time: it answered at 1 after it had said that
     # |   nothing before 2 would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below; a module of
     # |   one's own can take ctx.hold(1) before going on (R12)
 
@@ -434,7 +436,7 @@ def rules() -> None:
         say(f"{number}: {sentence}")
     # | R1: every request is answered exactly once, in the order of the requests
     # | R2: nothing is produced without an ask; an answer holds at least one value and never more than asked for
-    # | R3: termination is for ever: after done only done, after a failure that same exception object
+    # | R3: the end is for ever: after done only done, after a failure that same exception object
     # | R4: a lane has one ask outstanding at a time; lanes are answered first come, first served
     # | R5: a termination may come at any time; outstanding asks are answered before it, and never with a value
     # | R6: a termination reaches the source once, with its reason, and is confirmed after everything is released
@@ -442,7 +444,7 @@ def rules() -> None:
     # | R8: a module that fails sends the error upstream, waits, then fails downstream with the same object; a
     # |   termination is confirmed with done
     # | R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer
-    # | R10: resources are acquired at the first request and released once, in every ending
+    # | R10: resources are acquired at the first ask and released once, in every ending
     # | R11: a batch is in flight from its answer until its lane asks again, or acknowledges it
     # | R12: no batch comes at a time that is already complete on its edge
 

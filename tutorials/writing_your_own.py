@@ -3,7 +3,7 @@
 A chapter to read from top to bottom, and a program to run: `python -m tutorials.writing_your_own`. It comes after
 `what_a_pull_is`, whose words, rules (R1 to R12) and drawings it uses. Three questions:
 
-1. How do I write a module? There are three ways, and in none of them do you think of the protocol.
+1. How do I write a module? There are three ways, and in each of them the edge keeps most of the rules for you.
 2. What do they save me from? We write modules by hand, as most streaming code in the world is written, make the
    mistakes that everybody makes, read what the checker says of each, and mend them.
 3. How do I know that mine is right? The conformance kit tries it out in every way that a neighbour may behave.
@@ -134,6 +134,7 @@ class Through(ps.Reader[str]):
         self.upstream.ack()
 
     def lane(self) -> ps.Reader[str]:
+        # Not what R4 wants: one lane for all tasks. Below, none is taken but by who asks from no other.
         return self
 
 
@@ -181,6 +182,12 @@ async def ask_thrice(reader: WatchedReader[str]) -> None:
             await reader.ask()
 
 
+async def ask_abort_ask(reader: WatchedReader[str]) -> None:
+    """Ask once, abort, and ask again, as one may."""
+    await ask_then_abort(reader)
+    await reader.ask()
+
+
 async def ask_then_abort(reader: WatchedReader[str]) -> None:
     """Ask once, then abort."""
     await reader.ask()
@@ -192,8 +199,8 @@ def by_hand() -> None:
 
     What stands at an edge, for whoever asks, is a `Reader`; the three ways above make one for you. The class `Through`,
     just above this piece, is a transformer by hand that does nothing but pass everything on. `check` puts it between
-    two watched edges, and the checker has nothing to say. Everything wrong begins where a module has a will of its own:
-    where it answers more or less than it is answered, ends, fails, or waits.
+    two watched edges, and of this scene the checker has nothing to say. Everything wrong begins where a module has a
+    will of its own: where it answers more or less than it is answered, ends, fails, or waits.
     """
     check(Through, ask_then_abort, "tea", "rice")
     # | Through: nothing to complain of
@@ -214,11 +221,13 @@ def more_than_asked_for() -> None:
 
     class WordsMended(Through):
         left: Answer = ps.DONE
+        over = False
 
         async def ask(self, limit: int = 1) -> Answer:
             while self.left is ps.DONE:
-                batch = await self.upstream.ask(1)
+                batch = ps.DONE if self.over else await self.upstream.ask(1)
                 if batch is ps.DONE:
+                    self.over = True
                     return ps.DONE
                 words = batch.values[0].split()
                 self.left = ps.Batch(batch.time, words) if words else ps.DONE
@@ -226,15 +235,22 @@ def more_than_asked_for() -> None:
             self.left = ps.Batch(time, words[limit:]) if words[limit:] else ps.DONE
             return ps.Batch(time, words[:limit])
 
+        async def abort(self) -> ps.Done:
+            # What is left is nobody's any more, and nothing is asked for (R3, R9).
+            self.over, self.left = True, ps.DONE
+            return await super().abort()
+
     check(Words, ask_thrice, "tea and rice")
     check(Words, ask_thrice, "", "salt")
     check(WordsMended, ask_thrice, "", "tea and rice")
+    check(WordsMended, ask_abort_ask, "tea and rice", "salt")
     # | R2: nothing is produced without an ask; an answer holds at least one value and never more than asked for.
     # | Broken by Words: ask 1 was for one value, and was answered with 3. What happened:
     # |     D: ask1(Ans1) -> U: Ans1=value('tea', 'and', 'rice')
     # | R2: nothing is produced without an ask; an answer holds at least one value and never more than asked for.
     # | Broken by Words: ask 1 was for one value, and was answered with 0. What happened:
     # |     D: ask1(Ans1) -> U: Ans1=value()
+    # | WordsMended: nothing to complain of
     # | WordsMended: nothing to complain of
 
 
@@ -289,7 +305,8 @@ def not_passed_up() -> None:
     The first thinks that an abort is its own affair: the file above stays open for ever. The second passes it on, but
     answers at once, while the file is still being closed: whoever deletes the file next, or opens it again, is too
     early as well. The third makes every error an abort, so that the source may commit what it should roll back. To mend
-    them is to pass on what came, and to wait: `return await self.upstream.abort()`, which is what `Through` did.
+    them is to pass on what came, and to wait: `return await self.upstream.abort()`, as `Through` does. (That much of it
+    is right, the first time; the second it is piece 6's.)
     """
 
     class KeepsIt(Through):
@@ -367,8 +384,8 @@ def failing() -> None:
 
     A row makes no sense. The first swallows the exception and calls that the end: a wrong result that looks right. The
     checker sees an end without a word. The second lets it through, but tells nobody above. The third fails anew
-    whenever it is asked, so that nobody can tell one failure from three. To mend them: tell upstream, wait, and raise
-    the same object from now on, with the traceback that it had, or that grows with every ask.
+    whenever it is asked, so that nobody can tell one failure from three. To mend them: tell upstream, wait, and from
+    now on raise the same object, with the traceback it had at first: raised as it is, it grows one with every ask.
     """
 
     class Swallows(Through):
@@ -410,7 +427,7 @@ def failing() -> None:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('1') -> TO: Ans1=value('1')
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('two')
     # |     -> TO: Ans2=error(ValueError("in...ase 10: 'two'"))
-    # | R3: termination is for ever: after done only done, after a failure that same exception object.
+    # | R3: the end is for ever: after done only done, after a failure that same exception object.
     # | Broken by RaisesAnew: the stream's end is the failure ValueError('no such table'), and this answer is
     # |   another, ValueError('no such table'). What happened:
     # |     D: ask1(Ans1) -> U: Ans1=error(ValueError('no such table'))
@@ -530,9 +547,10 @@ def resources() -> None:
 
     for module in (Leaves, Twice, Mended):
         report = conformance(ps.source(module), resource=True)
-        print(f"{module.__name__}: {'conforms' if report.ok else report.findings[0].message.splitlines()[0]}")
-    # | Leaves: when the end was told, it had opened its resource once, and closed it not at all
-    # | Twice: when the end was told, it had opened its resource once, and closed it twice
+        found = "conforms" if report.ok else report.findings[0].rule + ": " + report.findings[0].message.splitlines()[0]
+        print(f"{module.__name__}: {found}")
+    # | Leaves: R10: when the end was told, it had opened its resource once, and closed it not at all
+    # | Twice: R10: when the end was told, it had opened its resource once, and closed it twice
     # | Mended: conforms
 
 

@@ -12,7 +12,7 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "R1": "every request is answered exactly once, in the order of the requests",
         "R2": "nothing is produced without an ask; an answer holds at least one value and never more than asked for",
-        "R3": "termination is for ever: after done only done, after a failure that same exception object",
+        "R3": "the end is for ever: after done only done, after a failure that same exception object",
         "R4": "a lane has one ask outstanding at a time; lanes are answered first come, first served",
         "R5": "a termination may come at any time; outstanding asks are answered before it, and never with a value",
         "R6": "a termination reaches the source once, with its reason, and is confirmed after everything is released",
@@ -20,7 +20,7 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
         "R8": "a module that fails sends the error upstream, waits, then fails downstream with the same object; "
         "a termination is confirmed with done",
         "R9": "a requester sends at most one termination, and asks nothing after it or after a terminal answer",
-        "R10": "resources are acquired at the first request and released once, in every ending",
+        "R10": "resources are acquired at the first ask and released once, in every ending",
         "R11": "a batch is in flight from its answer until its lane asks again, or acknowledges it",
         "R12": "no batch comes at a time that is already complete on its edge",
     },

@@ -83,3 +83,23 @@ def test_the_command_prints_what_it_finds():
     assert "71 nodes can be reached from JFK, the farthest at distance 1" in ran.stdout
     assert "1 components" in ran.stdout
     assert "the 3-core has" in ran.stdout
+
+
+def test_inputs_at_several_times_are_several_questions():
+    """What was found at one time is nothing to another: the same question has the same answer again."""
+    graph = {"a": ["b"], "b": ["c"], "c": ["a"], "d": []}
+    neighbours = both_ways(graph)
+
+    def asked(values, algorithm):
+        both = ps.values([(time, value) for time in (0, 1) for value in values], time=lambda pair: pair[0])
+        answers = {0: [], 1: []}
+        ps.run(
+            ps.pipe(both, ps.map(lambda pair: pair[1]), algorithm, ps.at_completion(lambda t, v: answers[t].extend(v)))
+        )
+        assert sorted(answers[0]) == sorted(answers[1])
+        return dict(answers[1])
+
+    assert asked("a", distances(graph)) == {"a": 0, "b": 1, "c": 2}
+    assert asked(sorted(neighbours), components(neighbours)) == dict.fromkeys("abc", "a") | {"d": "d"}
+    assert asked([0], core_numbers(neighbours)) == dict.fromkeys("abc", 2) | {"d": 0}
+    assert len(asked(sorted(graph), pagerank(graph))) == 4

@@ -1,7 +1,9 @@
 """Four algorithms, each a step of a loop.
 
-None of them counts rounds or tests whether it is done: a loop that nothing goes round any more is complete, and what is
-behind it learns of that as of any other completion.
+None of them says that it is done: a loop that nothing goes round any more is complete, and what is behind it learns of
+that as of any other completion. What each decides is whether a value goes round again: `pagerank` by how much the ranks
+have changed, `core_numbers` by whether nodes are left. Inputs at several times are several questions, each answered at
+its own time.
 """
 
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping
@@ -141,14 +143,19 @@ def core_numbers(neighbours: Mapping[N, set[N]]) -> ps.Transformer[int, tuple[N,
 @ps.transformer
 async def next_level(upstream: ps.Reader[Any], ctx: ps.Context, nodes: int) -> AsyncIterator[ps.Batch[Any]]:
     """Pass (node, level) on; when a level is complete, and nodes are left, begin with the next."""
+    left: dict[Any, int] = {}
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time, values):
                 ctx.notify_at(time)
                 taken: list[Any] = [value for value in values if isinstance(value, tuple)]
-                nodes -= len(taken)
+                outer = cast("ps.LoopTime", time).outer
+                left[outer] = left.get(outer, nodes) - len(taken)
                 if taken:
                     yield ps.Batch(time, taken)
             case ps.Completed(time):
-                if nodes:
-                    yield ps.Batch(time, [ps.Again(cast("ps.LoopTime", time).counters[-1] + 1)])
+                at = cast("ps.LoopTime", time)
+                if left[at.outer]:
+                    yield ps.Batch(time, [ps.Again(at.counters[-1] + 1)])
+                else:
+                    del left[at.outer]

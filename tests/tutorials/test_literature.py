@@ -1,0 +1,45 @@
+"""What is cited resolves: sources by their numbers, and what of them is named."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LITERATURE = (ROOT / "tutorials" / "literature.md").read_text(encoding="utf-8")
+FILES = [
+    *(path for package in ("pullstream", "timely", "tutorials", "adapters") for path in (ROOT / package).rglob("*.py")),
+    *(ROOT / "tutorials").glob("*.md"),
+    ROOT / "README.md",
+]
+
+
+def named(text: str) -> set[str]:
+    """What a text names, one by one: "Propositions 4, 5, 6" are three."""
+    found: set[str] = set()
+    for kind, numbers in re.findall(
+        r"\b(Theorem|Condition|Proposition|Lemma|Definition)s? ((?:\d+(?:, | and )?)+)", text
+    ):
+        found |= {f"{kind} {number}" for number in re.findall(r"\d+", numbers)}
+    return found
+
+
+@pytest.mark.parametrize("number", ["000", "001", "002", "003", "004"])
+def test_a_source_has_an_entry(number):
+    """With its title, and where to read it."""
+    entry = re.search(rf"^\| {number} \| (.*) \|$", LITERATURE, re.MULTILINE)
+    assert entry
+    assert "*" in entry[1] or "http" in entry[1]
+
+
+def test_what_is_cited_is_said_where():
+    """Every theorem, condition and definition that is named anywhere."""
+    cited = set().union(*(named(path.read_text(encoding="utf-8")) for path in FILES))
+    assert {"Theorem 1", "Condition 2", "Proposition 8"} <= cited
+    assert cited <= named(LITERATURE)
+
+
+def test_every_rule_is_the_specifications_or_ours():
+    """The table has all twelve."""
+    table = LITERATURE.partition("## The specification, and ours")[2]
+    assert set(re.findall(r"\bR\d+\b", table)) >= {f"R{number}" for number in range(1, 13)}
