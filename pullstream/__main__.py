@@ -1,21 +1,23 @@
-"""`python -m pullstream check [package.module:name ...]`, and `view TRACE`: tools for authors of modules."""
+"""`python -m pullstream`, or `pullstream`: `check` modules, `view` a trace, ask the `doctor` what is missing."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
 from pullstream.conformance.command import add_check, check_modules
+from pullstream.doctor import add_doctor, examine
 from pullstream.trace.command import add_view, view_trace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit code of the command."""
-    parser = argparse.ArgumentParser(prog="python -m pullstream", description="Tools for authors of modules.")
+    parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users and for authors of modules.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_check(commands)
     add_view(commands)
+    add_doctor(commands)
     given = parser.parse_args(arguments)
-    return view_trace(given) if given.command == "view" else check_modules(given)
+    return {"check": check_modules, "view": view_trace, "doctor": examine}[given.command](given)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,78 @@
+"""The doctor: what is installed, what hides the toolkit's packages, whether Spark starts; each with what helps."""
+
+import subprocess
+import sys
+
+import pytest
+
+from pullstream import doctor
+from pullstream.__main__ import main
+
+
+def told(capsys, *options):
+    code = main(["doctor", *options])
+    return code, capsys.readouterr().out
+
+
+def test_what_is_there_is_named_with_its_version(capsys):
+    """The toolkit, what it needs, and each extra."""
+    code, out = told(capsys, "--no-spark")
+    assert code == 0
+    for name in ("python", "pullstream", "needs", "files", "spark", "display", "trio ", "pyspark ", "rich "):
+        assert name in out
+    assert "!!" not in out
+
+
+def test_what_is_missing_comes_with_the_command_that_adds_it(capsys, monkeypatch):
+    """An extra that is not there is no fault, a package that the toolkit needs is."""
+    here = doctor.version
+
+    def version(name):
+        if name in missing:
+            raise doctor.PackageNotFoundError(name)
+        return here(name)
+
+    monkeypatch.setattr(doctor, "version", version)
+    missing = {"rich"}
+    assert told(capsys, "--no-spark") == (0, told(capsys, "--no-spark")[1])
+    assert (
+        "-- display      without rich\n                pip install 'pullstream[display]'"
+        in told(capsys, "--no-spark")[1]
+    )
+    missing = {"attrs", "pyspark"}
+    code, out = told(capsys)
+    assert code == 1
+    assert "!! pullstream   without attrs\n                pip install pullstream" in out
+    assert "spark starts" not in out, "without pyspark there is nothing to start"
+
+
+def test_another_project_of_a_package_s_name_is_found(tmp_path):
+    """A folder beside the script that is called as one of the toolkit's."""
+    (tmp_path / "adapters").mkdir()
+    (tmp_path / "adapters" / "__init__.py").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-m", "pullstream", "doctor", "--no-spark"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"!! adapters     is {tmp_path}/adapters/__init__.py, and not the toolkit's" in done.stdout
+    assert "rename the file, or\n" in done.stdout
+
+
+@pytest.mark.spark
+def test_spark_is_started_in_a_process_of_its_own(capsys):
+    """It counts to three, and says by which Java."""
+    code, out = told(capsys)
+    assert code == 0, out
+    assert "counts to 3, with the Java in " in out
+
+
+def test_a_spark_that_does_not_start_says_why(capsys, monkeypatch):
+    """The last words of what went wrong, without the traceback."""
+    monkeypatch.setattr(doctor, "SPARK", "raise OSError('no Java anywhere')")
+    code, out = told(capsys)
+    assert code == 1
+    assert out.endswith("!! spark starts does not\n                OSError: no Java anywhere\n")
