@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import attrs
 
+from pullstream.trace.edges import Edges
 from pullstream.trace.file import Trace
 from pullstream.trace.times import Json, decode, encode
 from timely.theory.model.record import (
@@ -201,15 +202,19 @@ class Judge:
 
 
 def judge(trace: Trace) -> Verdict:
-    """The model's verdict on a trace that was written, by what it says and nothing else.
+    """The model's verdict on a trace that was written, by what it says and nothing else; its edges are replayed, too.
 
     A trace that is not whole, because what wrote it was killed, is judged as far as it goes.
     """
     table = Table.read(trace.sends)
-    heard = Judge(trace.header, {}, table)
+    heard, edges = Judge(trace.header, {}, table), Edges()
+    found: list[Objection] = []
     for number, _, kind, *about in trace.events:
         heard.see(number, kind, _as_it_was(kind, about))
-    return heard.verdict()
+        found += [Objection(number, rule, what) for rule, what in edges.see(kind, about)]
+    verdict = heard.verdict()
+    objections = sorted([*verdict.objections, *found], key=lambda objection: objection.event)
+    return attrs.evolve(verdict, objections=objections)
 
 
 def _as_it_was(kind: str, about: Sequence[Json]) -> Sequence[Any]:
