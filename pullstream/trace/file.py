@@ -34,6 +34,7 @@ class Trace:
     | awaited, completed, dismissed | place, time: a wait begins, is told that the time is complete, is given up |
     | rest | nothing can go on until something comes from outside, or time passes |
     | said | place, and the frontier that the run itself says is there |
+    | untracked | from here on times cannot be compared, and nothing is complete |
     | edge | an edge of a stream that a module has opened |
     | violation | module, rule, what it did |
     | acquired, released | module that has taken what it needs, or let go of it |

@@ -11,7 +11,8 @@ import attrs
 
 from pullstream.trace.edges import Edges
 from pullstream.trace.file import Trace
-from pullstream.trace.times import Json, decode, encode
+from pullstream.trace.times import Json, NotInTrace, decode, encode
+from timely import TimelyError
 from timely.theory.model.record import (
     Awaited,
     Change,
@@ -52,10 +53,12 @@ class Verdict:
     objections: Sequence[Objection]
     events: int
     completions: int
+    until: tuple[int, str] | None = None
+    """The event from which on nothing can be judged, because times cannot be compared, or are only shown; and why."""
 
     @property
     def ok(self) -> bool:
-        """Whether the model allows all of it."""
+        """Whether the model allows all that it can judge."""
         return not self.objections
 
     def as_json(self) -> Json:
@@ -65,11 +68,13 @@ class Verdict:
             "verdict": "refused" if objections else "allowed",
             "completions": self.completions,
             "objections": objections,
+            **({} if self.until is None else {"until": list(self.until)}),
         }
 
     def __str__(self) -> str:
         if self.ok:
-            return f"allowed by the model: {self.events} events, {self.completions} completions"
+            until = "" if self.until is None else f", judged until event {self.until[0]}: {self.until[1]}"
+            return f"allowed by the model: {self.events} events, {self.completions} completions{until}"
         return "refused by the model: " + "; ".join(map(str, self.objections[:3]))
 
 
@@ -83,7 +88,7 @@ class Table(dict[tuple[int, Hashable], Sequence[Any]]):
             known = self.get((step, time))
             if known is None:
                 if function is None:
-                    raise LookupError(f"the trace does not say what becomes of {time!r} in step {step} of its plan")
+                    raise NotInTrace(f"the trace does not say what becomes of {time!r} in step {step} of its plan")
                 known = self[step, time] = list(function(time))
             return known
 
@@ -121,6 +126,7 @@ class Judge:
         self._least: object = None
         self._events = 0
         self._trouble: list[Objection] = []
+        self._until: tuple[int, str] | None = None
         self._seen: Mapping[str, Callable[..., None]] = {
             "stamps": self._stamps,
             "awaited": self._awaited,
@@ -129,6 +135,7 @@ class Judge:
             "rest": self._rest,
             "frontiers": self._frontiers,
             "said": self._said,
+            "untracked": self._untracked,
         }
 
     def verdict(self) -> Verdict:
@@ -136,16 +143,18 @@ class Judge:
         replayed = self._replay.replayed()
         objections = [Objection(wrong.index, wrong.rule, wrong.because) for wrong in replayed.violations]
         objections = sorted([*objections, *self._trouble], key=lambda objection: objection.event)
-        return Verdict(objections, self._events, replayed.completions)
+        return Verdict(objections, self._events, replayed.completions, self._until)
 
     def see(self, number: int, kind: str, about: Sequence[Any]) -> None:
         """Hear of an event; times are what they are, and not as they are written."""
         self._events += 1
         see = self._seen.get(kind)
-        if see is not None:
+        if see is not None and self._until is None:
             try:
                 see(number, *about)
-            except Exception as exc:  # noqa: BLE001 - times of no order, places that are not there
+            except (TypeError, TimelyError, NotInTrace) as exc:
+                self._until = number, str(exc)
+            except Exception as exc:  # noqa: BLE001 - places that are not there, events that are none
                 self._trouble.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
 
     def moved(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
@@ -195,6 +204,9 @@ class Judge:
 
     def _said(self, number: int, place: int, times: Sequence[Any]) -> None:
         self._replay.see(number, Frontier(self._names[place], tuple(times)))
+
+    def _untracked(self, number: int) -> None:
+        self._until = number, "the run could not compare its times any more"
 
     def _frontiers(self, number: int, frontiers: Sequence[tuple[int, Sequence[Any]]]) -> None:
         for place, times in frontiers:

@@ -29,5 +29,8 @@ class Observer(Protocol):
     def wait(self, kind: Literal["awaited", "completed", "dismissed"], place: int, time: Hashable) -> None:
         """Hear of a wait for a time: that it begins, is told that the time is complete, or is given up."""
 
+    def untracked(self) -> None:
+        """Hear that times cannot be compared any more: nothing is complete from now on."""
+
     def ended(self, location: Location) -> None:
         """A module's part of the run is over."""

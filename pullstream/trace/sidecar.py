@@ -40,6 +40,7 @@ class SeenSidecar(Sidecar):
         before = self.phase
         super().stop_tracking(exc)
         if self.phase is not before and self.started:
+            self._observer.untracked()
             self._listen()
 
     def _listen(self) -> None:

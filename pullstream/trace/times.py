@@ -20,6 +20,10 @@ _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 40, 60, 24
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 4
 
 
+class NotInTrace(Exception):
+    """A question that a trace does not answer: how a time of an unknown kind is compared, what becomes of one."""
+
+
 @attrs.frozen(order=False)
 class Opaque:
     """A time of a kind that is only shown: what it was compared by is not in the trace."""
@@ -27,7 +31,7 @@ class Opaque:
     shown: str
 
     def __le__(self, other: object) -> bool:
-        raise TypeError(f"a trace does not say how {self.shown} is compared")
+        raise NotInTrace(f"a trace does not say how {self.shown} is compared")
 
 
 def shown(value: object) -> str:

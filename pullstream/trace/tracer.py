@@ -176,6 +176,10 @@ class Tracer(trio.abc.Instrument):
         """Note a wait for a time: that it begins, is told that the time is complete, or is given up."""
         self._note(kind, place, time)
 
+    def untracked(self) -> None:
+        """Note that times cannot be compared any more."""
+        self._note("untracked")
+
     def ended(self, location: Location) -> None:
         """A module's part of the run is over."""
         failure = location.failure
@@ -312,7 +316,7 @@ class Tracer(trio.abc.Instrument):
             self.trouble.__cause__ = exc
 
 
-JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said"})
+JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "untracked"})
 """The events that the model has something to say of."""
 
 

@@ -92,6 +92,7 @@ class Trace {
       case "dismissed": return `no longer awaited: ${about[1]} at ${this.place(about[0])}`;
       case "rest": return "nothing can go on until something comes, or time passes";
       case "said": return `the run says of ${this.place(about[0])}: ${front(about[1])}`;
+      case "untracked": return "times cannot be compared any more: nothing is complete from here on";
       case "edge": return `an edge is opened inside: ${about[0].from} → ${about[0].to}`;
       case "violation": return `${about[1]} broken by ${about[0]}: ${about[2]}`;
       case "acquired": return `${this.name(about[0])} has acquired what it needs`;

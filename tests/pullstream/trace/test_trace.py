@@ -13,8 +13,9 @@ from pullstream.authoring import Traits
 from pullstream.checker import Checker
 from pullstream.engine.run import Scope
 from pullstream.trace import Trace, TraceError, draw_graph, judge, mermaid, planned
+from timely import TimeDomainError
 
-from .programs import PIPELINES, days, traced
+from .programs import PIPELINES, Decade, days, per_time, traced
 
 
 @pytest.fixture(autouse=True)
@@ -316,3 +317,20 @@ async def test_streams_inside_are_forgotten_when_they_are_over(autojump_clock):
         assert scopes() - before <= 2
         many.cap()
         await running.result()
+
+
+def test_times_that_cannot_be_compared_are_judged_as_far_as_they_can():
+    """Of two domains, where the run says so itself; and of a kind that a trace only shows, read back."""
+    mixed = ps.merge(ps.values([1], time=lambda _: 1), ps.values(["a"], time=lambda _: "a"))
+    file = io.StringIO()
+    with pytest.raises(TimeDomainError):
+        ps.run(ps.pipe(mixed, per_time(), ps.collect()), limit=1, trace=file)
+    verdict = judge(read(file.getvalue()))
+    assert verdict.ok
+    assert verdict.until is not None
+    assert ", judged until event " in str(verdict)
+
+    odd = read(traced(ps.pipe(ps.values([1, 2], time=Decade), per_time(), ps.collect()), limit=1))
+    assert odd.verdict["verdict"] == "allowed"
+    assert "until" not in odd.verdict
+    assert "does not say how" in judge(odd).until[1]
