@@ -7,7 +7,7 @@ import trio
 import pullstream as ps
 from adapters import spark
 
-DAYS, ROWS = 20, 25
+DAYS, ROWS = 16, 25
 
 
 @ps.source

@@ -9,11 +9,11 @@ import pytest
 pytestmark = pytest.mark.spark
 
 PROGRAM = """
-import json, os, signal
+import json, os, signal, threading, time
 import pullstream as ps
 from adapters import spark
 
-session = spark.session(master="local[2,4]")
+session = spark.session(master="local[2,2]")
 
 def parse(row):
     if row.n == 1234:
@@ -50,7 +50,45 @@ def dies_once(batches):
 
 kept = spark.to_dataframe(ps.values(range(50_000)), "n BIGINT", replay=10_000_000)
 found["kept"] = kept.mapInArrow(dies_once, "n BIGINT").selectExpr("count(*)", "sum(n)").collect()
+
+released = threading.Event()
+
+@ps.source
+async def endless(ctx):
+    try:
+        while True:
+            yield ps.Batch(0, list(range(1000)))
+            begun.set()
+    finally:
+        released.set()
+
+def slowly(batches):
+    import time
+    for batch in batches:
+        time.sleep(0.2)
+        yield batch
+
+def act():
+    try:
+        spark.to_dataframe(endless(), "n BIGINT").mapInArrow(slowly, "n BIGINT").count()
+    except Exception as exc:
+        found["stopped"] = type(exc).__name__
+
+begun = threading.Event()
+action = threading.Thread(target=act, daemon=True)
+action.start()
+begun.wait(120)
 session.stop()
+action.join(120)
+found["released"] = released.wait(30)
+deadline = time.monotonic() + 30
+
+def left():
+    return [thread.name for thread in threading.enumerate() if "pullstream" in thread.name]
+
+while left() and time.monotonic() < deadline:
+    time.sleep(0.1)
+found["left"] = left()
 print(json.dumps(found))
 """
 
@@ -85,3 +123,10 @@ def test_a_worker_that_died_is_the_error(told):
 def test_what_is_kept_is_read_again(told):
     """With `replay` a task that is tried again has its rows, each once."""
     assert told["kept"] == [[50_000, 50_000 * 49_999 // 2]]
+
+
+def test_a_session_stopped_in_the_midst_leaves_nothing(told):
+    """The action fails, the source is released, and the server's thread ends."""
+    assert told["stopped"]
+    assert told["released"]
+    assert told["left"] == []

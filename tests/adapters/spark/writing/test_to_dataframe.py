@@ -153,7 +153,6 @@ class TestEndings:
 
         actions = [
             lambda: frame().orderBy("n").write.parquet(str(tmp_path / "sorted")),
-            lambda: frame().orderBy("n").collect(),
             lambda: frame().repartitionByRange(4, "n").count(),
             lambda: ps.run(ps.pipe(spark.from_dataframe(frame(), time="k"), ps.collect())),
         ]

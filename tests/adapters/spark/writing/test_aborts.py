@@ -1,0 +1,139 @@
+"""Readings by Spark that end at any moment, over and over: everything is released, and nothing is left."""
+
+import os
+import random
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters import spark
+from adapters.spark.writing.server import server_for
+from tests.adapters.spark.listening import listened_by
+
+pytestmark = pytest.mark.spark
+
+
+class Endless:
+    """A source without an end, and how often it was opened and released."""
+
+    def __init__(self, pause):
+        self.pause = pause
+        self.opened = self.released = 0
+
+    def source(self):
+        @ps.source
+        async def endless(ctx):
+            self.opened += 1
+            try:
+                time = 0
+                while True:
+                    time += 1
+                    yield ps.Batch(time, list(range(1000)))
+                    await trio.sleep(self.pause)
+            finally:
+                self.released += 1
+
+        return endless()
+
+
+def cancelled(session, source, moment):
+    """Spark's job is cancelled."""
+    tag = f"abort-{moment}"
+
+    def act():
+        session.sparkContext.addJobTag(tag)
+        with pytest.raises(Exception, match=r"cancel|can be read once"):
+            spark.to_dataframe(source, "n BIGINT", session=session).count()
+
+    action = threading.Thread(target=act)
+    action.start()
+    time.sleep(moment)
+    while action.is_alive():
+        # Spark forgets a cancellation that comes before its job.
+        session.sparkContext.cancelJobsWithTag(tag)
+        action.join(0.2)
+
+
+def withdrawn(session, source, moment):
+    """The source is closed while Spark reads it, or before."""
+    handle = spark.register_source("withdrawn", source, "n BIGINT", session=session)
+
+    def act():
+        with pytest.raises(Exception, match=r"withdrawn|closed the connection|can be read once"):
+            session.read.format("pullstream").load("withdrawn").count()
+
+    action = threading.Thread(target=act)
+    action.start()
+    time.sleep(moment)
+    handle.close()
+    action.join(120)
+    assert not action.is_alive()
+
+
+def limited(session, source, moment):
+    """Spark has enough."""
+    rows = spark.to_dataframe(source, "n BIGINT", session=session).limit(1 + int(moment * 5000)).collect()
+    assert len(rows) == 1 + int(moment * 5000)
+
+
+def stopped(session, source, moment):
+    """A query is stopped, and its source withdrawn."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        spark.register_source("stopped", source, "n BIGINT", session=session),
+    ):
+        frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 2000).load("stopped")
+        query = frame.writeStream.format("noop").option("checkpointLocation", folder).start()
+        time.sleep(moment)
+        query.stop()
+
+
+def open_files():
+    """The files that this program has open, also such that have no name any more."""
+    found = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.add(str(descriptor.readlink()))
+    return {name for name in found if name.startswith("/") and not name.startswith(("/dev/", "/proc/"))}
+
+
+def check(session, until_idle, seed, count):
+    """Abort it so often in all the ways there are, and see what is left."""
+    chance = random.Random(seed)
+    server = server_for(session)
+    listens, files = listened_by([os.getpid()]), open_files()
+    ways = [cancelled, withdrawn, limited, stopped]
+    for number in range(count):
+        endless = Endless(chance.choice([0.0, 0.05]))
+        ways[number % len(ways)](session, endless.source(), chance.uniform(0, 1.5))
+        deadline = time.monotonic() + 60
+        while endless.released < endless.opened:
+            assert time.monotonic() < deadline, "the source is not released"
+            time.sleep(0.02)
+        assert endless.opened <= 1
+    until_idle()
+    deadline = time.monotonic() + 60
+    # What listens, and what looks whether the session is still there.
+    while len(server._nursery.child_tasks) > 2:
+        assert time.monotonic() < deadline, server._nursery.child_tasks
+        time.sleep(0.05)
+    assert [thread.name for thread in threading.enumerate()].count("pullstream server") == 1
+    assert listened_by([os.getpid()]) == listens
+    assert open_files() == files
+
+
+def test_aborts_at_some_moments(session, until_idle):
+    """In every way once."""
+    check(session, until_idle, 1, 4)
+
+
+@pytest.mark.slow
+def test_a_hundred_aborts(session, until_idle):
+    """At any moment."""
+    check(session, until_idle, 2, 100)
