@@ -52,6 +52,8 @@ CHAPTERS: Final = (
     Chapter(2, "Demand", "demand", 10),
     Chapter(3, "A source", "writing_your_own", 10, shown=(1, 2, 3, 12)),
     Chapter(4, "A transformer, and the ways to end", "writing_your_own", 35, shown=(4, 5, 6, 7, 8, 9, 10, 11, 13, 14)),
+    Chapter(5, "A sink", "a_sink", 15),
+    Chapter(6, "Two inputs, and tasks", "two_inputs", 20),
     Chapter(7, "When is it done", "when_is_it_done", 30, shown=(1, 2, 3, 4, 5, 6, 10, 11, 12)),
     Chapter(8, "The right to speak", "when_is_it_done", 15, shown=(7, 8, 9)),
     Chapter(9, "Could-result-in", "could_result_in", 25),

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 CHAPTERS = [
     "tutorials.a_first_pipeline",
     "tutorials.demand",
+    "tutorials.a_sink",
+    "tutorials.two_inputs",
     "tutorials.what_a_pull_is",
     "tutorials.writing_your_own",
     "tutorials.when_is_it_done",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from textwrap import dedent
 from typing import Any, Final, cast
 
 import attrs
@@ -12,7 +13,7 @@ import pullstream as ps
 from pullstream.blueprint import Site
 from pullstream.checker import Violation
 from pullstream.conformance import Finding, Subject, conformance
-from tutorials.judging.verdict import KINDS, Wrong
+from tutorials.judging.verdict import Wrong
 
 CELLS: Final = 160
 """How many ways the partners of a module behave in."""
@@ -28,9 +29,11 @@ NAMES: Final = {
 
 def keeps_the_rules(subject: Subject, site: Site, seeds: int = 1) -> None:
     """Whether a module keeps the rules, whatever those beside it do."""
-    report = conformance(attrs.evolve(subject, site=site), cells=CELLS, seeds=seeds)
-    if report.findings:
-        raise _wrong(min(report.findings, key=_simple))
+    subject = attrs.evolve(subject, site=site)
+    # The judge is in a process of its own already, which is ended if this never is.
+    report = conformance(subject, cells=CELLS, seeds=seeds if seeds > 1 else None, limit=None)
+    for finding in report.first(1):
+        raise _wrong(finding)
 
 
 def told_simply(text: str) -> str:
@@ -114,9 +117,11 @@ async def _seen(source: ps.Source[Any], times: tuple[Any, ...], limit: int) -> S
 def gives_the_same(
     make: Callable[[], ps.Source[Any]],
     solution: Callable[[], ps.Source[Any]],
+    *,
     times: Iterable[Any] = (),
     what: str = "",
     limits: Iterable[int] = (1, 1000),
+    kind: str = "values",
 ) -> None:
     """Whether what an answer is part of gives what the solution does, with every limit, and as soon.
 
@@ -130,7 +135,7 @@ def gives_the_same(
         asked = "one value at a time" if different[0] == 1 else f"{different[0]} values at a time"
         got_text, want_text = map(_shown, runs[different[0]])
         raise Wrong(
-            "values" if len(different) == len(runs) else "batching",
+            kind if len(different) == len(runs) else "batching",
             f"{what}asked for {asked}, it gave\n  {got_text}\nand should have given\n  {want_text}",
         )
     for got, want in runs.values():
@@ -170,43 +175,13 @@ def _shown(run: Seen) -> str:
     return text if run.ending == "done" else f"{text}, and then {run.ending}"
 
 
-def _simple(finding: Finding) -> tuple[Any, ...]:
-    """How simple a cell is: few values, asked for one by one, at one time, and nothing special happens."""
-    cell = finding.cell
-    return (cell.way != "end", cell.many, cell.timed, cell.delayed, cell.values, cell.limit != 1, cell.limit, str(cell))
-
-
 def _wrong(finding: Finding) -> Wrong:
-    """A finding, taken apart into the rule, what happened and the drawing."""
-    text, _, drawing = finding.message.partition("\n")
-    offence = re.match(r"Broken by .*?(?:, composed at [^:]+:(\d+))?: (.*)\. What happened:\n", drawing)
-    line = None
+    """A finding, taken apart into what happened, the scene and the drawing."""
+    rows = finding.message.splitlines()
+    said, drawing = rows[0], "\n".join(rows[1:])
+    offence = re.match(r"R\d+: .*?\.\nBroken by .*?(?:, composed at \S+)?: (.*)\. What happened:\n", finding.message)
     if offence is not None:
-        drawing = drawing[offence.end() :]
-        text = offence[2]
-        line = int(offence[1]) if offence[1] else None
-    kind = finding.rule
-    text = text.removeprefix(f"{kind}: ")
-    sentence = f"{KINDS.get(kind, '')}."
-    text = text.removeprefix(sentence).strip()
-    return Wrong(
-        kind, f"{text}{_scene(finding)}", "\n".join(row.removeprefix("    ") for row in drawing.splitlines()), line
-    )
-
-
-def _scene(finding: Finding) -> str:
-    """In words, what the neighbours did."""
-    cell = finding.cell
-    above = f"above, {cell.values} values" + (" at a time each" if cell.timed or cell.many else "")
-    above += ", then a failure" if cell.ending == "failure" else ""
-    below = (
-        f"below, asks for {cell.limit}"
-        + {
-            "end": "",
-            "abort": f", and an abort after {cell.position} answers",
-            "error": f", and an error after {cell.position} answers",
-            "cancel": f", and an ask given up after {cell.position} answers",
-            "raise": f"; its function raises at value {cell.position}",
-        }[cell.way]
-    )
-    return f"\n({above}; {below})"
+        said, drawing = offence[1], finding.message[offence.end() :]
+    said = said.removeprefix(f"{finding.rule}: ").removeprefix(f"{finding.words}.").strip()
+    line = int(finding.place.rpartition(":")[2]) if finding.place else None
+    return Wrong(finding.rule, "\n".join(filter(None, [said, finding.scene])), dedent(drawing), line)

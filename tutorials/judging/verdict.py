@@ -8,23 +8,15 @@ from typing import Final, Self
 import attrs
 
 from pullstream.checker import RULES
+from pullstream.conformance.findings import BESIDE
 
 WIDTH: Final = 100
 LINES: Final = 20
 
 KINDS: Final[dict[str, str]] = {
     **RULES,
+    **BESIDE,
     "values": "what comes out is what the task says",
-    "batching": "batches are not to be seen: however one asks, the same values come",
-    "sharing": "what was given away is not changed any more",
-    "holding": "a time is held no longer than something is owed at it",
-    "early": "nothing is said to be complete before it is",
-    "order": "values that belong together come together, whichever comes first",
-    "times": "what belongs to one time is not mixed with what belongs to another",
-    "spin": "code that runs comes back, or waits where it can be told to stop",
-    "hang": "who asks gets an answer",
-    "crash": "a module that is told to end does so without an exception of its own",
-    "vacuous": "something has to come out, or nothing has been shown",
     "drawing": "what the two say at the edge is what is drawn",
     "prediction": "what you say is what happens",
     "waiting": "a module waits for others, not for itself",

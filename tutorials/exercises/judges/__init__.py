@@ -2,10 +2,12 @@
 
 import importlib
 
+from pullstream.conformance.findings import HINTS as MENDING
 from tutorials.exercises import Exercise
 
 
 def hints(exercise: Exercise, kind: str = "") -> tuple[str, str, str]:
     """Three hints for an exercise: where to read, what to look at, the line in words; by the kind of the mistake."""
     given: dict[str, tuple[str, str, str]] = importlib.import_module(f"{__name__}.{exercise.name}").HINTS
-    return given.get(kind, given[""])
+    where, look, line = given[""]
+    return given.get(kind, (where, f"To mend it: {MENDING[kind]}." if kind in MENDING else look, line))

@@ -18,9 +18,9 @@ HINTS = {
         "What is remembered when a batch ends? The next value's neighbour is in the batch before.",
         "`last = 0` stands before `async for`, not inside it.",
     ),
-    "values": (
+    "state": (
         "Chapter 3, piece 3.",
-        "In the first run, or in the second? What a class, or a default argument, keeps is there in the next run, too.",
+        "The second run gave something else. What a class, or a default argument, keeps is there in the next run, too.",
         "A local variable of the generator, or an attribute set in `__init__` of the kernel, is new in each run.",
     ),
     "R2": (
@@ -43,7 +43,7 @@ def judge(answer, seeds):
     def wanted():
         return ps.pipe(ps.values(NUMBERS), solution.steps())
 
-    for what in ("", "in the second run, "):
-        gives_the_same(lambda: again, wanted, what=what, limits=(1000,))
+    gives_the_same(lambda: again, wanted, limits=(1000,))
+    gives_the_same(lambda: again, wanted, limits=(1000,), what="in the second run, ", kind="state")
     gives_the_same(lambda: again, wanted, limits=(1, 2, 1000))
     keeps_the_rules(Subject("steps", answer["steps"]), answer.site("steps"), seeds)

@@ -1,4 +1,4 @@
-# wrong: values
+# wrong: state
 """What it remembers is in a default argument, which is made once."""
 
 import pullstream as ps

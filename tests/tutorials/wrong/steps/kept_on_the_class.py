@@ -1,4 +1,4 @@
-# wrong: values
+# wrong: state
 """What it remembers is the class's, and the next run begins with it."""
 
 import pullstream as ps

@@ -1,0 +1,16 @@
+# wrong: R12 values
+"""It answers at the time before."""
+
+import pullstream as ps
+
+
+@ps.transformer
+async def largest(upstream, ctx):
+    found = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                found[time] = max([found[time], *values] if time in found else values)
+            case ps.Completed(time):
+                yield ps.Batch(time - 1, [found.pop(time)])

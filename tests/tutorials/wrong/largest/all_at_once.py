@@ -1,0 +1,17 @@
+# wrong: early R12
+"""As soon as one time is complete, it answers all that are open."""
+
+import pullstream as ps
+
+
+@ps.transformer
+async def largest(upstream, ctx):
+    found = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                found[time] = max([found[time], *values] if time in found else values)
+            case ps.Completed():
+                for time in sorted(found):
+                    yield ps.Batch(time, [found.pop(time)])

@@ -1,0 +1,27 @@
+# wrong: R4 values
+"""It asks its left input twice."""
+
+import trio
+
+import pullstream as ps
+from pullstream.authoring import Traits
+
+
+@ps.source
+class pairs(ps.Kernel):
+    def __init__(self, left, right):
+        self.traits = Traits(sources=(left, right))
+
+    async def produce(self, limit):
+        answers = [None, None]
+
+        async def ask(number):
+            answers[number] = await self.inputs[0].ask(1)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, 0)
+            nursery.start_soon(ask, 1)
+        left, right = answers
+        if ps.DONE in (left, right):
+            return ps.DONE
+        return ps.Batch(max(left.time, right.time), [(left.values[0], right.values[0])])

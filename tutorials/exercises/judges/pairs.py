@@ -1,0 +1,61 @@
+"""What is asked of `pairs`: the pairs, as soon as both are there, and all rules, with inputs that end and fail."""
+
+import trio
+
+import pullstream as ps
+from pullstream.conformance import Subject
+from tutorials.exercises.solutions import pairs as solution
+from tutorials.judging.module import gives_the_same, keeps_the_rules
+
+HINTS = {
+    "": (
+        "Chapter 6, pieces 1 and 2.",
+        "Two tasks, each with an input of its own. Where does each put its answer?",
+        "A list of two places; a task for each input that puts its answer there; a nursery waits for both.",
+    ),
+    "order": (
+        "Chapter 6, piece 2.",
+        "Whichever came first was taken for the left one.",
+        "Put each answer in the place of its input: `answers[number] = await self.inputs[number].ask(1)`.",
+    ),
+    "R4": (
+        "Chapter 6, piece 2.",
+        "One input was asked twice at once.",
+        "`self.inputs[0]` for the left, `self.inputs[1]` for the right.",
+    ),
+    "R6": (
+        "Chapter 6, piece 3.",
+        "One input has failed, or below somebody has ended. Who was told, and what?",
+        "Leave `dismiss` as it is, which tells both; and do not catch what an input raises.",
+    ),
+    "R9": (
+        "Chapter 6, piece 4; and chapter 1, piece 8.",
+        "An ask was given up, and that input asked again. To give an ask up is to end its stream.",
+        "Wait for both, as long as it takes.",
+    ),
+    "values": (
+        "Chapter 6, piece 1.",
+        "Look at the times as well: a pair belongs to the later of the two.",
+        "`ps.Batch(max(left.time, right.time), [(left.values[0], right.values[0])])`.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+
+    @ps.source
+    async def given(ctx, rows, waits):
+        for time, value in rows:
+            await trio.sleep(waits)
+            yield ps.Batch(time, [value])
+
+    left, right = [(0, "a"), (1, "b"), (2, "c")], [(0, 1), (0, 2), (3, 3), (4, 4)]
+    for waits in ((0, 0), (1, 3), (3, 1)):
+
+        def made(pairs, waits=waits):
+            return lambda: pairs(given(left, waits[0]), given(right, waits[1]))
+
+        kind = "order" if waits[0] > waits[1] else "values"
+        gives_the_same(made(answer["pairs"]), made(solution.pairs), kind=kind)
+    keeps_the_rules(Subject("pairs", answer["pairs"], inputs=2), answer.site("pairs"), seeds)

@@ -1,0 +1,245 @@
+"""Two inputs, and tasks: lanes, nurseries, and what it means to give an ask up.
+
+A chapter after `writing_your_own`: `python -m tutorials read 6`. It needs no extra, and of trio its nurseries. When you
+have read it, you can write a module that stands on several sources, and one that reads ahead.
+
+`merge`, `zip`, `join` and `merge_sorted` are ready, and often enough. What they keep in mind is what this chapter
+shows: who came first must not matter, an ending goes to everybody, and an ask that is given up ends its stream.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import trio
+import trio.testing
+
+import pullstream as ps
+from pullstream.authoring import Traits
+from pullstream.conformance import Subject, conformance
+from tutorials.lesson import tell
+
+closed: list[str] = []
+
+
+@ps.source
+async def rows(_: ps.Context, name: str, seconds: float, *, fails: bool = False) -> AsyncIterator[str]:
+    """Rows of a table, which take so many seconds each; when it is closed, it is noted."""
+    try:
+        for number in range(1, 4):
+            await trio.sleep(seconds)
+            if fails and number == 2:
+                raise OSError(f"{name} is broken")
+            yield f"{name}{number}"
+    finally:
+        closed.append(name)
+
+
+def show(source: ps.Source[Any]) -> None:
+    """Run a source on a clock that jumps, and print what comes, and when."""
+
+    def look(value: object) -> None:
+        print(f"{trio.current_time():g} {value}")
+
+    async def main() -> None:
+        try:
+            async with ps.pipe(source, ps.drain(look)).open(limit=1) as running:
+                await running.result()
+        except OSError as error:
+            print(f"{trio.current_time():g} {error}")
+        print(f"{trio.current_time():g} closed: {', '.join(sorted(closed))}")
+        closed.clear()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+class Both(ps.Kernel[tuple[str, str]]):
+    """A source made of two sources, each with a lane of its own in `inputs`."""
+
+    def __init__(self, left: ps.Source[str], right: ps.Source[str]) -> None:
+        self.traits = Traits(sources=(left, right))
+
+    def pair(self, left: Any, right: Any) -> ps.Batch[tuple[str, str]] | ps.Done:
+        """A pair, at the later time of the two; or the end, if one of them has ended."""
+        if ps.DONE in (left, right):
+            return ps.DONE
+        return ps.Batch(max(left.time, right.time), [(left.values[0], right.values[0])])
+
+
+@ps.source
+class InTurn(Both):
+    """Asks the left, then the right."""
+
+    async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+        return self.pair(await self.inputs[0].ask(1), await self.inputs[1].ask(1))
+
+
+@ps.source
+class SideBySide(Both):
+    """Asks both at once; each answer has its place."""
+
+    async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+        answers: list[Any] = [None, None]
+
+        async def ask(number: int) -> None:
+            answers[number] = await self.inputs[number].ask(1)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, 0)
+            nursery.start_soon(ask, 1)
+        return self.pair(*answers)
+
+
+def sources() -> None:
+    """1. A kernel that stands on two sources.
+
+    A kernel says in its traits on which `sources` it stands, and finds a lane of each in `inputs`. `Both`, above, makes
+    a pair of two answers: at the later of their times, since the earlier may be complete by the time the other comes.
+    `InTurn` asks one after the other, and is right, but slow: a pair takes as long as both. `SideBySide` takes as long
+    as the slower.
+    """
+    show(InTurn(rows("a", 1), rows("b", 2)))
+    print("side by side")
+    show(SideBySide(rows("a", 1), rows("b", 2)))
+    # | 3 ('a1', 'b1')
+    # | 6 ('a2', 'b2')
+    # | 9 ('a3', 'b3')
+    # | 9 closed: a, b
+    # | side by side
+    # | 2 ('a1', 'b1')
+    # | 4 ('a2', 'b2')
+    # | 6 ('a3', 'b3')
+    # | 6 closed: a, b
+
+
+def who_came_first() -> None:
+    """2. Who came first must not matter.
+
+    This one puts answers together as they come. As long as the left is faster all is well; then the pairs are the wrong
+    way round, and nothing is raised. The kit runs a module of several inputs in several orders of its tasks, and says
+    *order*. The mended one is `SideBySide`: each answer has the place of its input. Each task also needs a lane of its
+    own: two asks of one lane at once break R4. The inputs are different lanes; of one input, `lane()` gives more.
+    """
+
+    @ps.source
+    class AsTheyCome(Both):
+        async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+            answers: list[Any] = []
+
+            async def ask(lane: ps.Reader[Any]) -> None:
+                answers.append(await lane.ask(1))
+
+            async with trio.open_nursery() as nursery:
+                for lane in self.inputs:
+                    nursery.start_soon(ask, lane)
+            return self.pair(*answers)
+
+    show(AsTheyCome(rows("a", 2), rows("b", 1)))
+    for module in (AsTheyCome, SideBySide):
+        (*_, line) = str(conformance(Subject(module.__name__, module, inputs=2), cells=60)).splitlines()[:2]
+        print(line.split()[0], line.split(maxsplit=3)[3].split()[0])
+    # | 2 ('b1', 'a1')
+    # | 4 ('b2', 'a2')
+    # | 6 ('b3', 'a3')
+    # | 6 closed: a, b
+    # | AsTheyCome order
+    # | SideBySide ok
+
+
+def endings() -> None:
+    """3. An ending is everybody's.
+
+    Here the right table breaks at its second row. The exception goes down, and the left one is told and closed (R6);
+    the same happens when somebody below has enough, and when the left ends: nobody is left open. All of this is the
+    kernel's; a module that overrides `dismiss`, or catches what an input raises, takes it upon itself.
+    """
+    show(SideBySide(rows("a", 1), rows("b", 1, fails=True)))
+    print("enough")
+    show(ps.pipe(SideBySide(rows("a", 1), rows("b", 1)), ps.take(1)))
+    # | 1 ('a1', 'b1')
+    # | 2 b is broken
+    # | 2 closed: a, b
+    # | enough
+    # | 1 ('a1', 'b1')
+    # | 1 closed: a, b
+
+
+def giving_up() -> None:
+    """4. To give an ask up is to end its stream.
+
+    It is tempting to wait for half a second and to go on without the slow one. But an answer cannot be left lying
+    about, so an ask that is cancelled aborts its stream (R10), and the next one on it is told DONE: the pairs end,
+    before there was any. To wait with a limit, let a task wait, and look now and then whether it has something; or use
+    `timeout`.
+    """
+
+    @ps.source
+    class Impatient(Both):
+        async def produce(self, limit: int) -> ps.Batch[tuple[str, str]] | ps.Done:
+            for _ in range(3):
+                with trio.move_on_after(0.5):
+                    left = await self.inputs[0].ask(1)
+                    return self.pair(left, await self.inputs[1].ask(1))
+                print(f"{trio.current_time():g} gives up")
+            return ps.DONE
+
+    show(Impatient(rows("a", 2), rows("b", 1)))
+    # | 0.5 gives up
+    # | 1 gives up
+    # | 1 closed: a, b
+
+
+@ps.transformer
+async def ahead(upstream: ps.Reader[str], ctx: ps.Context) -> AsyncIterator[ps.Batch[str]]:
+    """Asks for the next batch while the last is being used."""
+    send, receive = trio.open_memory_channel[tuple[ps.Batch[str], trio.Event]](0)
+
+    async def ask() -> None:
+        async with send:
+            async for batch in ctx.batches(upstream):
+                with ctx.hold(batch.time):
+                    taken = trio.Event()
+                    await send.send((batch, taken))
+                    await taken.wait()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        async for batch, taken in receive:
+            with ctx.hold(batch.time):
+                taken.set()
+                yield batch
+
+
+def a_task() -> None:
+    """5. A task of one's own.
+
+    A generator may have a nursery around its `yield`. `ahead`, just above, has a task that asks, while what is below
+    uses what it was given. To ask again is to acknowledge the batch before, which is still being used: so its time is
+    held, by the task until the batch has been taken, and then by who yields it; the two holds overlap. When the stream
+    ends, in whichever way, the nursery is cancelled, and the task with it.
+    """
+
+    async def use(value: str) -> str:
+        await trio.sleep(2)
+        return f"{value} used"
+
+    show(ps.pipe(rows("a", 1), ps.map_async(use, 1)))
+    print("ahead")
+    show(ps.pipe(rows("a", 1), ahead(), ps.map_async(use, 1)))
+    # | 3 a1 used
+    # | 6 a2 used
+    # | 9 a3 used
+    # | 9 closed: a
+    # | ahead
+    # | 3 a1 used
+    # | 5 a2 used
+    # | 7 a3 used
+    # | 7 closed: a
+
+
+def main() -> None:
+    """Tell the chapter."""
+    tell(__name__)
+
+
+if __name__ == "__main__":
+    main()
