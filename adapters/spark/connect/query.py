@@ -35,6 +35,9 @@ ALIVE_SECONDS = 1.0
 START_SECONDS = 120.0
 """Seconds in which a start is tried again: Spark gives the body's process ten, which a busy server may not have."""
 
+START_PAUSE = 5.0
+"""Seconds until the second attempt; until the one after each twice as long."""
+
 _SLOW_START = "Python worker failed to connect back"
 
 
@@ -51,7 +54,7 @@ class ConnectQuery:
         self._status = status
         self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         self._begun = False
-        self._stopping = False
+        self._stop = threading.Event()
         self._cut = False
         self._over = threading.Event()
         self._query: StreamingQuery | None = None
@@ -68,7 +71,7 @@ class ConnectQuery:
         self._begun = True
         try:
             with unlogged():
-                if self._stopping:
+                if self._stop.is_set():
                     return
                 self._gate.open()
                 self._query = query = self._started()
@@ -81,7 +84,7 @@ class ConnectQuery:
         finally:
             self._gate.close()
             self._over.set()
-        if not self._stopping and (self._cut or not self._spec.ends):
+        if not self._stop.is_set() and (self._cut or not self._spec.ends):
             raise stopped_elsewhere(session)
 
     def reply(self, reply: Reply) -> None:
@@ -93,7 +96,7 @@ class ConnectQuery:
 
         Twice is once.
         """
-        self._stopping = True
+        self._stop.set()
         self._replies.put(Reply.STOP)
         while self._begun and not self._over.wait(LOOK_SECONDS):
             if (batches := self._batches) is not None:
@@ -111,18 +114,21 @@ class ConnectQuery:
 
     def _started(self) -> "StreamingQuery":
         end = time.monotonic() + START_SECONDS
+        pause = START_PAUSE
         while True:
             try:
                 return self._spec.start(self._gate.body())
             except Exception as exc:
-                if _SLOW_START not in str(exc) or self._stopping or time.monotonic() > end:
+                if _SLOW_START not in str(exc) or time.monotonic() > end or self._stop.wait(pause):
                     raise
+            # The process that came too late is in the way of the next for a while.
+            pause *= 2
 
     def _wait(self, query: "StreamingQuery") -> None:
         try:
             self._hand_over_all(query)
         except QueryStopped:
-            if not self._stopping:
+            if not self._stop.is_set():
                 # Raises what it has failed with, if it has.
                 query.awaitTermination()
                 self._cut = True
@@ -134,7 +140,7 @@ class ConnectQuery:
     def _hand_over_all(self, query: "StreamingQuery") -> None:
         last = -1
         while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
-            if self._stopping:
+            if self._stop.is_set():
                 raise QueryStopped
             self._report(query)
             if (batch := self._gate.batch()) > last:
@@ -175,7 +181,7 @@ class ConnectQuery:
             batches.close()
 
     def _told(self, message: Message) -> Reply:
-        if self._stopping:
+        if self._stop.is_set():
             raise QueryStopped
         self._send(message)
         while True:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
@@ -244,12 +244,15 @@ def _forget_frames(exc: BaseException) -> None:
 
 def spark_errors() -> tuple[type[BaseException], ...]:
     """The exceptions that pyspark raises when something is wrong with a job, or with the session."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
 
-    errors: tuple[type[Any], ...] = (Py4JError, PySparkException, OSError, EOFError)
-    try:
+    errors: list[type[BaseException]] = [PySparkException, OSError, EOFError]
+    with suppress(ImportError):
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark, and not with Spark Connect's alone
+
+        errors.append(cast("Any", Py4JError))
+    with suppress(ImportError):
         from grpc import RpcError  # noqa: PLC0415 - only Spark Connect needs it
-    except ImportError:
-        return errors
-    return (*errors, RpcError)
+
+        errors.append(RpcError)
+    return tuple(errors)

@@ -1,6 +1,7 @@
 """`from_dataframe` through Spark Connect: Connect's own Arrow, in order, and nothing left behind."""
 
 import datetime as dt
+import sys
 from decimal import Decimal
 
 import pytest
@@ -71,6 +72,13 @@ def test_failures(frame, remote):
 
     with pytest.raises(spark.SparkJobError, match="ValueError: the user's own text"):
         read(frame.mapInArrow(failing, "id long"))
+
+
+def test_without_the_bridge_to_java(frame, monkeypatch):
+    """Where Spark Connect's packages are installed alone there is no py4j: what fails is told all the same."""
+    monkeypatch.setitem(sys.modules, "py4j.protocol", None)
+    with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
+        read(frame.selectExpr("1 / (id - 7) AS bad"))
 
 
 @pytest.mark.parametrize(
