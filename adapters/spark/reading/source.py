@@ -93,6 +93,7 @@ def from_dataframe(
         CapabilityError: at an ask; a row goes back in time in its partition, or is too late.
         RetriedTaskError: at an ask; see above.
         SparkJobError: at an ask; the job failed, with Spark's message.
+        JavaEnded: at an ask; Spark's Java has ended, killed or without memory.
     """
     shape_argument("from_dataframe", as_)
     frame = timed(df, time)

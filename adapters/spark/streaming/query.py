@@ -1,8 +1,8 @@
 """The Spark side of a streaming query: its life, and the body that Spark calls for every micro-batch.
 
-The body runs in a thread of Spark's, and Spark commits a micro-batch when it returns. It reads the rows in the ordered
-route, one Arrow batch at a time, each handed over before the next is read, and returns when it is told that all they
-led to is complete. It never lets an exception of its own out, which Spark would take for the query's failure: what
+The body runs in a thread of Spark's, and Spark commits a micro-batch when it returns. It reads the rows in
+their order, one Arrow batch at a time, each handed over before the next is taken, and returns when it is told that all
+they led to is complete. It never lets an exception of its own out, which Spark would take for the query's failure: what
 goes wrong it hands over, and then waits to be stopped, and what it raises after that Spark takes for the interruption
 of a thread. So there is one way to end a query: `close`.
 
@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from adapters.arrow import Shape
-from adapters.spark.errors import JavaEnded, JobCancelled, SparkJobError, SparkStreamError
+from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
 from adapters.spark.failures import stream_error, unlogged
 from adapters.spark.reading.jobs import STOPPED, ended, over
 from adapters.spark.reading.ordered import OrderedBatches
@@ -191,9 +191,10 @@ class Query:
                     self._told(Read(values))
         except JobCancelled:
             raise _QueryStopped from None
-        except JavaEnded:
-            raise
         except SparkJobError as exc:
+            if type(exc) is not SparkJobError:
+                # One with a name of its own is no failure of the query's, such as Spark tells.
+                raise
             raise SparkStreamError(str(exc), exc.details) from None
         finally:
             self._batches = None

@@ -53,8 +53,8 @@ def from_streaming(
     given up after a minute, or when it is started again. A body beside the server costs some tenths of a second a
     micro-batch.
 
-    A query is started at the first ask, and a micro-batch read when it is asked for, by the ordered route of
-    `from_dataframe`: one Arrow batch ahead. The next one begins when it has been committed. What gives times within
+    A query is started at the first ask, and a micro-batch read when it is asked for, as `from_dataframe` reads in
+    order: a window of partitions ahead. The next one begins when it has been committed. What gives times within
     a micro-batch nests: `stamp(..., nest=True)`. `running.finish()` ends the stream when the micro-batch under way is
     committed; with a journal, which records nothing of a run that is being finished, when it has been handed on, and
     uncommitted: the next run has it again. A `take` that has enough ends the stream at once, and uncommitted.
@@ -62,6 +62,7 @@ def from_streaming(
     Raises:
         CompositionError: when composing; `df` is no stream, or something else cannot be run.
         JournalError: at an ask; the journal and the checkpoint do not belong together.
+        JavaEnded: at an ask; Spark's Java has ended, killed or without memory.
         SparkStreamError: at an ask; the query failed, with Spark's message, or somebody else has stopped it.
         StalledError: what a micro-batch leads to cannot complete before the next one has come (sliding windows).
 
