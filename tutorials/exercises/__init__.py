@@ -45,7 +45,10 @@ EXERCISES: Final = (
     Exercise("4.3", "steps", "differences between neighbours", "4.5"),
     Exercise("5.1", "store", "store every value", "5.2"),
     Exercise("6.1", "pairs", "pairs of two sources", "6.2"),
+    Exercise("7.1", "when", "when is it complete?", "7.5"),
     Exercise("8.1", "largest", "the largest of each time", "8.7"),
+    Exercise("8.2", "one_behind", "each value when the next has come", "8.9"),
+    Exercise("9.2", "normal_form", "the normal form of a path", "9"),
 )
 
 

@@ -1,0 +1,12 @@
+# wrong: values
+"""It drops what is counted after the last entry."""
+
+import re
+
+
+def normal_form(word):
+    before = None
+    while word != before:
+        before = word
+        word = word.replace("ie", "").replace("fe", "e")
+    return re.sub("(?<=i)f+$", "", word)

@@ -1,0 +1,7 @@
+# wrong: values
+"""It sorts the letters, as if the way did not matter."""
+
+
+def normal_form(word):
+    ups, downs = word.count("e"), word.count("i")
+    return "e" * max(0, ups - downs) + "f" * word.count("f") + "i" * max(0, downs - ups)

@@ -1,0 +1,34 @@
+"""What is asked of `normal_form`: every word of up to eight letters."""
+
+from itertools import product
+
+from tutorials.exercises.solutions.normal_form import normal_form as solution
+from tutorials.judging import Wrong
+
+HINTS = {
+    "": (
+        "Chapter 9, part 2: path summaries and their normal form.",
+        "After one rule has been applied, the other may apply where it did not before.",
+        "Go on while the word changes: `fe` becomes `e`, `ie` becomes nothing; or letter by letter, looking back at e.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    normal_form = answer["normal_form"]
+    for length in range(9):
+        for letters in product("eif", repeat=length):
+            word = "".join(letters)
+            got, want = normal_form(word), solution(word)
+            if got != want:
+                raise Wrong("values", f"normal_form({word!r}) gave {got!r}; {_why(word, got, want)}")
+
+
+def _why(word, got, want):
+    if not isinstance(got, str):
+        return "it should be a word"
+    for rule, said in (("ie", "ie = 1"), ("fe", "fe = e")):
+        if rule in got:
+            return f"there {said} still applies, and it should have been {want!r}"
+    return f"by ie = 1 and fe = e, {word!r} becomes {want!r}"

@@ -1,0 +1,62 @@
+"""What is asked of `when`: the seconds, as the program itself says them."""
+
+import trio
+import trio.testing
+
+import pullstream as ps
+from tutorials.judging import Wrong
+
+HINTS = {
+    "": (
+        "Chapter 7, pieces 4 and 5.",
+        "At the till a day is over when a later one has come; at the clerk, when he has also dealt with all its sales.",
+        "The clerk enters one after another: from 1, from 11, from 21. Which is the last of day 0, when is it done?",
+    ),
+}
+
+SAID = {
+    "AT_THE_TILL": "nothing before day 1 can come out of the till any more when a sale of day 1 has; what the clerk "
+    "does is below it",
+    "AT_THE_CLERK": "the clerk counts until he is done with the last sale of day 0, which waits until he has entered "
+    "the first",
+    "DAY_1": "both are needed: day 2 has come out of the till, and the clerk is done with day 1",
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    for name, second in completions().items():
+        said = answer[name]
+        if said != second:
+            raise Wrong("prediction", f"{name}: you say {said}; look again: {SAID[name]}")
+
+
+def completions():
+    """When each time is complete, of the program of the task."""
+    seconds = {}
+
+    @ps.source
+    async def till(ctx):
+        for second, day in ((1, 0), (2, 0), (3, 1), (30, 2)):
+            await trio.sleep_until(second)
+            yield ps.Batch(day, [second])
+
+    @ps.sink
+    async def clerk(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            await trio.sleep(10 * len(batch.values))
+
+    async def main():
+        async with (
+            ps.pipe(till(), ps.prefetch(8), clerk()).open(limit=1) as running,
+            trio.open_nursery() as nursery,
+        ):
+            for name, time, at in (("AT_THE_TILL", 0, "till"), ("AT_THE_CLERK", 0, None), ("DAY_1", 1, None)):
+                nursery.start_soon(note, running, name, time, at)
+
+    async def note(running, name, time, at):
+        await (running.progress.completed(time, at=at) if at else running.progress.completed(time))
+        seconds[name] = trio.current_time()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    return {name: seconds[name] for name in SAID}

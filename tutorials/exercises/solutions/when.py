@@ -1,0 +1,9 @@
+"""7.1 When is it complete?
+
+At the till when its next day has come, at 3; at the clerk when he is done with both sales of day 0, the second of which
+he begins at 11, and so at 21. Day 1: its sale is entered from 21 to 31, and day 2 has come by then, at 30.
+"""
+
+AT_THE_TILL = 3
+AT_THE_CLERK = 21
+DAY_1 = 31
