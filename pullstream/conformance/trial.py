@@ -111,7 +111,7 @@ class Trial:
             trouble = _judged(exc, driver)
         if driver.checker.violations:
             violation = driver.checker.violations[0]
-            trouble = Trouble(violation.rule, str(violation))
+            trouble = Trouble(violation.rule, f"{violation.module}: {violation.what}\n{violation.diagram}")
         self.gave = self.gave or bool(driver.bench.given if isinstance(driver, SinkDriver) else driver.values)
         if trouble is None:
             return outcome, None

@@ -374,7 +374,7 @@ def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
     assert main(["check", "--cells", "20", "own:Loud"]) == 1
     out = capsys.readouterr().out
     assert "R2" in out
-    assert f"composed at {tmp_path / 'own.py'}:2" in out
+    assert "own:Loud, own.py:2" in out
     assert "D: ask1(Ans1" in out
     again = next(line for line in out.splitlines() if "Again:" in line)
     words = shlex.split(again.partition("pullstream ")[2])

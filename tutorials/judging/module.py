@@ -179,9 +179,5 @@ def _wrong(finding: Finding) -> Wrong:
     """A finding, taken apart into what happened, the scene and the drawing."""
     rows = finding.message.splitlines()
     said, drawing = rows[0], "\n".join(rows[1:])
-    offence = re.match(r"R\d+: .*?\.\nBroken by .*?(?:, composed at \S+)?: (.*)\. What happened:\n", finding.message)
-    if offence is not None:
-        said, drawing = offence[1], finding.message[offence.end() :]
-    said = said.removeprefix(f"{finding.rule}: ").removeprefix(f"{finding.words}.").strip()
     line = int(finding.place.rpartition(":")[2]) if finding.place else None
     return Wrong(finding.rule, "\n".join(filter(None, [said, finding.scene])), dedent(drawing), line)
