@@ -126,12 +126,14 @@ def row_of(chosen: list[Subject]) -> Subject:
         given = [[function] * subject.around + [nullcontext()] * subject.resource for subject in chosen]
         return ps.pipe(*(subject.make(*arguments) for subject, arguments in zip(chosen, given, strict=True)))
 
-    flags = ("batches", "timing", "flushes", "grows", "reopens", "endless", "keeps", "silent")
+    flags = ("batches", "timing", "flushes", "grows", "reopens", "endless", "keeps")
     return Subject(
         " -> ".join(subject.name for subject in chosen),
         make,
         around=True,
         ascending=True,
+        # What one makes of the numbers may be nothing to the next.
+        silent=True,
         # What is asked for ahead may fail when nobody wants it any more; and a `take` that has enough ends what is
         # above it, where something below may still fail of what it gave.
         absorbs=any(subject.absorbs or subject.grows or subject.name.startswith("take") for subject in chosen),
