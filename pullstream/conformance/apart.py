@@ -8,7 +8,6 @@ import signal
 import sys
 import sysconfig
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -48,10 +47,10 @@ def can_be_apart() -> bool:
     return "fork" in multiprocessing.get_all_start_methods()
 
 
-def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float, total: float) -> CutShort | None:
+def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float) -> CutShort | None:
     """Run `work` in a process of its own, and call `hear` with everything that it sends.
 
-    It is ended when it has sent nothing for `limit` seconds, or has not come to its end after `total`.
+    It is ended when it has sent nothing for `limit` seconds.
 
     Raises:
         BaseException: what `work` has raised.
@@ -59,14 +58,14 @@ def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: floa
     context: Any = multiprocessing.get_context("fork")
     mine, its = cast("tuple[Connection, Connection]", context.Pipe(duplex=False))
     with tempfile.TemporaryFile("w+") as dump:
-        process = context.Process(target=_inside, args=(work, its, dump, 2 * (total + limit)))
+        process = context.Process(target=_inside, args=(work, its, dump, 2 * limit + 1))
         with warnings.catch_warnings():
             # Of threads that were started before: the copy has none of them, and uses none of their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         its.close()
         try:
-            return _hear(process, mine, hear, limit, total, dump)
+            return _hear(process, mine, hear, limit, dump)
         finally:
             if process.is_alive():
                 process.kill()
@@ -77,10 +76,14 @@ def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: floa
 
 def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: float) -> None:
     faulthandler.register(signal.SIGUSR1, file=dump, all_threads=False)
-    # Should nobody be there any more to end it.
-    faulthandler.dump_traceback_later(backstop, exit=True, file=dump)
+
+    def send(message: object) -> None:
+        # Should nobody be there any more to end it.
+        faulthandler.dump_traceback_later(backstop, exit=True, file=dump)
+        its.send(("sent", message))
+
     try:
-        work(lambda message: its.send(("sent", message)))
+        work(send)
         its.send(("end", None))
     except BaseException as exc:  # noqa: BLE001 - raised by whoever has started it
         its.send(("raised", exc))
@@ -91,11 +94,8 @@ def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: 
         os._exit(0)
 
 
-def _hear(  # noqa: PLR0917 - called in one place
-    process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, total: float, dump: Any
-) -> CutShort | None:
-    until = time.monotonic() + total
-    while mine.poll(max(0.0, min(limit, until - time.monotonic()))):
+def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, dump: Any) -> CutShort | None:
+    while mine.poll(limit):
         try:
             kind, message = mine.recv()
         except EOFError:
@@ -113,9 +113,8 @@ def _hear(  # noqa: PLR0917 - called in one place
     dump.seek(0)
     frames = [(file, line, name) for file, line, name in _FRAME.findall(dump.read()) if is_authors(file)]
     where = f", and is in {frames[0][2]}, at the line {frames[0][1]}" if frames else ""
-    spent = min(limit, total)
     place = shown_place(frames[0][0], int(frames[0][1])) if frames else None
-    return CutShort("spin", f"it has not come to an end in {spent:.0f} seconds of real time{where}", place)
+    return CutShort("spin", f"it has not come to an end in {limit:.0f} seconds of real time{where}", place)
 
 
 def is_authors(filename: str) -> bool:

@@ -27,10 +27,7 @@ SAMPLE: Final = 200
 """The number of cells of a module that are run unless more are asked for."""
 
 LIMIT: Final = 20.0
-"""Seconds of real time that a cell may take, and `TOGETHER` of them."""
-
-TOGETHER: Final = 100
-"""The number of cells that are easily run in the time that one may take."""
+"""Seconds of real time that a cell may take; most take a few thousandths of one."""
 
 ORDERS: Final = 3
 """The number of orders of tasks for modules that have several inputs."""
@@ -89,8 +86,8 @@ def conformance(
 
     The clock is virtual: nothing is waited for. Threads do not know of it: of modules that use them (map_thread,
     trio.to_thread, files) hangs and ReleaseTimeouts are found that are none. Every module is run in a process of its
-    own, a copy of this one: one that spins, blocks or ends the program is found, after `limit` seconds of real time for
-    a cell (and as many for each 100 of them), and what it changes it changes there. With `limit=None`, and where the
+    own, a copy of this one: one that spins, blocks or ends the program is found, after `limit` seconds of real time in
+    one cell, and what it changes it changes there. With `limit=None`, and where the
     system cannot copy a process, it is run in this one, and waited for. `progress` is called with the name of every
     module when its turn comes.
 
@@ -134,9 +131,7 @@ class _Judging:
         if limit is None or not can_be_apart():
             self._work(self._hear)
             return self._found
-        size = self._plan.cells or 10_000
-        total = limit * max(1.0, size * (self._plan.seeds or ORDERS) / TOGETHER)
-        ended = apart(self._work, self._hear, limit, total)
+        ended = apart(self._work, self._hear, limit)
         if ended is not None:
             name = self._subject if isinstance(self._subject, str) else self._subject.name
             scene = in_words(self._cell)

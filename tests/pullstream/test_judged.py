@@ -32,7 +32,7 @@ def named(value):
 @pytest.mark.parametrize(("subject", "rules"), WRONG, ids=named)
 def test_a_wrong_module_is_caught_by_name(subject, rules):
     """The simplest case is the first, and its rule is the right one; it says where, what happened and what to do."""
-    report = conformance(subject, cells=60 if subject.inputs < 2 else 20, limit=2)
+    report = conformance(subject, cells=60 if subject.inputs < 2 else 20, limit=2 if "spin" in rules else 20)
 
     first = report.first(1)[0]
     assert first.rule in rules
@@ -62,7 +62,7 @@ def test_a_right_module_is_not_accused_of_anything(subject, seed):
 @pytest.mark.parametrize(("subject", "rules"), WRONG, ids=named)
 def test_a_wrong_module_is_caught_in_other_samples(subject, rules, seed):
     """Whatever the sample."""
-    assert conformance(subject, limit=2, seed=seed).first(1)[0].rule in rules
+    assert conformance(subject, limit=2 if "spin" in rules else 20, seed=seed).first(1)[0].rule in rules
 
 
 class Rewinds(ps.Reader):
@@ -149,7 +149,7 @@ def test_why_there_is_no_right_to_a_time():
 def test_a_module_that_spins_is_not_waited_for():
     """Its line is named; and what follows is judged as well."""
     subjects = {subject.name: subject for subject, _ in wrong_sinks.WRONG}
-    report = conformance(subjects["never gives up"], subjects["one batch"], limit=1)
+    report = conformance(subjects["never gives up"], subjects["one batch"], cells=20, limit=2)
 
     assert {finding.subject: finding.rule for finding in report.findings} == {
         "never gives up": "spin",
