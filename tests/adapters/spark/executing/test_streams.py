@@ -60,6 +60,18 @@ class Arrivals:
             # Spark takes the oldest first.
             os.utime(path, (EPOCH + number, EPOCH + number))
 
+    def hide(self, first):
+        """Keep files from coming, from one on."""
+        hidden = [(path, path.with_name(f".{path.name}")) for path in sorted(self.folder.glob("*.json"))[first:]]
+        for path, elsewhere in hidden:
+            path.rename(elsewhere)
+        return hidden
+
+    def show(self, hidden):
+        """Let them come."""
+        for path, elsewhere in hidden:
+            elsewhere.rename(path)
+
     def in_time(self):
         """Those that Spark does not drop, by key: it goes by the watermark of the micro-batch before."""
         known, dropped = defaultdict(list), 0
@@ -108,16 +120,29 @@ def started(frame, checkpoint, out):
 def test_streams_of_keys_give_what_one_run_gives(stateful, tmp_path):
     """Windows, folds, running ones, and a user's own; several keys to a micro-batch, late rows, and a restart."""
     arrivals = Arrivals(tmp_path / "in", 1, 5)
-    frame = keyed(landing(stateful, arrivals.folder))
-    last = arrivals.folder / "0005.json"
-    last.rename(tmp_path / "later")
-    started(frame, tmp_path / "state", tmp_path / "out").awaitTermination()
+    hidden = arrivals.hide(5)
+    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
     begun = written(stateful, tmp_path / "out")
-    (tmp_path / "later").rename(last)
+    arrivals.show(hidden)
     started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
     whole = in_one_run(arrivals)
     assert written(stateful, tmp_path / "out") == whole
     assert 0 < len(begun) < len(whole)
+
+
+@pytest.mark.slow
+def test_the_state_is_spread_over_other_partitions(stateful, tmp_path):
+    """Which key is where matters to nobody."""
+    manager = getattr(type(stateful), "_streamingCheckpointManager", None)
+    if manager is None:
+        pytest.skip("from PySpark 4.2 on")
+    arrivals = Arrivals(tmp_path / "in", 2, 5)
+    hidden = arrivals.hide(3)
+    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
+    stateful._streamingCheckpointManager.repartition(str(tmp_path / "state"), 5)
+    arrivals.show(hidden)
+    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
+    assert written(stateful, tmp_path / "out") == in_one_run(arrivals)
 
 
 def killed(arrivals, root, commits):
