@@ -217,7 +217,7 @@ def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ..
         location, time = agenda.pop()
         if any(known <= time for known in least[location]):
             continue
-        least[location] = minimal((*least[location], time))
+        least[location] = minimal((*least[location], time)) if least[location] else (time,)
         for onward in plan.graph.successors(location):
             sends = plan.sends.get(onward, same) if location in plan.graph.outgoing else same
             agenda += [Pointstamp(onward, later) for later in sends(time)]
