@@ -17,6 +17,7 @@ KINDS: Final[dict[str, str]] = {
     **RULES,
     **BESIDE,
     "values": "what comes out is what the task says",
+    "demand": "as much is asked for ahead as the task says",
     "drawing": "what the two say at the edge is what is drawn",
     "prediction": "what you say is what happens",
     "waiting": "a module waits for others, not for itself",

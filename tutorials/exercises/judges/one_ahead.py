@@ -24,7 +24,7 @@ HINTS = {
         "More was read than one value ahead. What did you ask for, and when?",
         "One value, and when it has been taken the next: `ps.prefetch(1)`, or a channel without room.",
     ),
-    "early": (
+    "demand": (
         "Chapter 2.",
         "While the sink was at work nothing was read. Who should have asked?",
         "Somebody has to ask while what is below works: `ps.prefetch`, or a task.",
@@ -42,7 +42,7 @@ def judge(answer, seeds):
             raise Wrong("prediction", text)
     one_ahead = answer["one_ahead"]
     gives_the_same(lambda: ps.pipe(ps.values(range(9)), one_ahead()), lambda: ps.values(range(9)), limits=(1, 2, 1000))
-    trio.run(_ahead, one_ahead(), clock=trio.testing.MockClock(autojump_threshold=0))
+    is_ahead(one_ahead(), 1)
     keeps_the_rules(Subject("one_ahead", one_ahead, grows=True), answer.site("one_ahead"), seeds)
 
 
@@ -63,8 +63,12 @@ def run_at(limit):
     return printed
 
 
-async def _ahead(module):
-    """How far a source has been read, a while after each value."""
+def is_ahead(module, n):
+    """Whether a module asks for n values ahead, no less and no more, and loses none while who is below is slow."""
+    trio.run(_is_ahead, module, n, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+async def _is_ahead(module, n):
     reads = []
     ahead = []
 
@@ -77,15 +81,20 @@ async def _ahead(module):
 
     @ps.sink
     async def works(upstream, ctx):
-        got = 0
+        got = []
         while (batch := await upstream.ask(1)) is not ps.DONE:
-            got += len(batch.values)
+            got += batch.values
             await trio.sleep(1)
-            ahead.append(len(reads) - got)
+            ahead.append(len(reads) - len(got))
+        return got
 
     async with ps.pipe(numbers(), module, works()).open(limit=1) as running:
-        await running.result()
-    if max(ahead) > 1:
-        raise Wrong("R2", f"while the sink was at work on a value, {max(ahead)} more had been read: one was wanted")
-    if ahead[0] < 1:
-        raise Wrong("early", "while the sink was at work on the first value, the second had not been read")
+        got = await running.result()
+    if got != list(range(8)):
+        raise Wrong("values", f"with a sink that is slow, of 0 to 7 it gave {got}")
+    if max(ahead) > n:
+        raise Wrong("R2", f"while the sink was at work on a value, {max(ahead)} more had been read: {n} was the limit")
+    if ahead[0] < n:
+        raise Wrong(
+            "demand", f"while the sink was at work on the first value, {ahead[0]} more had been read, and not {n}"
+        )

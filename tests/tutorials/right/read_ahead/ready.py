@@ -1,0 +1,7 @@
+"""The ready module."""
+
+import pullstream as ps
+
+
+def read_ahead(n):
+    return ps.prefetch(n)

@@ -1,0 +1,30 @@
+# wrong: values batching
+"""Where there is no room it drops what it has read."""
+
+from contextlib import ExitStack
+
+import trio
+
+import pullstream as ps
+
+
+@ps.transformer
+async def read_ahead(upstream, ctx, n):
+    send, receive = trio.open_memory_channel(n)
+
+    async def ask():
+        async with send:
+            while (batch := await upstream.ask(1)) is not ps.DONE:
+                hold = ExitStack()
+                hold.enter_context(ctx.hold(batch.time))
+                try:
+                    send.send_nowait((batch, hold))
+                except trio.WouldBlock:
+                    hold.close()
+                await trio.sleep(0)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        async for batch, hold in receive:
+            yield batch
+            hold.close()

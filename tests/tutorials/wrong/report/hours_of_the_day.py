@@ -1,0 +1,16 @@
+# wrong: R12 CapabilityError
+"""Its times go back at midnight: it restamps by the hour of the day."""
+
+from collections import Counter
+
+import pullstream as ps
+
+
+def report(sales):
+    def count(counts, sale):
+        counts[sale[1]] += 1
+        return counts
+
+    by_day = ps.pipe(ps.stamp(lambda sale: sale[0], lateness=6), ps.restamp(lambda hour: hour % 24))
+    reduced = ps.pipe(ps.values(sales), by_day, ps.reduce_by_time(ps.Fold(Counter, count)))
+    return ps.pipe(reduced, ps.map(dict), ps.collect(timed=True))

@@ -1,0 +1,45 @@
+"""What is asked of `read_ahead`: n ahead, no less and no more, and all else as if it were not there."""
+
+import pullstream as ps
+from pullstream.conformance import Subject
+from tutorials.exercises.judges.one_ahead import is_ahead
+from tutorials.judging.module import gives_the_same, keeps_the_rules
+
+HINTS = {
+    "": (
+        "Chapter 6, piece 5.",
+        "A task asks, and the generator yields. What has each of them in its hands, and who holds its time?",
+        "Enter a hold of the batch's time before you send, and close it when the batch has been yielded.",
+    ),
+    "R12": (
+        "Chapter 6, piece 5.",
+        "By the time a batch was yielded its time was complete: it had been acknowledged by the next ask.",
+        "`hold.enter_context(ctx.hold(batch.time))` in the task, before it asks again; `hold.close()` after the yield.",
+    ),
+    "R2": (
+        "Chapter 2, piece 5.",
+        "More was read than n ahead.",
+        "A channel with room for n - 1, of batches of one value: `upstream.ask(1)`.",
+    ),
+    "R8": (
+        "Chapter 4, piece 9.",
+        "A failure came before the values that were read before it.",
+        "Send the failure through the channel as well, behind the values, and raise it when its turn has come.",
+    ),
+    "R10": (
+        "Chapter 6, piece 5.",
+        "A task was still there when everything was over.",
+        "Start it in a nursery of the generator's own, `async with trio.open_nursery()`.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    read_ahead = answer["read_ahead"]
+    gives_the_same(
+        lambda: ps.pipe(ps.values(range(9)), read_ahead(3)), lambda: ps.values(range(9)), limits=(1, 2, 1000)
+    )
+    for n in (1, 3):
+        is_ahead(read_ahead(n), n)
+    keeps_the_rules(Subject("read_ahead", lambda: read_ahead(2), grows=True), answer.site("read_ahead"), seeds)

@@ -1,0 +1,50 @@
+"""What is asked of `report`: one report a day, with every sale, however late it came."""
+
+import pullstream as ps
+from tutorials.judging import Wrong
+
+SALES = [
+    (9, "tea"), (14, "rice"), (10, "tea"), (8, "salt"), (25, "rice"), (21, "tea"), (19, "oil"), (30, "tea"),
+    (24, "tea"), (49, "salt"), (47, "rice"), (44, "oil"), (43, "tea"), (60, "tea"),
+]  # fmt: skip
+WANTED = [
+    (0, {"tea": 3, "rice": 1, "salt": 1, "oil": 1}),
+    (1, {"rice": 2, "tea": 3, "oil": 1}),
+    (2, {"salt": 1, "tea": 1}),
+]
+
+HINTS = {
+    "": (
+        "Chapter 7, pieces 2 and 3.",
+        "Sales are late by hours. Which is the time that may be late, the hour's or the day's?",
+        "`ps.stamp` by the hour with `lateness=6`, `ps.restamp` to the day, and then a module that answers per time.",
+    ),
+    "R12": (
+        "Chapter 7, piece 2.",
+        "A sale came at a time that was over.",
+        "`ps.stamp(lambda sale: sale[0], lateness=6)`: by how many hours it may be late.",
+    ),
+    "early": (
+        "Chapter 7, piece 7; chapter 8.",
+        "A day was reported more than once.",
+        "`ps.reduce_by_time` answers when the day is complete, and once.",
+    ),
+    "values": (
+        "Chapter 7, piece 2.",
+        "Is a sale missing? Is a day cut in two, or mixed with another?",
+        "Drop nothing that is late: allow for it. A day is `hour // 24`.",
+    ),
+}
+HINTS["CapabilityError"] = HINTS["R12"]
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    for limit in (1, 1000):
+        result = ps.run(answer["report"](list(SALES)), limit=limit, check=True)
+        if result == WANTED:
+            continue
+        days = [pair[0] for pair in result] if isinstance(result, list) else []
+        if len(days) > len(set(days)) and dict(result) == dict(WANTED):
+            raise Wrong("early", f"a day is reported more than once; it gave\n{result}")
+        raise Wrong("values", f"of\n{SALES}\nit gave\n{result}\nand should have given\n{WANTED}")
