@@ -22,7 +22,7 @@ class ReplayTooLong(PullstreamError):
 
 
 class Tape:
-    """What a source has given: every reading begins with it, and the foremost has the source asked for more.
+    """The rows that a source has given: every reading begins with it, and the foremost has the source asked for more.
 
     The file has no name: whatever becomes of the program, nothing is left of it. A time is complete for the source when
     its values are in the file.
