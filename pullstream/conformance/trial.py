@@ -20,7 +20,14 @@ from pullstream.conformance.partners import CallableRaised, SourceFailed
 from pullstream.conformance.report import Finding
 from pullstream.conformance.subject import Subject
 from pullstream.conformance.words import in_words
-from pullstream.errors import CapabilityError, CompositionError, PullstreamError, failure_in
+from pullstream.errors import (
+    CapabilityError,
+    CompositionError,
+    PullstreamError,
+    ReleaseTimeout,
+    StalledError,
+    failure_in,
+)
 from pullstream.program.pipeline import Pipeline
 from pullstream.protocol import DONE
 
@@ -274,6 +281,8 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
     match = re.match(r"(R\d+): ", str(rest))
     if isinstance(rest, CapabilityError):
         return Trouble("R12", str(rest), place, _right(rest.time, driver))
+    if isinstance(rest, (ReleaseTimeout, StalledError)):
+        return Trouble("R6" if isinstance(rest, ReleaseTimeout) else "hang", str(rest), place)
     if isinstance(rest, PullstreamError) and match:
         return Trouble(match[1], str(rest), place)
     return Trouble("failure" if isinstance(rest, Exception) else "crash", f"it raised {rest!r}", place)

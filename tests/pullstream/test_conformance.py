@@ -288,6 +288,19 @@ def test_a_source_that_fails_by_itself_is_found(source, raised):
     assert conformance(ps.fail(ValueError("as asked for")), cells=50, absorbs=True, silent=True).ok
 
 
+@ps.transformer
+class Clings(Passing):
+    """Lets go of nothing for long."""
+
+    async def release(self):
+        await trio.sleep(900)
+
+
+def test_what_does_not_let_go_breaks_a_rule():
+    """It is no failure of the module's own making: the rule has a number."""
+    assert conformance(Clings, cells=20).first(1)[0].rule == "R6"
+
+
 def test_what_is_found_can_be_replayed():
     """A cell of a report, run again, finds the same."""
     subject = Subject("swallows", Swallows)
