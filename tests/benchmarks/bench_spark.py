@@ -53,15 +53,17 @@ def ways(frame: Any) -> dict[str, Callable[[], int]]:
     step = sql.expr("id div 10000")
     return {
         "toArrow()": lambda: frame.toArrow().num_rows,
+        "toPandas()": lambda: len(frame.toPandas()),
         "counted in the workers": lambda: sum(row.rows for row in frame.mapInArrow(counting(), "rows long").collect()),
-        "pushed, batches": lambda: count(read(as_="batches"), rows_of),
-        "pushed, tuples": lambda: length(read(as_="tuples")),
-        "pushed, rows": lambda: length(read()),
-        "pushed, dicts": lambda: length(read(as_="dicts")),
-        "pushed, batches, retry=buffer": lambda: count(read(as_="batches", retry="buffer"), rows_of),
+        "pushed, batches": lambda: count(read(as_="batches", route="pushed"), rows_of),
+        "pushed, tuples": lambda: length(read(as_="tuples", route="pushed")),
+        "pushed, rows": lambda: length(read(route="pushed")),
+        "pushed, dicts": lambda: length(read(as_="dicts", route="pushed")),
+        "pushed, batches, retry=buffer": lambda: count(read(as_="batches", route="pushed", retry="buffer"), rows_of),
         "pushed, rows, clock=partition": lambda: length(read(time=step, clock="partition", since=0)),
-        "ordered, batches": lambda: count(read(as_="batches", route="ordered"), rows_of),
-        "ordered, rows": lambda: length(read(route="ordered")),
+        "ordered, batches": lambda: count(read(as_="batches"), rows_of),
+        "ordered, tuples": lambda: length(read(as_="tuples")),
+        "ordered, rows": lambda: length(read()),
     }
 
 

@@ -88,8 +88,10 @@ def reduce_by_key(
         sorts = name is None or is_connect(df)
         clock: Literal["partition"] | None = None if sorts else "partition"
         since = None if sorts else since
+        # In no order, and with little to send: what counts is that times complete as the executors go on.
+        route: Literal["pushed"] | None = None if is_connect(df) else "pushed"
         source = from_dataframe(
-            frame, time=name, as_="tuples", clock=clock, since=since, retry=retry, host=host, port=port
+            frame, time=name, as_="tuples", route=route, clock=clock, since=since, retry=retry, host=host, port=port
         )
     states: Fold[Any, Any] = Fold(merging.initial, partial(_merged, merging.step), merging.finish)
     # Of the same stream, and yet names by which they can be told from the one that gives the results.

@@ -60,23 +60,32 @@ def from_dataframe(
       partitions that have not. One that Spark has not begun yet may bring anything from `since` on, which is the
       least time, if it is known.
 
-    **Routes.** With `route="pushed"` the executors send what they compute to the driver at once, all partitions side by
-    side: nothing is faster, and the first rows are there when they are computed. The rows of different partitions come
-    in no order, and within a batch that `lateness` orders. With `route="ordered"` the partitions come one after the
-    other, in the DataFrame's order. Unless it is told, a source is ordered where Spark sorts and in Spark Connect,
-    which has no other way, and pushed elsewhere. As rows both are `as_="rows"`; `as_="batches"` costs least.
+    **Order and memory.** Rows come in the DataFrame's order, a partition after the other, and as Spark makes Arrow of
+    them: no Python runs for it on the executors, and `as_="batches"` costs least. Spark computes as many partitions at
+    once as it has slots (up to the bytes of an eighth of the driver's heap); they are that far ahead of what was handed
+    on, wait in the driver's memory, and hold no slot. Nothing runs in Spark before the first ask, every run of the
+    blueprint is a query of its own, and an abort cancels it.
 
-    Nothing runs in Spark before the first ask, every run of the blueprint is a query of its own, and an abort cancels
-    it. On the pushed route a task is at most one Arrow batch (10,000 rows) ahead of what has been read, beside what
-    fits into the pipes between Spark's own processes (some MB), and waits, in its slot, while nothing is asked for: two
-    such sources that are read in step (`zip`, `join`) may wait for each other's slots. On the ordered route the driver
-    holds one batch in Python, and in Java one partition, which is never less than all rows of one time if Spark sorts.
+    **Large partitions.** A partition is handed on when it is whole, and while it arrives, the driver's Java has it
+    several times over: one of 300 MB is too much for a Java of 2 GB, here as in `toArrow()`. Make more of them
+    (`df.repartition(n)`, or a smaller `spark.sql.files.maxPartitionBytes`), give Java more (`spark.driver.memory`), or
+    say `route="pushed"`: then Python workers on the executors send the driver what they compute as it is computed, all
+    partitions side by side, in no order. That takes three times as long, but a partition may be of any size, or take
+    for ever: a task is at most one Arrow batch (10,000 rows) ahead of what has been read, beside what fits into the
+    pipes between Spark's own processes (some MB). It waits, in its slot, while nothing is asked for: two such sources
+    that are read in step (`zip`, `join`) may wait for each other's slots. `clock="partition"` has this route.
 
-    **Tasks that Spark tries again** change nothing on the ordered route. On the pushed one, rows that were handed on
-    would come twice, so the stream fails, with `RetriedTaskError`; an attempt of which nothing has been handed on is
-    replaced. With `retry="buffer"` a partition is handed on when Spark counts its task as done: exact, at the price of
-    as many partitions in the driver's memory as run at once. Of two attempts that run at once (speculation) the second
-    waits for the first. A partition's clock stops when Spark counts its task, too, not when its rows cease.
+    **What Spark does again.** A task that is tried again changes nothing. A shuffle that Spark computes again in the
+    midst of the read, because an executor was lost, is noticed: what was not handed on yet is read anew, and what was
+    is read again and compared. If the rows are the same, in whatever order, the stream goes on; where they are placed
+    by what is not the same twice (a random salt, `monotonically_increasing_id()` after a shuffle), it fails with
+    `ShuffleRerunError`. Nothing is lost, or given twice, without an error.
+
+    On the pushed route, rows of a task that is tried again would come twice, so the stream fails, with
+    `RetriedTaskError`; an attempt of which nothing has been handed on is replaced. With `retry="buffer"` a partition is
+    handed on when Spark counts its task as done: exact, at the price of as many partitions in the driver's memory as
+    run at once. Of two attempts that run at once (speculation) the second waits for the first. A partition's clock
+    stops when Spark counts its task, too, not when its rows cease.
 
     **Listening.** On the pushed route the driver listens for its executors: on the loopback if Spark's master is local,
     or else at `spark.driver.bindAddress` (`spark.driver.host`), at a `port` of the system's choice; `host` and `port`
@@ -91,7 +100,7 @@ def from_dataframe(
         CannotListen: at the first ask; the host or port cannot be had.
         NullTimeError: at an ask; a row has no time.
         CapabilityError: at an ask; a row goes back in time in its partition, or is too late.
-        RetriedTaskError: at an ask; see above.
+        ShuffleRerunError, RetriedTaskError: at an ask; see above.
         SparkJobError: at an ask; the job failed, with Spark's message.
         JavaEnded: at an ask; Spark's Java has ended, killed or without memory.
     """
@@ -100,9 +109,7 @@ def from_dataframe(
     pushed = _pushed_options(frame, clock=clock, since=since, retry=retry, host=host, port=port)
     chosen = _route(df, route, frame, lateness, clock)
     if chosen == "ordered" and pushed:
-        raise refusal(
-            f"got {next(iter(pushed))}=, which is for the pushed route, and takes the ordered one: leave it out"
-        )
+        raise refusal(f'got {next(iter(pushed))}=, which is for the pushed route: say route="pushed", or leave it out')
     stamping = _stamping(frame, lateness, late, clock)
     if stamping is not None:
         frame = attrs.evolve(frame, jumbled=True)
@@ -132,7 +139,7 @@ def _route(df: "DataFrame", route: object, frame: TimedFrame, lateness: object, 
         )
     if route == "ordered" and clock is not None:
         raise refusal('got clock="partition", which is for the pushed route: leave out one of the two')
-    return str(route) if route is not None else "ordered" if sorts else "pushed"
+    return str(route) if route is not None else "ordered" if clock is None else "pushed"
 
 
 def _pushed_options(

@@ -51,7 +51,7 @@ def main(master, retry, copied):
     }
     session = spark.session(master=master, config=settings)
     frame = session.range(0, ROWS, 1, PARTITIONS).mapInArrow(slow(copied), "id long")
-    source = spark.from_dataframe(frame, as_="tuples", retry=retry)
+    source = spark.from_dataframe(frame, as_="tuples", route="pushed", retry=retry)
     rows = ps.run(ps.pipe(source, ps.map(lambda row: row[0]), ps.collect()))
     after = session.range(100).count()
     session.stop()

@@ -143,11 +143,14 @@ class TestAborts:
         trio.run(main)
         until_idle()
 
-    def test_an_abort_in_the_middle_ends_the_job(self, session, until_idle):
+    @pytest.mark.parametrize(("route", "partitions"), [("pushed", 2), ("ordered", 500)])
+    def test_an_abort_in_the_middle_ends_the_job(self, session, route, partitions, until_idle):
         """After some batches it is the same."""
 
         async def main():
-            source = spark.from_dataframe(endless(session, seconds=0.01), as_="batches")
+            source = spark.from_dataframe(
+                endless(session, seconds=0.01, partitions=partitions), as_="batches", route=route
+            )
             async with ps.pipe(source, ps.drain()).open() as run:
                 while run.progress.counters()[0].values_out < 10:  # noqa: ASYNC110
                     await trio.sleep(0.01)
@@ -157,9 +160,11 @@ class TestAborts:
             trio.run(main)
             until_idle()
 
-    def test_taking_a_few_rows_ends_the_job(self, session, until_idle):
+    @pytest.mark.parametrize(("route", "partitions"), [("pushed", 2), ("ordered", 500)])
+    def test_taking_a_few_rows_ends_the_job(self, session, route, partitions, until_idle):
         """A stream that has enough cancels what Spark is still doing."""
-        rows = ps.run(ps.pipe(spark.from_dataframe(endless(session)), ps.take(3), ps.collect()))
+        source = spark.from_dataframe(endless(session, partitions=partitions), route=route)
+        rows = ps.run(ps.pipe(source, ps.take(3), ps.collect()))
         assert len(rows) == 3
         until_idle()
 
@@ -195,7 +200,7 @@ class TestBackPressure:
                     counts.append(produced())
             await upstream.abort()
 
-        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), slow()))
+        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches", route="pushed"), slow()))
         print("rows of 2,000 bytes made while one batch is asked for, every 0.3 s:", counts)
         # Between Spark and its workers lie pipes of up to a few megabytes in each of the two tasks.
         assert counts[-1] < 200_000
@@ -203,9 +208,45 @@ class TestBackPressure:
     def test_the_first_batch_comes_before_the_first_partition_is_finished(self, session):
         """A partition whose every batch takes 50 ms gives its first at once, and not after 5 s."""
         df = endless(session, seconds=0.05)
-        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), ps.take(1), ps.collect()))
+        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches", route="pushed"), ps.take(1), ps.collect()))
         start = time.monotonic()
-        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), ps.take(1), ps.collect()))
+        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches", route="pushed"), ps.take(1), ps.collect()))
         took = time.monotonic() - start
         print(f"first batch, and its job gone, after {took:.2f} s; a partition takes 25 s")
         assert took < 10
+
+    def test_a_slow_consumer_keeps_no_slot_and_little_else(self, session, tmp_path):
+        """While nobody asks, some partitions are computed ahead, and then nothing more; other jobs have all slots."""
+        folder = str(tmp_path)
+
+        def function(batches):
+            from pyspark import TaskContext
+
+            Path(f"{folder}/{TaskContext.get().partitionId()}").touch()
+            yield from batches
+
+        df = session.range(0, 400_000, 1, 40).mapInArrow(function, "id long")
+        slots = session.sparkContext.defaultParallelism
+        counts = []
+
+        @ps.sink
+        async def slow(upstream, ctx):
+            await upstream.ask(1)
+            with trio.fail_after(300):
+                while len(counts) < 6 or len(set(counts[-6:])) > 1:
+                    await trio.sleep(0.3)
+                    counts.append(len(list(tmp_path.iterdir())))
+            assert await trio.to_thread.run_sync(session.range(100).repartition(slots).count) == 100
+            await upstream.abort()
+
+        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), slow()))
+        assert counts[-1] <= 1 + slots
+
+    def test_two_in_step_do_not_wait_for_each_others_slots(self, session):
+        """Each has more partitions than there are slots."""
+        slots = session.sparkContext.defaultParallelism
+
+        def source():
+            return spark.from_dataframe(session.range(0, 50_000, 1, 3 * slots), as_="tuples")
+
+        assert ps.run(ps.pipe(ps.zip(source(), source()), ps.reduce(lambda n, _: n + 1, 0))) == 50_000

@@ -1,4 +1,4 @@
-"""Sessions that need a program of their own: tasks that are tried again, speculation, many rows."""
+"""Sessions that need a program of their own: tasks that are tried again, speculation, lost files, many rows."""
 
 import json
 import subprocess
@@ -58,7 +58,7 @@ for how in ("raise", "kill"):
         broken = df.mapInArrow(once(how, after, None), "id long")
         case = f"{how} after {after}: "
         if after == 0:
-            found[case + "fail"] = ids(spark.from_dataframe(broken)) == everything
+            found[case + "fail"] = ids(spark.from_dataframe(broken, route="pushed")) == everything
         else:
             flag = os.path.join(folder, how)
 
@@ -68,10 +68,35 @@ for how in ("raise", "kill"):
 
             source = spark.from_dataframe(df.mapInArrow(once(how, after, flag), "id long"), route="pushed")
             found[case + "fail"] = told(ps.pipe(source, ps.map(see)))
-            found[case + "buffer"] = ids(spark.from_dataframe(broken, retry="buffer")) == everything
+            found[case + "buffer"] = ids(spark.from_dataframe(broken, route="pushed", retry="buffer")) == everything
             found[case + "ordered"] = ids(spark.from_dataframe(broken, route="ordered")) == everything
 found["jobs"] = list(session.sparkContext.statusTracker().getActiveJobsIds())
 found["after"] = session.range(5).count()
+print(json.dumps(found))
+session.stop()
+"""
+
+LOST = """
+import glob, tempfile
+from adapters.spark.reading import ordered
+
+folder = tempfile.mkdtemp()
+session = spark.session(master="local[2]", config={"spark.local.dir": folder, "spark.ui.enabled": "false"})
+
+def lose(row):
+    if not lost:
+        lost.append(row)
+        for file in glob.glob(folder + "/**/shuffle_*", recursive=True):
+            os.remove(file)
+
+for way in ("arrow", "workers"):
+    if way == "workers":
+        ordered.offered = lambda session: False
+    for adaptive in ("true", "false"):
+        session.conf.set("spark.sql.adaptive.enabled", adaptive)
+        lost = []
+        source = spark.from_dataframe(session.range(0, 120_000, 1, 4).repartition(24))
+        found[f"{way}, adaptive={adaptive}"] = told(ps.pipe(source, ps.tap(lose)))
 print(json.dumps(found))
 session.stop()
 """
@@ -95,7 +120,7 @@ def lame(batches):
 df = session.range(0, 100_000, 1, 8).mapInArrow(lame, "id long")
 tracker = session.sparkContext.statusTracker()
 for retry in ("fail", "buffer"):
-    found[retry] = ids(spark.from_dataframe(df, retry=retry)) == list(range(100_000))
+    found[retry] = ids(spark.from_dataframe(df, route="pushed", retry=retry)) == list(range(100_000))
 print(json.dumps(found))
 session.stop()
 """
@@ -130,9 +155,11 @@ def streaming(session, folder):
     frame = session.readStream.schema("id BIGINT").parquet(folder + "/in")
     return spark.from_streaming(frame, checkpoint=folder + "/checkpoint", trigger=trigger)
 
-found["pushed"] = stopped(lambda session, see, folder: ps.pipe(spark.from_dataframe(rows(session)), see))
+found["pushed"] = stopped(
+    lambda session, see, folder: ps.pipe(spark.from_dataframe(rows(session), route="pushed"), see)
+)
 found["ordered"] = stopped(
-    lambda session, see, folder: ps.pipe(spark.from_dataframe(rows(session), route="ordered"), see)
+    lambda session, see, folder: ps.pipe(spark.from_dataframe(rows(session)), see)
 )
 for trigger in (None, "availableNow"):
     found[f"streaming {trigger}"] = stopped(
@@ -171,7 +198,8 @@ import zlib
 def added(total, row):
     return total[0] + 1, total[1] + row.id, total[2] + zlib.crc32(row.text.encode()), total[3] + row.at
 
-for name, options in {"pushed": {}, "ordered": {"route": "ordered"}, "buffered": {"retry": "buffer"}}.items():
+ways = {"pushed": {"route": "pushed"}, "ordered": {}, "buffered": {"route": "pushed", "retry": "buffer"}}
+for name, options in ways.items():
     sums = ps.run(ps.pipe(spark.from_dataframe(df, **options), ps.reduce(added, (0, 0, 0, 0))))
     found[name] = list(sums) == list(own)
 print(json.dumps(found))
@@ -203,6 +231,13 @@ def test_tasks_that_are_tried_again_end_as_documented():
         assert found[f"{how} after 5: ordered"] is True
     assert found["jobs"] == []
     assert found["after"] == 5
+
+
+def test_a_shuffle_that_runs_again_is_noticed():
+    """Its files are gone, and Spark makes them anew: in one process nothing can be compared, and it is told."""
+    for case, error in ran(LOST).items():
+        assert error is not None, case
+        assert error.startswith("ShuffleRerunError: Spark has computed a shuffle again"), (case, error)
 
 
 def test_a_session_that_is_stopped_in_the_midst_of_a_run_is_named():

@@ -232,7 +232,7 @@ class TestRefusals:
             ({"clock": "row", "time": "id"}, r"got clock='row': it is 'partition'"),
             ({"since": 3, "time": "id"}, r"got since=, which is where"),
             ({"since": "3", "time": "id", "clock": "partition"}, r"its times are of type int"),
-            ({"time": "id", "retry": "buffer"}, r"got retry=, which is for the pushed route"),
+            ({"time": "id", "retry": "buffer"}, r'got retry=, which is for the pushed route: say route="pushed"'),
             ({"route": "ordered", "port": 4040}, r"got port=, which is for the pushed route"),
             ({"retry": "skip"}, r"got retry='skip': it is 'fail' or 'buffer'"),
             ({"port": -1}, r"needs a whole number below 65536 as its port, and got -1"),
