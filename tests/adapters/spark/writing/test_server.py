@@ -182,7 +182,7 @@ class TestReading:
         [
             ({"stage": 7, "execution": "3", "tags": None}, "it has been read already. To use the rows several times"),
             (
-                {"stage": 7, "execution": "2"},
+                {"stage": 7, "execution": "2", "tags": None},
                 r"This is one action, .* more than once: .*\(orderBy, .* time=\)",
             ),
             ({"stage": 7, "execution": None, "tags": "b,pullstream-7"}, "This is one action"),
@@ -832,9 +832,9 @@ class TestRefusals:
 
     def test_connect_is_refused(self):
         """Where the executors are another program's, the message says what to do instead."""
-        remote_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-        with pytest.raises(ps.CompositionError, match="needs a classic session.* write the rows to files"):
-            spark.to_dataframe(ps.values([1]), NUMBERS, session=remote_session)
+        remote_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "is_stopped": False})()
+        with pytest.raises(ps.CompositionError, match="needs a classic session.* write_table writes"):
+            spark.register_source("x", ps.values([1]), NUMBERS, session=remote_session)
 
     def test_a_name_in_use_is_not_replaced(self, server, served, task, monkeypatch, context):
         """While Spark reads it; afterwards it is."""
