@@ -142,7 +142,8 @@ def test_the_state_is_spread_over_other_partitions(stateful, tmp_path):
     stateful._streamingCheckpointManager.repartition(str(tmp_path / "state"), 5)
     arrivals.show(hidden)
     started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
-    assert written(stateful, tmp_path / "out") == in_one_run(arrivals)
+    # By their names: the files' own log has no entry for the micro-batch in which nothing but the state was written.
+    assert written(stateful, tmp_path / "out" / "*.json") == in_one_run(arrivals)
 
 
 def killed(arrivals, root, commits):
