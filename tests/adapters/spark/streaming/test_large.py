@@ -1,4 +1,4 @@
-"""`from_streaming` with many rows, and through Spark Connect: programs of their own."""
+"""`from_streaming` with many rows."""
 
 import json
 import subprocess
@@ -26,22 +26,6 @@ stream = session.readStream.schema(frame.schema).parquet(f"{folder}/{rows}")
 source = spark.from_streaming(stream, checkpoint=f"{folder}/checkpoint {rows}", trigger="availableNow", as_="tuples")
 found = ps.run(ps.pipe(source, ps.map(lambda row: row[0]), ps.reduce(lambda total, number: total + number, 0)))
 print(json.dumps([found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024]))
-session.stop()
-"""
-
-CONNECT = """
-import os, sys
-from adapters import spark
-from adapters.spark.java import java_home
-from pyspark.sql import SparkSession
-
-os.environ["JAVA_HOME"] = str(java_home())
-os.environ["PYSPARK_PYTHON"] = sys.executable
-session = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-try:
-    spark.from_streaming(session.readStream.format("rate").load(), checkpoint="checkpoint")
-except Exception as exc:
-    print(type(exc).__name__, exc)
 session.stop()
 """
 
@@ -81,11 +65,3 @@ def test_memory_follows_no_micro_batch(tmp_path):
     assert small[0] == 500_000 * 499_999 // 2
     assert large[0] == 2_000_000 * 1_999_999 // 2
     assert large[1] - small[1] < 40, (small, large)
-
-
-def test_connect_is_refused():
-    """Through Spark Connect the rows would be handed to another process: that is said when composing."""
-    pytest.importorskip("grpc")
-    told = program(CONNECT)
-    assert told.startswith("CompositionError from_streaming() at ")
-    assert "of Spark Connect: there a micro-batch is handed to a process beside the server" in told

@@ -171,12 +171,6 @@ class TestRefusals:
         ):
             ps.run(ps.pipe(sales(), table))
 
-    def test_connect_is_refused(self, tmp_path):
-        """At once, and not when the first value comes."""
-        remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-        with pytest.raises(ps.CompositionError, match="needs a classic session"):
-            spark.write_table(tmp_path, "item STRING", session=remote)
-
     def test_a_time_that_cannot_name_a_partition(self, session, tmp_path):
         """A tuple is no column's value."""
         rows = ps.values([("a", 1)], time=lambda row: (1, 2))
