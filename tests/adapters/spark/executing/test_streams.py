@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,12 +73,16 @@ class Arrivals:
         for path, elsewhere in hidden:
             elsewhere.rename(path)
 
-    def in_time(self):
-        """Those that Spark does not drop, by key: it goes by the watermark of the micro-batch before."""
+    def in_time(self, pause=None):
+        """Those that Spark does not drop, by key: it goes by the watermark of the micro-batch before.
+
+        In front of a `pause`, a file before which a query came to its end, there is one without rows.
+        """
         known, dropped = defaultdict(list), 0
         latest = [max(at for _, at, _ in rows) for rows in self.files]
         for number, rows in enumerate(self.files):
-            late = max(latest[: number - 1], default=-EPOCH) - DELAY if number > 1 else -EPOCH
+            before = number if number == pause else max(0, number - 1)
+            late = max(latest[:before], default=-EPOCH) - DELAY
             for key, at, value in rows:
                 if at > late:
                     known[key].append((at, value))
@@ -96,10 +101,10 @@ def stamp(second):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(EPOCH + second))
 
 
-def in_one_run(arrivals):
+def in_one_run(arrivals, pause=None):
     """What one run for each key gives, but for what is not complete in Spark at the end."""
     found = []
-    for key, came in arrivals.in_time().items():
+    for key, came in arrivals.in_time(pause).items():
         rows = [Row(value, (EPOCH + at) * SECOND) for at, value in sorted(came, key=lambda row: row[0])]
         source = ps.values(rows, time=lambda row: row.at)
         made = ps.run(ps.pipe(source, *TRANSFORMERS, ps.collect(timed=True)))
@@ -143,7 +148,7 @@ def test_the_state_is_spread_over_other_partitions(stateful, tmp_path):
     arrivals.show(hidden)
     started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
     # By their names: the files' own log has no entry for the micro-batch in which nothing but the state was written.
-    assert written(stateful, tmp_path / "out" / "*.json") == in_one_run(arrivals)
+    assert written(stateful, tmp_path / "out" / "*.json") == in_one_run(arrivals, pause=3)
 
 
 def killed(arrivals, root, commits):
@@ -157,12 +162,16 @@ def killed(arrivals, root, commits):
     try:
         deadline = time.monotonic() + 300
         while len(committed(root)) < commits:
-            assert process.poll() is None, process.communicate()[0].decode()
+            if process.poll() is not None:
+                # It has come to its end, on a machine that is faster than expected.
+                assert process.returncode == 0, process.communicate()[0].decode()
+                return
             assert time.monotonic() < deadline, "nothing was committed"
             time.sleep(0.005)
         time.sleep(random.random())
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
@@ -171,7 +180,7 @@ def committed(root):
 
 
 def check_killed(session, root, kills):
-    arrivals = Arrivals(root / "in", kills, 2 * kills + 2)
+    arrivals = Arrivals(root / "in", kills, 4 * kills + 2)
     for _ in range(kills):
         killed(arrivals, root, len(committed(root)) + 1)
     started(keyed(landing(session, arrivals.folder)), root / "state", root / "out").awaitTermination()
