@@ -109,7 +109,7 @@ def judge(answer, seeds):
     """Judge an answer."""
     words = answer["Words"]
     said = []
-    trio.run(_scene, words, _all(said), 0, clock=trio.testing.MockClock(autojump_threshold=0))
+    trio.run(_scene, words, _all(said), 0, ps.values(ROWS), clock=trio.testing.MockClock(autojump_threshold=0))
     if said != ["tea", "and", "rice", "salt"]:
         raise Wrong("values", f"of the rows {ROWS} it gave\n{said}")
     for scene in SCENES:
@@ -118,6 +118,27 @@ def judge(answer, seeds):
             trio.run(_scene, words, scene, fails, clock=trio.testing.MockClock(autojump_threshold=0))
         except BaseExceptionGroup as group:
             raise _first(group) from None
+    for name, arguments, rule in (("ack", (), "R11"), ("abort_nowait", (), "R6"), ("error_nowait", (OSError(),), "R6")):
+        above = Noted()
+        getattr(words(above), name)(*arguments)
+        if above.said != [name]:
+            raise Wrong(rule, f"{name}() was said below, and above {' and '.join(above.said) or 'nothing'}")
+
+
+class Noted:
+    """Somebody above, who notes what does not wait for an answer."""
+
+    def __init__(self):
+        self.said = []
+
+    def ack(self):
+        self.said.append("ack")
+
+    def abort_nowait(self):
+        self.said.append("abort_nowait")
+
+    def error_nowait(self, reason):
+        self.said.append("error_nowait")
 
 
 def _all(said):
@@ -129,7 +150,7 @@ def _all(said):
     return scene
 
 
-async def _scene(words, scene, fails):
+async def _scene(words, scene, fails, source=None):
     async def rows():
         try:
             for row in ROWS:
@@ -149,7 +170,7 @@ async def _scene(words, scene, fails):
             await scene(reader)
         reader.settled()
 
-    async with ps.pipe(ps.from_async_iterable(rows()), below()).open(limit=1) as running:
+    async with ps.pipe(source or ps.from_async_iterable(rows()), below()).open(limit=1) as running:
         await running.result()
 
 

@@ -47,6 +47,10 @@ def judge(answer, seeds):
     till = answer["till"]
     trio.run(_enough, till(SALES), clock=trio.testing.MockClock(autojump_threshold=0))
     gives_the_same(lambda: till(SALES), lambda: solution.till(SALES), times=(0, 1, 2))
+    when = ps.map(lambda item: (trio.current_time(), item))
+    gives_the_same(
+        lambda: ps.pipe(till(SALES), when), lambda: ps.pipe(solution.till(SALES), when), what="with the hour, "
+    )
     keeps_the_rules(Subject("till", lambda: till(SALES)), answer.site("till"), seeds)
 
 
