@@ -48,11 +48,12 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     return struct
 
 
-def arrow_schema(schema: "StructType") -> Any:
-    """The same in Arrow, exactly as Spark expects it of Python."""
+def arrow_schema(schema: "StructType", *, large: bool = False) -> Any:
+    """The same in Arrow, exactly as Spark expects it of Python, and gives it; `large` has offsets of 64 bits."""
     convert = _types().to_arrow_schema
     # PySpark 4.1 has no other zone.
-    return convert(schema, **({"timezone": "UTC"} if "timezone" in signature(convert).parameters else {}))
+    zone = {"timezone": "UTC"} if "timezone" in signature(convert).parameters else {}
+    return convert(schema, prefers_large_types=large, **zone)
 
 
 def _types() -> Any:

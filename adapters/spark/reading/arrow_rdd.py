@@ -8,10 +8,12 @@ session has it; the calls were there from 4.1 to 4.3, and where they are missing
 import logging
 import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from adapters.arrow import RecordBatch, Schema, pyarrow
+from adapters.spark.schemas import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,8 +46,13 @@ class ArrowRdd:
         """
         job: Any = self._context._jvm.PythonRDD.runJob(self._context._jsc.sc(), self._rdd, list(partitions))  # noqa: SLF001
         batches: list[RecordBatch] = []
-        stream, connection = import_module("pyspark.util")._create_local_socket(job)  # noqa: SLF001
-        with connection, stream:
+        made: Any = import_module("pyspark.util")._create_local_socket(job)  # noqa: SLF001
+        # In 4.1 it is the stream alone.
+        ends: tuple[Any, ...] = cast("Any", made) if isinstance(made, tuple) else (made,)
+        with ExitStack() as stack:
+            stream = ends[0]
+            for each in reversed(ends):
+                stack.enter_context(each)
             while head := stream.read(4):
                 size = int.from_bytes(head, "big")
                 body = stream.read(size)
@@ -110,5 +117,4 @@ def offered(session: "SparkSession") -> bool:
 def _schema(frame: "DataFrame") -> Schema:
     """The schema of the batches, which travel without; their times are in UTC."""
     large = frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
-    types: Any = import_module("pyspark.sql.pandas.types")
-    return types.to_arrow_schema(frame.schema, timezone="UTC", prefers_large_types=large)
+    return arrow_schema(frame.schema, large=large)
