@@ -30,7 +30,7 @@ SPARK_SECONDS: Final = 180
 
 
 @attrs.frozen
-class Finding:
+class Remark:
     """A line of the doctor's: a subject, what was seen of it, and what helps where that is not well."""
 
     subject: str
@@ -62,9 +62,9 @@ def examine(given: argparse.Namespace) -> int:
     return int(broken)
 
 
-def findings(*, start_spark: bool = True) -> Iterator[Finding]:
+def findings(*, start_spark: bool = True) -> Iterator[Remark]:
     """All that there is to say, as it is found."""
-    yield Finding("python", f"{platform.python_version()} on {platform.platform(terse=True)}")
+    yield Remark("python", f"{platform.python_version()} on {platform.platform(terse=True)}")
     yield from _packages()
     needed = _needed()
     yield from _versions("pullstream", needed.get("", ()))
@@ -74,16 +74,16 @@ def findings(*, start_spark: bool = True) -> Iterator[Finding]:
         yield _spark()
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[Remark]:
     """Look where Python finds the toolkit's packages: all in one place."""
     home = Path(__file__).parent.parent
     for name in PACKAGES:
         spec = find_spec(name)
         if spec is None or spec.origin is None:
             remedy = "install the toolkit anew: pip install --force-reinstall pullstream"
-            yield Finding(name, "is not found", remedy, broken=True)
+            yield Remark(name, "is not found", remedy, broken=True)
         elif not Path(spec.origin).is_relative_to(home / name):
-            yield Finding(
+            yield Remark(
                 name,
                 f"is {spec.origin}, and not the toolkit's",
                 f"that file, or another project of that name, hides the package `{name}`: rename the file, or\n"
@@ -91,7 +91,7 @@ def _packages() -> Iterator[Finding]:
                 broken=True,
             )
         elif name == "pullstream":
-            yield Finding(name, f"{_version(name) or 'not installed, but'} in {home}")
+            yield Remark(name, f"{_version(name) or 'not installed, but'} in {home}")
 
 
 def _needed() -> dict[str, list[str]]:
@@ -108,16 +108,16 @@ def _needed() -> dict[str, list[str]]:
     return found
 
 
-def _versions(extra: str, names: Sequence[str]) -> Iterator[Finding]:
+def _versions(extra: str, names: Sequence[str]) -> Iterator[Remark]:
     names = list(dict.fromkeys(names))
     there = ", ".join(f"{name} {_version(name)}" for name in names if _version(name))
     if missing := _missing(names):
         command = "pip install pullstream" if extra == "pullstream" else f"pip install 'pullstream[{extra}]'"
-        yield Finding(extra, f"without {', '.join(missing)}", command, broken=extra == "pullstream")
+        yield Remark(extra, f"without {', '.join(missing)}", command, broken=extra == "pullstream")
     elif names and extra == "pullstream":
-        yield Finding("needs", there)
+        yield Remark("needs", there)
     elif names:
-        yield Finding(extra, there)
+        yield Remark(extra, there)
 
 
 def _missing(names: Sequence[str]) -> list[str]:
@@ -131,7 +131,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _spark() -> Finding:
+def _spark() -> Remark:
     """Start Spark in a process of its own, and have it count."""
     try:
         done = subprocess.run(  # noqa: S603 - the program above
@@ -143,11 +143,11 @@ def _spark() -> Finding:
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        return Finding(
+        return Remark(
             "spark starts", f"has not within {SPARK_SECONDS} s", "see that the machine has memory left", broken=True
         )
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("java ", "spark ")))
     if done.returncode == 0 and "spark" in lines:
-        return Finding("spark starts", f"{lines['spark']}, with the Java in {lines['java']}")
+        return Remark("spark starts", f"{lines['spark']}, with the Java in {lines['java']}")
     said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith((" ", "Traceback"))]
-    return Finding("spark starts", "does not", "\n".join(said[-4:]), broken=True)
+    return Remark("spark starts", "does not", "\n".join(said[-4:]), broken=True)

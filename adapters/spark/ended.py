@@ -1,4 +1,4 @@
-"""What to do when Spark's Java has ended though nobody ended it: say so, and forget it, so that another can be started.
+"""The end of Spark's Java though nobody ended it: it is said, and forgotten, so that another can be started.
 
 PySpark keeps its Java in attributes of classes, has no way to let go of one that is gone, and says of it that a
 connection was refused. These attributes are all touched here, and nowhere else.
@@ -27,7 +27,7 @@ _OUT_OF_MEMORY = 52
 """The exit code that Spark gives a Java in which a task had no memory left."""
 
 _SIGNALLED = 128
-"""What a shell, and a Java that catches it, adds to the number of a signal."""
+"""The number that a shell, and a Java that catches it, adds to that of a signal."""
 
 _lock = threading.RLock()
 _graves: "WeakKeyDictionary[SparkContext, JavaEnded]" = WeakKeyDictionary()

@@ -35,12 +35,12 @@ MORE_MEMORY = (
     "Give Java more memory, spark.session(config={'spark.driver.memory': '4g'}), or cut what is too large for it: more "
     "partitions, fewer rows of one time"
 )
-"""What helps where Java has no memory left; on one machine the driver's is the executors', too."""
+"""Advice where Java has no memory left; on one machine the driver's is the executors', too."""
 
 
 def job_error(exc: BaseException) -> SparkJobError:
-    """What Spark says of a failed job, without Java frames and without the Python frames of Spark's own worker."""
-    told = _Told.of(exc)
+    """The words of Spark on a failed job, without Java frames and without the Python frames of Spark's own worker."""
+    told = _Sense.of(exc)
     raised = _RAISED.findall(told.message)
     hint = f"\n{MORE_MEMORY}" if told.out_of_memory else ""
     return SparkJobError(
@@ -50,13 +50,13 @@ def job_error(exc: BaseException) -> SparkJobError:
 
 def stream_error(exc: BaseException) -> SparkStreamError:
     """The same of a streaming query."""
-    told = _Told.of(exc)
+    told = _Sense.of(exc)
     return SparkStreamError(f"the streaming query failed: {told.message}", told.details)
 
 
 def start_error(exc: BaseException, master: str) -> SparkJobError:
     """The same of a session that could not be started."""
-    told = _Told.of(exc)
+    told = _Sense.of(exc)
     return SparkJobError(
         f"session() could not start Spark with the master {master!r}: {told.message}\n"
         f"Look at master= and config=, and begin the program anew: its Java keeps what it was started with",
@@ -109,15 +109,15 @@ def essence(text: str) -> str:
 
 
 @attrs.frozen
-class _Told:
-    """What an exception of Spark's comes to."""
+class _Sense:
+    """The sense of an exception of Spark's."""
 
     message: str
     details: str
     out_of_memory: bool
 
     @classmethod
-    def of(cls, exc: BaseException) -> "_Told":
+    def of(cls, exc: BaseException) -> "_Sense":
         links = [(str(java.getClass().getName()), str(java.getMessage() or "")) for java in _chain(exc)]
         text = str(exc)
         details = [text, *(_cause(*link) for link in links if link[1] not in text)]

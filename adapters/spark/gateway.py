@@ -47,7 +47,7 @@ _JOINS = "getResult"
 """The method by which PySpark waits for the end of what it has read, or stopped reading, by a connection of its own."""
 
 _KNOWN = {("java_gateway", "send_command"), ("clientserver", "shutdown_socket")}
-"""Where py4j logs what it raises as well."""
+"""The loggers to which py4j tells what it raises as well."""
 
 Send: TypeAlias = Callable[[str, bool, bool], Any]
 
@@ -139,7 +139,7 @@ class _Calls:
             raise again(end) from None
 
     def _have_tag(self) -> None:
-        """Have a tag on all jobs that this thread's connection starts, which is a thread of Java's."""
+        """Put a tag on all jobs that this thread's connection starts, which is a thread of Java's."""
         context: Any = self.session.sparkContext
         tagged = self._tagged()
         stands = tagged is not None and tagged.socket is not None and tagged is self._client.get_thread_connection()

@@ -75,7 +75,7 @@ class Starting(Interrupts):
         return len(self.kept) > 1 and not self._ended
 
     def _watch(self, pid: int) -> None:
-        """Have a process ended with this one. Whoever watches gets no signals of the terminal's, which end both."""
+        """See that a process ends with this one. Whoever watches gets no signals of the terminal's, which end both."""
         if os.name != "nt":
             command = ["/bin/sh", "-c", 'read -r _ || kill -9 "$1"', "sh", str(pid)]
             self._watchers.append(

@@ -9,7 +9,7 @@ from pullstream.trace.times import Json
 
 
 @attrs.define
-class _Edge:
+class _Replayed:
     requests: int = 0
     outstanding: set[int] = attrs.field(factory=set[int])
     state: State = State.OPEN
@@ -19,13 +19,13 @@ class Edges:
     """The edges of a run as they were seen so far."""
 
     def __init__(self) -> None:
-        self._edges: dict[int, _Edge] = {}
+        self._edges: dict[int, _Replayed] = {}
 
     def see(self, kind: str, about: Sequence[Json]) -> Iterator[tuple[str, str]]:
         """Hear of an event; gives the rules that it breaks, and how."""
         match kind, about:
             case (("ask" | "abort" | "error" | "abort soon" | "error soon"), [int(number), _, int(request), *_]):
-                edge = self._edges.setdefault(number, _Edge())
+                edge = self._edges.setdefault(number, _Replayed())
                 if request != edge.requests + 1:
                     yield "R1", f"request {request} on edge {number} comes after request {edge.requests}"
                 edge.requests = request
@@ -34,7 +34,7 @@ class Edges:
                 if kind != "ask":
                     edge.state = TRANSITIONS[edge.state, Event(kind.removesuffix(" soon"))]
             case (("value" | "done" | "failed" | "cancelled"), [int(number), _, int(request), *_]):
-                edge = self._edges.setdefault(number, _Edge())
+                edge = self._edges.setdefault(number, _Replayed())
                 if request not in edge.outstanding:
                     yield "R1", f"request {request} on edge {number} is answered, and is not outstanding"
                 edge.outstanding.discard(request)

@@ -31,13 +31,13 @@ _DATABASE = "spark.sql.globalTempDatabase"
 
 
 class Gate:
-    """This program's end of the gate of one query. It blocks; its calls may come from any thread."""
+    """The end, in this program, of the gate of one query. It blocks; its calls may come from any thread."""
 
     def __init__(self, session: "SparkSession", checkpoint: str) -> None:
         self._session = session
         self._owner = uuid4().hex
-        self._names = _Names(_database(session), sha256(checkpoint.encode()).hexdigest()[:16], self._owner)
-        self._before: _Names | None = None
+        self._names = _ViewNames(_database(session), sha256(checkpoint.encode()).hexdigest()[:16], self._owner)
+        self._before: _ViewNames | None = None
         self._beat = 0
         self._committed = -1
         self._turn = threading.Lock()
@@ -49,7 +49,7 @@ class Gate:
         catalog = self._session.catalog
         if catalog.tableExists(self._names.full(self._names.driver)):
             (said,) = self._session.table(self._names.full(self._names.driver)).collect()
-            self._before = _Names(self._names.database, self._names.key, said.owner)
+            self._before = _ViewNames(self._names.database, self._names.key, said.owner)
         self._session.sql("SELECT -1L AS batch").createOrReplaceGlobalTempView(self._names.batch)
         self._say()
         self._beating.start()
@@ -110,7 +110,7 @@ class Gate:
 
 
 def trouble(session: "SparkSession") -> str | None:
-    """What keeps a server from having shared views; None if nothing does."""
+    """The reason why a server has no shared views; None if it has."""
     view = f"pullstream_{uuid4().hex}"
     try:
         with unlogged():
@@ -122,7 +122,7 @@ def trouble(session: "SparkSession") -> str | None:
     return None
 
 
-class _Names:
+class _ViewNames:
     """The names of the views."""
 
     def __init__(self, database: str, key: str, owner: str) -> None:

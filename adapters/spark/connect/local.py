@@ -66,7 +66,7 @@ def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:
 
 @sink
 async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, site: Site) -> list[RecordBatch]:
-    """Everything, as Arrow."""
+    """All of it, as Arrow."""
     batches: list[RecordBatch] = []
     size = 0
     while (answer := await upstream.ask(ctx.limit)) is not DONE:

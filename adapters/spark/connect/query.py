@@ -41,7 +41,7 @@ START_PAUSE = 5.0
 _SLOW_START = "Python worker failed to connect back"
 
 
-class QueryStopped(Exception):
+class GateClosed(Exception):
     """The query is to end, or has ended: nothing more is handed over."""
 
 
@@ -127,7 +127,7 @@ class ConnectQuery:
     def _wait(self, query: "StreamingQuery") -> None:
         try:
             self._hand_over_all(query)
-        except QueryStopped:
+        except GateClosed:
             if not self._stop.is_set():
                 # Raises what it has failed with, if it has.
                 query.awaitTermination()
@@ -141,7 +141,7 @@ class ConnectQuery:
         last = -1
         while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # it takes parts of a second
             if self._stop.is_set():
-                raise QueryStopped
+                raise GateClosed
             self._report(query)
             if (batch := self._gate.batch()) > last:
                 last = batch
@@ -149,18 +149,18 @@ class ConnectQuery:
         self._report(query)
         if last > (-1 if self._status.committed is None else self._status.committed):
             # It was let through, and Spark has not passed the gate any more.
-            raise QueryStopped
+            raise GateClosed
 
     def _hand_over(self, query: "StreamingQuery", batch: int) -> None:
         try:
             if self._told(Began(batch, query.id)) is not Reply.COMMIT:
                 self._read()
                 self._told(Over())
-        except QueryStopped:
+        except GateClosed:
             raise
         except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
             self._told(Broken(exc))
-            raise QueryStopped from None
+            raise GateClosed from None
         self._gate.commit(batch)
 
     def _read(self) -> None:
@@ -173,7 +173,7 @@ class ConnectQuery:
                 if values := shape.of(in_utc(batch)):
                     self._told(Read(values))
         except JobCancelled:
-            raise QueryStopped from None
+            raise GateClosed from None
         except SparkJobError as exc:
             raise SparkStreamError(str(exc), exc.details) from None
         finally:
@@ -182,17 +182,17 @@ class ConnectQuery:
 
     def _told(self, message: Message) -> Reply:
         if self._stop.is_set():
-            raise QueryStopped
+            raise GateClosed
         self._send(message)
         while True:
             try:
                 reply = self._replies.get(timeout=ALIVE_SECONDS)
             except queue.Empty:
                 if self._query is None or not self._query.isActive:
-                    raise QueryStopped from None
+                    raise GateClosed from None
                 continue
             if reply is Reply.STOP:
-                raise QueryStopped
+                raise GateClosed
             return reply
 
     def _report(self, query: "StreamingQuery") -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEME = "sc://"
 
 DEFAULT_PORT = 15002
-"""Where a Connect server listens, if its address says nothing else."""
+"""The port of a Connect server, if its address says nothing else."""
 
 ANSWER_SECONDS = 20.0
 """Seconds that a server has to take a connection; PySpark itself goes on trying for ten minutes."""

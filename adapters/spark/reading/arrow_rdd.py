@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SHUFFLE: Final = "+-"
-"""What stands before everything behind a shuffle in an RDD's description of itself."""
+"""The mark in front of all that is behind a shuffle in an RDD's description of itself."""
 
 _offered: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
 
@@ -30,7 +30,7 @@ class ArrowRdd:
     """The partitions of a DataFrame. It blocks, and any thread may read."""
 
     def __init__(self, frame: "DataFrame") -> None:
-        """Have Spark plan it; with adaptive execution, all its shuffles run now, as jobs of this thread."""
+        """Let Spark plan it; with adaptive execution, all its shuffles run now, as jobs of this thread."""
         session: Any = frame.sparkSession
         self._context: Any = session.sparkContext
         self._rdd: Any = cast("Any", frame)._jdf.toArrowBatchRdd().toJavaRDD()  # noqa: SLF001

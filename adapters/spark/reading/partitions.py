@@ -30,7 +30,7 @@ ROUNDS: Final = 5
 
 @attrs.frozen(eq=False)
 class Part:
-    """What a job has read."""
+    """The result of a job."""
 
     span: range
     batches: list[RecordBatch]

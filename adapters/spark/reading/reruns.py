@@ -23,7 +23,7 @@ PATIENCE: Final = 10.0
 
 
 class Reruns:
-    """What is known of a read's shuffles; any thread may look."""
+    """The shuffles of a read, as far as they are known; any thread may look."""
 
     def __init__(self, session: "SparkSession") -> None:
         self._session = session

@@ -1,4 +1,4 @@
-# wrong: R5 ReleaseTimeout
+# wrong: R6 R5
 """Its sleep cannot be cancelled."""
 
 import trio
