@@ -53,7 +53,7 @@ class Partition:
     """Whether its clock still counts."""
 
 
-class Partitions:
+class PushedPartitions:
     """The partitions of a job that have begun.
 
     One attempt at a partition is read at a time. Another one that comes meanwhile (speculation) waits; it is told to

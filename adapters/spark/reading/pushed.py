@@ -20,7 +20,7 @@ from typing_extensions import override
 from adapters.arrow import As, RecordBatch, pyarrow
 from adapters.spark.errors import CannotListen
 from adapters.spark.reading import wire
-from adapters.spark.reading.attempts import Attempt, Partition, Partitions, Retry, Verdict
+from adapters.spark.reading.attempts import Attempt, Partition, PushedPartitions, Retry, Verdict
 from adapters.spark.reading.cutting import Cutting
 from adapters.spark.reading.jobs import Jobs, failed
 from adapters.spark.reading.timed import TimedFrame
@@ -88,7 +88,7 @@ class PushedSource(TaskKernel[Any]):
         self._clocks = clock is not None
         self._since = since
         self._place = host, port
-        self._partitions = Partitions(retry, since)
+        self._partitions = PushedPartitions(retry, since)
         self._lines: dict[Attempt, wire.TaskLine] = {}
         self._admitted: dict[Attempt, trio.Event] = {}
         self._ready: deque[_Ready] = deque()
