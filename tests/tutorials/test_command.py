@@ -45,6 +45,7 @@ class Terminal:
 
     def __init__(self, folder, *arguments, columns=80, **others):
         self.shown = ""
+        self._ahead = ""
         self.pid, self.end = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
@@ -56,7 +57,7 @@ class Terminal:
     def until(self, text, seconds=30):
         """Read until something is shown; gives what was shown since the last time."""
         deadline = time.monotonic() + seconds
-        seen = ""
+        seen, self._ahead = self._ahead, ""
         while text not in seen:
             assert time.monotonic() < deadline, seen
             if select.select([self.end], [], [], 0.1)[0]:
@@ -64,11 +65,14 @@ class Terminal:
                     seen += os.read(self.end, 65536).decode()
                 except OSError:  # Linux says so when the other end is closed
                     raise AssertionError(f"it ended before {text!r} came: {seen}") from None
-        self.shown += seen
-        return seen
+        # What has come with it is for the next call.
+        here, found, self._ahead = seen.partition(text)
+        self.shown += here + found
+        return here + found
 
     def ended(self):
         """Read to its end; the exit code."""
+        self.shown += self._ahead
         while True:
             try:
                 chunk = os.read(self.end, 65536)

@@ -22,6 +22,7 @@ class Job:
 
     master = "local[2]"
     _jsc = "there is a Java side"
+    _gateway = "that nobody started here"
 
     def __init__(self, script, contexts, partitions):
         self.script = script

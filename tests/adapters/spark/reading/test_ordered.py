@@ -2,8 +2,8 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
-import pyspark.util
 import pytest
 
 from adapters import spark
@@ -136,9 +136,10 @@ class TestCancelling:
 
     def test_the_thread_that_submitted_keeps_no_tag(self, session):
         """The thread goes back to its pool, where the next user's jobs must not be cancelled with ours."""
+        before = session.sparkContext.getJobTags()
         batches = spark.OrderedBatches(timed(session.range(3), "id").sorted().frame)
         batches.next()
-        assert list(session.sparkContext.getJobTags()) == []
+        assert session.sparkContext.getJobTags() == before
         batches.close()
 
 
@@ -186,6 +187,6 @@ class TestWays:
     def test_nothing_private_is_taken_for_granted(self, session, monkeypatch):
         """Whatever of PySpark's inside is missing, the rows come."""
         monkeypatch.setattr(arrow_rdd, "_offered", {})
-        monkeypatch.delattr(pyspark.util, "_create_local_socket")
+        monkeypatch.setattr(arrow_rdd, "import_module", lambda _: SimpleNamespace())
         assert not arrow_rdd.offered(session)
-        assert len(read(spark.OrderedBatches(session.range(3)))) == 1
+        assert sum(batch.num_rows for batch in read(spark.OrderedBatches(session.range(3)))) == 3
