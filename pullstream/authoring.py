@@ -63,7 +63,8 @@ Kernels
 
     `instalments` runs the modules of an `InstalmentPlan` over what has come by now, for whoever keeps a stream's state
     elsewhere, and these runs are its `Instalments`: an `Instalment` says what is complete, which values are to come
-    again, and what is kept beside, its `Carryover`. How far time has to go for more, on a `TimeScale`, an `Ahead` tells.
+    again, and what is kept beside, its `Carryover`. How far time has to go for more, on a `TimeScale`, an `Ahead`
+    tells.
 
     An answer of many times, a `ps.TimedBatch`, may be answered by any of them, and is taken whole by who says so: by
     `upstream.ask_many`; in `PassOn.answer_many`, run by run unless that is overridden; with `Notified.takes_many`, in
