@@ -46,10 +46,9 @@ class Gate:
 
     def open(self) -> None:
         """Take the gate, from whoever had it; before the query begins."""
-        catalog = self._session.catalog
-        if catalog.tableExists(self._names.full(self._names.driver)):
-            (said,) = self._session.table(self._names.full(self._names.driver)).collect()
-            self._before = _ViewNames(self._names.database, self._names.key, said.owner)
+        holder = self._holder()
+        if holder is not None:
+            self._before = _ViewNames(self._names.database, self._names.key, holder)
         self._session.sql("SELECT -1L AS batch").createOrReplaceGlobalTempView(self._names.batch)
         self._say()
         self._beating.start()
@@ -75,11 +74,14 @@ class Gate:
         """The rows of that micro-batch."""
         return self._session.table(self._names.full(self._names.rows))
 
-    def commit(self, batch: int) -> None:
-        """Let the micro-batch pass."""
+    def commit(self, batch: int) -> bool:
+        """Let the micro-batch pass; False if its body has given up, or the gate is another program's by now."""
         with self._turn:
+            if self._holder() != self._owner:
+                return False
             self._committed = batch
             self._say()
+            return True
 
     def close(self) -> None:
         """Leave nothing there; when the query has ended."""
@@ -87,8 +89,17 @@ class Gate:
         if self._beating.ident is not None:
             self._beating.join()
         with suppress(Exception), unlogged():
-            (said,) = self._session.table(self._names.full(self._names.driver)).collect()
-            self._drop(self._names.batch, self._names.rows, *([self._names.driver] * (said.owner == self._owner)))
+            self._drop(self._names.batch, self._names.rows)
+            if self._holder() == self._owner:
+                self._drop(self._names.driver)
+
+    def _holder(self) -> str | None:
+        """The owner of the gate, as the driver's view says; None if there is no such view."""
+        view = self._names.full(self._names.driver)
+        if not self._session.catalog.tableExists(view):
+            return None
+        (said,) = self._session.table(view).collect()
+        return str(said.owner)
 
     def _say(self) -> None:
         said = f"SELECT '{self._owner}' AS owner, {self._beat}L AS beat, {self._committed}L AS committed"
@@ -98,8 +109,7 @@ class Gate:
         while not self._closed.wait(BEAT_SECONDS):
             # A beat that does not arrive is missed by the body, which is the one to judge that.
             with suppress(Exception), unlogged(), self._turn:
-                (said,) = self._session.table(self._names.full(self._names.driver)).collect()
-                if said.owner == self._owner:
+                if self._holder() == self._owner:
                     self._beat += 1
                     self._say()
 

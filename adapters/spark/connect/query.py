@@ -8,7 +8,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,7 @@ class ConnectQuery:
         """Wait until Spark has noted that a micro-batch is committed, or the query has ended, for two seconds."""
         end = time.monotonic() + COMMIT_SECONDS
         while time.monotonic() < end and not self._over.is_set():
-            if self._status.committed is not None and self._status.committed >= batch:
+            if self._status.has_committed(batch):
                 return
             time.sleep(0.01)
 
@@ -147,7 +147,7 @@ class ConnectQuery:
                 last = batch
                 self._hand_over(query, batch)
         self._report(query)
-        if last > (-1 if self._status.committed is None else self._status.committed):
+        if last >= 0 and not self._status.has_committed(last):
             # It was let through, and Spark has not passed the gate any more.
             raise GateClosed
 
@@ -161,7 +161,8 @@ class ConnectQuery:
         except BaseException as exc:  # noqa: BLE001 - it belongs to the pipeline, which ends the query
             self._told(Broken(exc))
             raise GateClosed from None
-        self._gate.commit(batch)
+        if not self._gate.commit(batch):
+            raise GateClosed
 
     def _read(self) -> None:
         frame = self._gate.frame()
@@ -196,9 +197,18 @@ class ConnectQuery:
             return reply
 
     def _report(self, query: "StreamingQuery") -> None:
-        progress: Any = query.lastProgress
-        if progress is not None:
-            # What comes through Connect has these for each source only.
-            totals = ("numInputRows", "inputRowsPerSecond", "processedRowsPerSecond")
-            told = {name: getattr(progress, name) for name in totals}
-            self._status.reported({**json.loads(progress.json), **told})
+        self._status.told(_reports(query))
+
+
+def _reports(query: "StreamingQuery") -> Iterator[dict[str, Any]]:
+    """Spark's reports, the newest first."""
+    last: Any = query.lastProgress
+    if last is not None:
+        yield _report(last)
+        yield from map(_report, reversed(query.recentProgress))
+
+
+def _report(progress: Any) -> dict[str, Any]:
+    # What comes through Connect has these for each source only.
+    totals = ("numInputRows", "inputRowsPerSecond", "processedRowsPerSecond")
+    return {**json.loads(progress.json), **{name: getattr(progress, name) for name in totals}}

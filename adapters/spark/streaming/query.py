@@ -15,11 +15,11 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from adapters.arrow import Shape
+from adapters.arrow import Shape, in_utc
 from adapters.spark.errors import JobCancelled, SparkJobError, SparkStreamError
 from adapters.spark.failures import stream_error, unlogged
 from adapters.spark.reading.jobs import STOPPED, ended, over
@@ -81,6 +81,8 @@ class Query:
         self._status = status
         self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         self._begun = False
+        self._let_through = -1
+        """The last micro-batch that may be committed."""
         self._stopping = False
         self._started = threading.Event()
         self._over = threading.Event()
@@ -119,7 +121,9 @@ class Query:
             body.query = None
             self._hang_up()
             self._over.set()
-        if not (self._stopping or self._spec.ends):
+        # One that is stopped when its body has returned, and before the commit, has ended before its time, too.
+        whole = self._spec.ends and (self._let_through < 0 or self._status.has_committed(self._let_through))
+        if not (self._stopping or whole):
             raise stopped_elsewhere(session)
 
     def reply(self, reply: Reply) -> None:
@@ -149,7 +153,7 @@ class Query:
         with suppress(Exception), unlogged():
             while (query := self._query) is not None and time.monotonic() < end and query.isActive:
                 self._report(query)
-                if self._status.committed is not None and self._status.committed >= batch:
+                if self._status.has_committed(batch):
                     return
                 time.sleep(0.01)
 
@@ -172,6 +176,7 @@ class Query:
             with suppress(_QueryStopped):
                 self._told(Broken(exc))
         else:
+            self._let_through = batch
             return
         self._wait_until_stopped()
         raise Interrupted
@@ -187,7 +192,7 @@ class Query:
         self._batches = batches = OrderedBatches(numbered)
         try:
             while (batch := batches.next()) is not None:
-                if values := shape.of(batch):
+                if values := shape.of(in_utc(batch)):
                     self._told(Read(values))
         except JobCancelled:
             raise _QueryStopped from None
@@ -230,11 +235,7 @@ class Query:
     # ----
 
     def _report(self, query: "StreamingQuery") -> None:
-        # The public `lastProgress` makes of this some dozens of calls to Java.
-        java: Any = query._jsq  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        report: Any = java.lastProgress()
-        if report is not None:
-            self._status.reported(json.loads(report.json()))
+        self._status.told(_reports(query))
 
     def _hang_up(self) -> None:
         """End the thread that the body ran in: it listens to Java's, which has ended and will not say so."""
@@ -253,6 +254,16 @@ class Query:
 def _is_no_interruption(record: logging.LogRecord) -> bool:
     """Whether a line of the bridge to Java is not about an interruption that has ended a body: that is no error."""
     return record.exc_info is None or not isinstance(record.exc_info[1], Interrupted)
+
+
+def _reports(query: "StreamingQuery") -> Iterator[dict[str, Any]]:
+    """Spark's reports, the newest first; of the public ones each takes some dozens of calls to Java."""
+    java: Any = query._jsq  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    last: Any = java.lastProgress()
+    if last is not None:
+        yield json.loads(last.json())
+        for report in reversed(list(java.recentProgress())):
+            yield json.loads(report.json())
 
 
 def _connection(df: "DataFrame") -> Any:

@@ -1,5 +1,6 @@
 """The status of a streaming query, as Spark tells it while it runs."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -36,16 +37,35 @@ class StreamStatus:
             parts.append(f"watermark {self.watermark}")
         return "; ".join(parts)
 
-    def reported(self, report: dict[str, Any]) -> None:
-        """Take Spark's report on a micro-batch that is over."""
-        # A report on nothing at all, such as Spark gives while it waits, has no commit behind it.
-        if "addBatch" in report.get("durationMs", {}):
+    def told(self, reports: Iterable[dict[str, Any]]) -> None:
+        """Take what is new of Spark's reports, the newest first, as far back as the last one on a micro-batch."""
+        new: list[dict[str, Any]] = []
+        for report in reports:
+            if report == self.details:
+                break
+            new.append(report)
+            if _is_of_batch(report):
+                break
+        for report in reversed(new):
+            self._reported(report)
+
+    def has_committed(self, batch: int) -> bool:
+        """Whether Spark has said that a micro-batch is committed."""
+        return self.committed is not None and self.committed >= batch
+
+    def _reported(self, report: dict[str, Any]) -> None:
+        if _is_of_batch(report):
             self.committed = report["batchId"]
             self.input_rows = report.get("numInputRows", 0)
         self.input_rows_per_second = _number(report.get("inputRowsPerSecond"))
         self.processed_rows_per_second = _number(report.get("processedRowsPerSecond"))
         self.watermark = report.get("eventTime", {}).get("watermark", self.watermark)
         self.details = report
+
+
+def _is_of_batch(report: dict[str, Any]) -> bool:
+    """Whether a report is on a micro-batch that is over; when there is nothing for one, Spark reports that, too."""
+    return "addBatch" in report.get("durationMs", {})
 
 
 def _number(value: object) -> float:

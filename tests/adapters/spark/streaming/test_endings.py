@@ -11,7 +11,7 @@ import trio
 
 import pullstream as ps
 from adapters import spark
-from adapters.spark.streaming.query import Query
+from adapters.spark.streaming.query import Interrupted, Query
 
 pytestmark = pytest.mark.spark
 
@@ -138,6 +138,23 @@ class TestFailures:
 
         with pytest.raises(spark.SparkStreamError, match="stopped by somebody else"):
             ps.run(ps.pipe(landing.source(), ps.map(stop), ps.map_async(linger, 1), ps.drain()), limit=1)
+        assert landing.commits == []
+
+    def test_one_that_is_stopped_just_before_a_commit_is_no_end(self, landing, monkeypatch):
+        """All of the micro-batch was complete here, and Spark has not committed it any more."""
+        landing.arrive(2)
+        hand_over = Query.hand_over
+
+        def stopped(query, df, batch):
+            hand_over(query, df, batch)
+            threading.Thread(target=query._query.stop, daemon=True).start()
+            while query._query.isActive:
+                time.sleep(0.01)
+            raise Interrupted
+
+        monkeypatch.setattr(Query, "hand_over", stopped)
+        with pytest.raises(spark.SparkStreamError, match="stopped by somebody else"):
+            ps.run(ps.pipe(landing.source(), ps.drain()))
         assert landing.commits == []
 
     def test_a_second_run_on_the_same_checkpoint_ends_the_first(self, landing):
