@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
@@ -35,13 +36,15 @@ class Tape:
         self._shown = shown
         self._most = most
         self._file = tempfile.TemporaryFile(prefix="pullstream-")  # noqa: SIM115 - open until `close`
+        self._turn = threading.Lock()
         self._ends = [0]
         self._wanted = 0
         self._changed = trio.Event()
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
+        """Let go of the file, unread if somebody is about to read."""
+        with self._turn:
+            self._file.close()
 
     async def record(self, source: Source[Any], packing: Packing, site: Site) -> None:
         """Read the source, as far as somebody wants it, until its end, or until it fails."""
@@ -87,11 +90,18 @@ class Tape:
         self._change()
 
     def _append(self, batch: memoryview) -> None:
-        self._file.write(batch)
-        self._file.flush()
+        with self._turn:
+            if not self._file.closed:
+                self._file.write(batch)
+                self._file.flush()
+
+    def _read(self, begin: int, end: int) -> bytes | None:
+        # Its number may be another file's as soon as it is closed.
+        with self._turn:
+            return None if self._file.closed else os.pread(self._file.fileno(), end - begin, begin)
 
     async def play(self, number: int, alive: Callable[[], Awaitable[bool]]) -> bytes | None:
-        """The batch with a number, once there is one; None at the end, or if nobody waits for it any more."""
+        """The batch with a number, once there is one; None at the end, when closed, or if nobody waits any more."""
         while number + 1 >= len(self._ends):
             if self.over:
                 return None
@@ -102,7 +112,7 @@ class Tape:
             if waiting.cancelled_caught and not await alive():
                 return None
         begin, end = self._ends[number : number + 2]
-        return await in_thread(os.pread, self._file.fileno(), end - begin, begin)
+        return await in_thread(self._read, begin, end)
 
     def _change(self) -> None:
         self._changed.set()
