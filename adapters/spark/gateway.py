@@ -145,7 +145,8 @@ class _Calls:
         stands = tagged is not None and tagged.socket is not None and tagged is self._client.get_thread_connection()
         if stands or not context._jsc:  # noqa: SLF001
             return
-        self._tag = f"pullstream-{uuid4().hex}"
+        # No run's: all actions of the main thread have it.
+        self._tag = f"ctrl-c-{uuid4().hex}"
         with suppress(Exception):
             context.addJobTag(self._tag)
         connection = self._client.get_thread_connection()

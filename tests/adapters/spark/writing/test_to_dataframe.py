@@ -139,8 +139,9 @@ class TestEndings:
         """The message says what to do, and doing it works."""
         frame = spark.to_dataframe(ps.values(range(100)), "n BIGINT", session=session)
         assert frame.count() == 100
-        with pytest.raises(Exception, match=r"can be read once, and it has been read already.*\.persist\(\)"):
+        with pytest.raises(Exception, match=r"can be read once, and it has been read already.*\.persist\(\)") as caught:
             frame.count()
+        assert "This is one action" not in str(caught.value)
         kept = spark.to_dataframe(ps.values(range(100)), "n BIGINT", session=session).persist()
         assert (kept.count(), kept.selectExpr("sum(n)").first()[0]) == (100, 4950)
         kept.unpersist()
