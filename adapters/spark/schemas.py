@@ -18,7 +18,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     """A schema as Spark has it: of DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
 
     `site` is where the module was composed, if that is not now. One without columns is refused, unless it
-    `may_be_empty`.
+    `may_be_empty`; DDL without a column always is.
 
     Raises:
         CompositionError: it is none of these, Spark cannot read it, or two columns have one name.
@@ -28,11 +28,13 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
         from pyspark.sql.types import StructType  # noqa: PLC0415
     except ImportError as exc:
         raise SparkMissing.of("pyspark") from exc
+    struct: Any
     try:
         if isinstance(schema, str):
-            struct = StructType.fromDDL(schema)
+            # Without any column Spark reads it in a program that has a session, and in others not.
+            struct = StructType.fromDDL(schema) if schema.strip() else None
         elif isinstance(schema, pyarrow().Schema):
-            struct: Any = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
+            struct = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
         else:
             struct = schema
     except PySparkException as exc:
