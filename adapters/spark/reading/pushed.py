@@ -2,7 +2,7 @@
 
 The driver listens; a job runs in a thread, whose tasks connect (`wire`). A batch is read from a connection only when
 one is asked for, so a consumer that is slow makes the tasks wait; the next header of each is read ahead, so that the
-end of a partition is known as soon as it comes. `partitions` decides about attempts.
+end of a partition is known as soon as it comes. `attempts` decides which attempt at a partition is read.
 """
 
 import hmac
