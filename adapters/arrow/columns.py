@@ -123,9 +123,9 @@ class ColumnTimes(Sequence[Hashable]):
 def in_utc(batch: RecordBatch) -> RecordBatch:
     """A batch whose timestamps with a zone all say UTC; the instants stay."""
     pa = pyarrow()
-    columns = [_in_utc(column) if _holds(column.type, _elsewhere) else column for column in batch.columns]
-    if columns == batch.columns:
+    if not any(_holds(field.type, _elsewhere) for field in batch.schema):
         return batch
+    columns = [_in_utc(column) if _holds(column.type, _elsewhere) else column for column in batch.columns]
     fields = [field.with_type(column.type) for field, column in zip(batch.schema, columns, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
