@@ -181,8 +181,8 @@ class TestWays:
         )
         got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
         assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(60_000))
-        many = read(spark.OrderedBatches(session.range(0, 300, 1, 150).selectExpr("id")))
-        assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(300))
+        many = read(spark.OrderedBatches(session.range(0, 80, 1, 40).selectExpr("id")))
+        assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(80))
 
     def test_nothing_private_is_taken_for_granted(self, session, monkeypatch):
         """Whatever of PySpark's inside is missing, the rows come."""
