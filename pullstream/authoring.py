@@ -105,9 +105,11 @@ from pullstream.decorators import opens
 from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing, Outside, Resumable, Stepwise
+from pullstream.engine.nested.carryover import Carryover
 from pullstream.engine.nested.expand import Expand
 from pullstream.engine.nested.hub import Branch, Copies, Hub
-from pullstream.engine.nested.instalments import Carryover, Instalment, InstalmentPlan, Instalments, instalments
+from pullstream.engine.nested.instalment import Instalment, InstalmentPlan
+from pullstream.engine.nested.instalments import Instalments, instalments
 from pullstream.engine.nested.on_error import Handled, OnError, Skips, catches, with_policy
 from pullstream.engine.nested.side_branch import SideBranch
 from pullstream.engine.nested.side_by_side import Inner, SideBySide

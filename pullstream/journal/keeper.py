@@ -1,6 +1,6 @@
 """Keeping a run's journal: what the last run left behind is given out, and what this one completes is recorded."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -183,15 +183,12 @@ class Keeper(Keeping):
             saved, node, path = self._saved, location.node, self.path
             notes = saved.notes.pop(node, [])
             memory.restore(
-                self._unpickled(saved.memory.pop(node, {})),
-                self._unpickled(saved.ledger.pop(node, {})),
+                saved.memory.pop(node, {}),
+                saved.ledger.pop(node, {}),
+                partial(unpickled, path=path),
                 (unpickled(note, path) for note in notes),
             )
         return memory
-
-    def _unpickled(self, saved: Mapping[bytes, bytes]) -> dict[Any, Any]:
-        path = self.path
-        return {unpickled(key, path): unpickled(value, path) for key, value in saved.items()}
 
     def finished(self, location: Location) -> bool | None:
         """Whether a sink came to its end in an earlier run and, if so, whether because its stream had."""

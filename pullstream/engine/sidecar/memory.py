@@ -3,7 +3,8 @@
 import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Final
+from numbers import Number
+from typing import Any, Final, cast
 
 from typing_extensions import override
 
@@ -18,14 +19,56 @@ Changes = dict[bytes, bytes | None]
 _NONE: Final = object()
 
 
+_PLAIN: Final = frozenset({int, str})
+"""The commonest types of keys; what is equal to one of those, and of its type, is pickled as the same bytes."""
+
+
 class _Noting(MutableMapping[Any, Any]):
     """A dict that notes which keys were changed."""
 
-    _now: dict[Any, Any]
+    def __init__(self, location: Location | None) -> None:
+        self._location = location
+        self._now: dict[Any, Any] = {}
+        self._names: dict[Any, bytes] = {}
+        """The bytes by which keys are saved that are not plain: equal ones can be pickled in several ways."""
 
     @abstractmethod
     def _touch(self, key: Any) -> None:
         """Note that the value of a key was set, or the key deleted."""
+
+    @abstractmethod
+    def pickle(self, what: object) -> bytes:
+        """Bytes for a key or a value."""
+
+    def _begin(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
+        """Begin with what was saved, each key by the bytes that it had."""
+        for name, value in saved.items():
+            key = unpickle(name)
+            self._now[key] = unpickle(value)
+            if type(key) not in _PLAIN:
+                self._names[key] = name
+
+    def _pickled(self, keys: Iterable[Any]) -> Changes:
+        """The changes of keys. One is saved by what it, or its equal, was first saved by: 1.0 by 1, or else by 1.0.
+
+        Also two tuples that are equal can be pickled in two ways, by whether parts of them are the same object.
+        """
+        changes: Changes = {}
+        now, names = self._now, self._names
+        for key in keys:
+            name = names.get(key) if names else None
+            if name is None:
+                name = self.pickle(key)
+                if type(key) not in _PLAIN:
+                    names[key] = name
+                    if (plain := _plain(key)) is not None:
+                        changes[self.pickle(plain)] = None
+            if key in now:
+                changes[name] = self.pickle(now[key])
+            else:
+                changes[name] = None
+                names.pop(key, None)
+        return changes
 
     @override
     def __getitem__(self, key: Any) -> Any:
@@ -73,10 +116,9 @@ class Memory(_Noting):
     """
 
     def __init__(self, location: Location | None = None, *, saves: bool = False) -> None:
-        self._location = location
+        super().__init__(location)
         self.saves = saves
         """Whether there is a journal; without one nothing is noted, and times may be in any order."""
-        self._now: dict[Any, Any] = {}
         self._time: Any = _NONE
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, Changes]] = []
@@ -114,19 +156,22 @@ class Memory(_Noting):
         if touched:
             self._sealed.append((time, self._pickled(touched)))
 
-    def _pickled(self, keys: set[Any]) -> Changes:
-        return {self.pickle(key): self.pickle(self._now[key]) if key in self._now else None for key in keys}
-
+    @override
     def pickle(self, what: object) -> bytes:
-        """Bytes for a key or a value."""
         return pickled(what, f"{self._location}, keeps it beyond its time")
 
     # ---- for the journal
 
-    def restore(self, saved: Mapping[Any, Any], ledger: Mapping[Any, Any], notes: Iterable[Any] = ()) -> None:
+    def restore(
+        self,
+        saved: Mapping[bytes, bytes],
+        ledger: Mapping[bytes, bytes],
+        unpickle: Callable[[bytes], Any],
+        notes: Iterable[Any] = (),
+    ) -> None:
         """Begin with what was saved."""
-        self._now = dict(saved)
-        self.ledger.restore(ledger)
+        self._begin(saved, unpickle)
+        self.ledger.restore(ledger, unpickle)
         self.notes.restore(notes)
 
     def take(self, done: Callable[[Hashable], bool]) -> Changes:
@@ -155,20 +200,21 @@ class Ledger(_Noting):
     """Decisions made once: saved as they are with whatever is recorded next."""
 
     def __init__(self, location: Location | None = None) -> None:
-        self._location = location
-        self._now: dict[Any, Any] = {}
+        super().__init__(location)
         self._changed: set[Any] = set()
 
-    def restore(self, saved: Mapping[Any, Any]) -> None:
+    def restore(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
         """Begin with what was saved."""
-        self._now = dict(saved)
+        self._begin(saved, unpickle)
 
     def take(self) -> Changes:
         """The changes since the last time."""
         changed, self._changed = self._changed, set()
-        reason = f"{self._location}, decides by it"
-        now = self._now
-        return {pickled(key, reason): pickled(now[key], reason) if key in now else None for key in changed}
+        return self._pickled(changed)
+
+    @override
+    def pickle(self, what: object) -> bytes:
+        return pickled(what, f"{self._location}, decides by it")
 
     @override
     def _touch(self, key: Any) -> None:
@@ -205,6 +251,19 @@ class Notes:
     def take(self, done: Callable[[Hashable], bool]) -> list[bytes]:
         """The entries at times that are done, and were not taken before."""
         return [entry for time in [time for time in self._waiting if done(time)] for entry in self._waiting.pop(time)]
+
+
+def _plain(key: Any) -> int | str | None:
+    """The plain key that is equal to another one, if there is one."""
+    if isinstance(key, str):
+        return str.__str__(key)
+    if isinstance(key, Number):
+        try:
+            whole = int(cast("int", key))
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return whole if whole == key else None
+    return None
 
 
 def pickled(what: object, reason: str) -> bytes:

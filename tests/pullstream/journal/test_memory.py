@@ -1,6 +1,10 @@
 """What modules keep beyond a time: versions of it, what is saved, and what cannot be."""
 
 import pickle
+import random
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
 
 import pytest
 import trio
@@ -10,6 +14,10 @@ import pullstream as ps
 from pullstream import agg
 from pullstream.engine.sidecar.memory import Ledger, Memory
 from pullstream.engine.traits import Carries
+
+
+class Tea(StrEnum):
+    TEA = "tea"
 
 
 def unpickled(changes):
@@ -91,9 +99,51 @@ def test_a_ledger_is_saved_however_it_is_changed():
     assert unpickled(ledger.take()) == {"a": None}
     assert ledger.take() == {}
     again = Ledger()
-    again.restore({"b": 2})
+    again.restore({pickle.dumps("b"): pickle.dumps(2)}, pickle.loads)
     assert dict(again) == {"b": 2}
     assert again.take() == {}
+
+
+def word():
+    """The same word, and another object each time."""
+    return b"tea".decode()
+
+
+SAME = word()
+EQUAL = {
+    "numbers": (1, 1.0, True, Decimal(1), Fraction(1)),
+    "others first": (1.0, 1, True),
+    "words": (Tea.TEA, "tea", word()),
+    "tuples": ((SAME, SAME), (SAME, word()), (word(), word())),
+    "nested": ((0, (1, SAME, SAME)), (0, (1.0, SAME, word())), (0, (True, word(), word()))),
+    "sets": (frozenset({8, 0}), frozenset([0, 8]), frozenset({0, 8, 16} - {16})),
+}
+
+
+@pytest.mark.parametrize("keys", EQUAL.values(), ids=EQUAL)
+def test_keys_that_are_equal_are_saved_as_one(keys):
+    """However each is pickled, in one run or in several, and also when it was gone in between."""
+    assert len(set(keys)) == 1
+    for seed in range(30):
+        rnd = random.Random(seed)
+        saved, now = {}, {}
+        for _ in range(4):
+            memory, ledger = Memory(saves=True), Ledger()
+            memory.restore(saved, saved, pickle.loads)
+            ledger.restore(saved, pickle.loads)
+            for time in range(4):
+                for _ in range(rnd.randrange(3)):
+                    key, value = rnd.choice(keys), rnd.random()
+                    for kept in (now, memory.at(time), ledger):
+                        kept[key] = value
+                        if value < 0.3:
+                            del kept[key]
+                changes, same = memory.take(up_to(time)), ledger.take()
+                for changed in (changes, same):
+                    after = {**saved, **changed}
+                    after = {name: value for name, value in after.items() if value is not None}
+                    assert [*unpickled(after).items()] == [*now.items()], seed
+                saved = after
 
 
 @ps.source

@@ -1,0 +1,43 @@
+"""All that is kept of a stream between two instalments."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from pullstream.engine.sidecar.cut import Frontiers
+from pullstream.engine.sidecar.memory import Changes
+from timely import BEGINNING, Antichain
+
+Contents = Mapping[int, Mapping[bytes, bytes]]
+"""The memory of each module, keys and values pickled."""
+
+_NOTHING: Final[Contents] = {}
+
+
+@attrs.frozen
+class Carryover:
+    """All that is kept of a stream besides the values that are to come again; it can be pickled."""
+
+    frontiers: Frontiers = (Antichain([BEGINNING]),)
+    """The times that may still come."""
+    memory: Contents = _NOTHING
+    ledger: Contents = _NOTHING
+
+
+FRESH: Final = Carryover()
+"""A stream at its beginning: nothing is done."""
+
+
+def changed(contents: Contents, node: int, changes: Changes) -> Contents:
+    """The contents after changes of one module's."""
+    if not changes:
+        return contents
+    there = dict(contents.get(node, {}))
+    for key, value in changes.items():
+        if value is None:
+            there.pop(key, None)
+        else:
+            there[key] = value
+    rest = {other: kept for other, kept in contents.items() if other != node}
+    return {**rest, node: there} if there else rest

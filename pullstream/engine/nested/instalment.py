@@ -1,0 +1,334 @@
+"""One instalment of a stream: what has come by now goes through modules, and what the next one needs of it is kept.
+
+An instalment is a run over the values that have come, which ends where nothing can move before more comes. What is
+complete then is given away. What is not is no more than begun, and what was made of it is dropped with the modules: the
+values at times of which anything is still to come go through other modules of the same kind when there is more, while
+what is done is dropped where it appears again. That is how a run goes on with a journal, with the same rules for
+modules: what they keep beyond a time is in their memory (`Resumable`, `ctx.memory`).
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import compress
+from pickle import loads
+from typing import Any, NoReturn, cast
+
+import attrs
+import trio
+from typing_extensions import override
+
+from pullstream.blueprint import Module, Sink, Site
+from pullstream.engine.assembly import Assembly
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.nested.carryover import FRESH, Carryover, changed
+from pullstream.engine.parts.context import Context
+from pullstream.engine.parts.outbox import Remainder, timed
+from pullstream.engine.parts.resuming import drop_done, refuse_lost
+from pullstream.engine.run import Run, Scope
+from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.runtime.busy import BusyClock
+from pullstream.engine.sidecar.ahead import Ahead, TimeScale, Wish, passed
+from pullstream.engine.sidecar.cut import Cut, Frontiers, merged, remembered
+from pullstream.engine.sidecar.explain import explain_stall
+from pullstream.engine.sidecar.keeping import Keeping
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.memory import Memory
+from pullstream.engine.traits import Carries, Traits
+from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
+from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
+from timely import Summary
+from timely.order import minimal
+
+
+@attrs.frozen
+class Instalment:
+    """The outcome of an instalment."""
+
+    answers: Sequence[Batch[Any]]
+    """Complete results, in the order in which they came; each batch of one time or many."""
+    again: Sequence[bool]
+    """Of each value that was given, whether it is to come again."""
+    kept: Carryover | None
+    """All that the next one needs; None if nothing: a stream that begins anew does the same."""
+    due: int | None
+    """The tick at which something more may be complete, though nothing comes; None if there is none."""
+
+
+@attrs.frozen
+class InstalmentPlan:
+    """The modules that instalments are made with, and a name to refuse them by."""
+
+    modules: Sequence[Module]
+    ticks: TimeScale
+    name: str
+    site: Site
+
+    def ahead(self) -> Ahead:
+        """A look ahead through the modules, of which nothing runs.
+
+        Raises:
+            CompositionError: they have sources or sinks of their own, or give times of their own.
+            JournalError: one of them could not go on where an earlier one was.
+        """
+        run = Run(limit=1, release_timeout=0.0, on_failure=_nobody)
+        run.clock = BusyClock()
+        parts = InstalmentRun(self, run, Work())
+        parts.check()
+        return Ahead(parts.sidecar, parts.source.location, parts.end, self.ticks)
+
+
+def _nobody(exc: BaseException) -> NoReturn:
+    raise exc
+
+
+@attrs.frozen
+class Work:
+    """The values of an instalment, in the order of their times, and what was kept by the ones before."""
+
+    times: Sequence[Hashable] = ()
+    values: Sequence[Any] = ()
+    tick: int = 0
+    kept: Carryover = FRESH
+
+
+class _ComeSoFar(Kernel[Any]):
+    """The source: the values of one instalment; then nothing, as if there were more to come."""
+
+    traits = Traits(trusted=True)
+
+    def __init__(self, batch: Batch[Any] | None, then: Hashable) -> None:
+        self.values = Remainder(batch)
+        self._then = then
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        if self.values.left:
+            return self.values.part(limit)
+        self.location.advance(self._then)
+        await self.scope.run.signal().wait()
+        return DONE
+
+
+class InstalmentRun(Keeping):
+    """The modules of one instalment, and what they keep."""
+
+    ahead: Ahead
+
+    def __init__(self, plan: InstalmentPlan, run: Run, work: Work) -> None:
+        self._plan = plan
+        self._times, self._tick, self._kept = work.times, work.tick, work.kept
+        self._answers: list[Batch[Any]] = []
+        self._instalment: Instalment | None = None
+        self._failure: BaseException | None = None
+        self._cancelled = own_scope()
+        self._memories: dict[Location, Memory] = {}
+        self._scope = Scope(run)
+        self.sidecar = self._scope.sidecar
+        self.sidecar.keeper = self
+        self._assembly = Assembly(self._scope)
+        batch = timed(work.times, work.values) if work.times else None
+        self.source = _ComeSoFar(batch, plan.ticks.time(work.tick))
+        first = Module(plan.name, lambda: self.source, site=plan.site)
+        last = Module(plan.name, lambda: self._collect, site=plan.site)
+        whole: Sink[Any, None] = Sink((first, *plan.modules, last))
+        self._consumer = self._assembly.sink(whole, None)
+        self.end = self.sidecar.sinks[-1]
+        """The place of what takes the results."""
+
+    def check(self) -> None:
+        """Refuse modules that cannot be here; see `InstalmentPlan`."""
+        for location in self.sidecar.locations:
+            if not location.upstreams and location is not self.source.location:
+                raise self._refusal(
+                    f"got {location}, a source of its own, which would be read anew for every key, and each time: "
+                    f"bring the two together before, by a join in Spark"
+                )
+            if location.traits.clocked:
+                raise self._refusal(
+                    f"got {location}, which goes by a clock, and between what comes nothing is there to look at it: "
+                    f"let times say what belongs together, by windows in event time; Spark's trigger says how often"
+                )
+            if any(not isinstance(row, Summary) and not row for row in location.summaries):
+                raise self._refusal(
+                    f"got {location}, which gives times of its own, so that nobody could tell when all that comes of a "
+                    f"row is there: times are those of the rows, or what restamp() makes of them"
+                )
+        if self._assembly.beside or len(self.sidecar.sinks) != 1:
+            raise self._refusal(
+                "has one way out, and got a module with a sink beside it: give what is to go there a column that says "
+                "so, and part the rows in Spark"
+            )
+        refuse_lost(self.sidecar.locations, "a stream that is kept from time to time")
+
+    def _refusal(self, what: str) -> CompositionError:
+        return CompositionError(f"{self._plan.name}() at {self._plan.site} {what}")
+
+    # ---- running
+
+    async def consume(self, ended: trio.Event) -> None:
+        """Run to the end, or until it is told to rest."""
+        try:
+            self._begin()
+            with self._cancelled:
+                await self._consumer.consume()
+            if self._failure is None and self._instalment is None:
+                self._instalment = self._made()
+        except BaseException as exc:
+            self._failure = self._failure or without_cancelled(exc)
+            if self._failure is None:
+                raise
+        finally:
+            self.sidecar.end(self._failure, abandoned=self._failure is None)
+            ended.set()
+
+    def _begin(self) -> None:
+        self.sidecar.start()
+        if self._kept is not FRESH:
+            drop_done(self.sidecar, self._cut(self._kept.frontiers), [self.end])
+        for module in self._scope.remembering:
+            module.restore()
+
+    async def _collect(self, upstream: Reader[Any], ctx: Context) -> None:
+        while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
+            self._answers.append(batch)
+            await ctx.breathe()
+
+    def rest(self) -> None:
+        """End with what has come of it: nothing moves before more comes."""
+        if self._instalment is not None or self._failure is not None:
+            return
+        if self.source.values.left:
+            self.fail(StalledError(explain_stall(self.sidecar)))
+            return
+        try:
+            self._instalment = self._made()
+        except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for it
+            self._failure = exc
+        self._cancelled.cancel()
+
+    def fail(self, exc: BaseException) -> None:
+        """End with what was raised where it is no module's failure."""
+        self._failure = self._failure or exc
+        self._cancelled.cancel()
+
+    # ---- what comes of it
+
+    def outcome(self) -> Instalment:
+        """The instalment, or its failure, raised."""
+        if self._failure is not None:
+            raise self._failure
+        assert self._instalment is not None, "it has come to rest, or failed"
+        return self._instalment
+
+    def _cut(self, frontiers: Frontiers) -> Cut:
+        return Cut(self.sidecar.consequences, {self.end: frontiers})
+
+    def _made(self) -> Instalment:
+        now = self.end.frontier
+        frontiers = merged(self._kept.frontiers, now)
+        cut = self._cut(frontiers)
+        done = remembered(partial(cut.output_done, self.source.location))
+        complete = remembered(partial(cut.input_done, self.end))
+        again = [not done(time) for time in self._times]
+        self._check_holds(compress(self._times, again))
+        answers = [part for batch in self._answers for part in _those(batch, complete)]
+        memory, ledger = self._kept.memory, self._kept.ledger
+        for location, kept in self._memories.items():
+            memory = changed(memory, location.node, kept.take(remembered(partial(cut.input_done, location))))
+            ledger = changed(ledger, location.node, kept.ledger.take())
+        over = not now.elements
+        needed = over or memory or ledger or any(again)
+        due = None if over else self._due(again, complete)
+        return Instalment(answers, again, Carryover(frontiers, memory, ledger) if needed else None, due)
+
+    def _check_holds(self, again: Iterable[Hashable]) -> None:
+        """Refuse what a user's module would forget: what it keeps at a time at which nothing is to come again."""
+        come = {time for each in dict.fromkeys(again) for time in self._shows(self.source.location, each)}
+        for location in self.sidecar.locations:
+            if location.traits.carries is Carries.MAYBE:
+                for held in location.held:
+                    if not come.issuperset(self._shows(location, held)):
+                        raise JournalError(
+                            f"{location}, holds {held!r}, and no row has come at that time: what it keeps for it would "
+                            f"be forgotten when the stream is put away until more comes. Have the rows themselves at "
+                            f"the time at which they are answered, by restamp() above it, or use a window"
+                        )
+
+    def _shows(self, location: Location, time: Hashable) -> Iterator[Hashable]:
+        """The times at which what leaves a module at a time is answered."""
+        for each in self.sidecar.consequences.from_output(location, time):
+            yield from each.times
+
+    def _due(self, again: Sequence[bool], complete: Callable[[Hashable], bool]) -> int | None:
+        """The tick at which a module is told something, an answer is complete, or the least time is done with."""
+        sidecar, end = self.sidecar, self.end
+        if any(inside is not sidecar for inside in sidecar.waits.values()):
+            # Streams inside have times of their own, of which only they know.
+            return self._tick + 1
+        wishes: list[Wish] = [cast("Wish", waiter.settled) for waiter in sidecar.waiters]
+        hints: list[Any] = [waiter.time for waiter in sidecar.waiters]
+        places = [place for waiter in sidecar.waiters for place in waiter.places]
+        held_back = [time for batch in self._answers for time in _times(batch) if not complete(time)]
+        for time in minimal(held_back) if held_back else ():
+            wishes.append(passed(end.output, [time]))
+            hints.append(time)
+        for time in compress(self._times, again):
+            shown = list(self._shows(self.source.location, time))
+            wishes.append(passed(end.output, shown))
+            hints += shown
+            break
+        stamps = [
+            (here.output, time) for here in sidecar.locations if here is not self.source.location for time in here.held
+        ]
+        stamps += [(stamp.port.place, time) for stamp in sidecar.in_flight for time in stamp.times]
+        return self.ahead.from_here(stamps, places, wishes, hints, self._tick) if wishes else None
+
+    # ---- to the run, a journal
+
+    @override
+    def done(self, location: Location, time: Hashable) -> bool:
+        return self._cut(self._kept.frontiers).output_done(location, time)
+
+    @override
+    def memory(self, location: Location) -> Memory:
+        memory = self._memories.get(location)
+        if memory is None:
+            memory = self._memories[location] = Memory(location, saves=True)
+            saved, node = self._kept, location.node
+            memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)
+        return memory
+
+    @override
+    def stop(self) -> None:
+        """Do nothing: sources are never told to end."""
+
+    @override
+    async def until_recorded(self, location: Location, time: Hashable) -> None:
+        """Do nothing: whoever makes the instalments keeps all that comes of one, or nothing."""
+
+    @override
+    def finished(self, location: Location) -> None:
+        return None
+
+    @override
+    def result(self, location: Location) -> NoReturn:
+        raise NotImplementedError("no sink has come to its end before")
+
+    @override
+    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
+        """Do nothing: that nothing more may come is all there is to know."""
+
+
+def _times(batch: Batch[Any]) -> Sequence[Hashable]:
+    return batch.times if isinstance(batch, TimedBatch) else (batch.time,)
+
+
+def _those(batch: Batch[Any], wanted: Callable[[Hashable], bool]) -> Iterator[Batch[Any]]:
+    """The part of a batch at times that are wanted."""
+    if not isinstance(batch, TimedBatch):
+        if wanted(batch.time):
+            yield batch
+        return
+    chosen = [wanted(time) for time in batch.times]
+    if any(chosen):
+        yield timed(list(compress(batch.times, chosen)), list(compress(batch.values, chosen)))
