@@ -15,7 +15,19 @@ A = TypeVar("A", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 
 
-_AT_ONCE = "a test is decided at once; map_async the values first"
+def following(location: object, last: Hashable, time: Hashable) -> Hashable:
+    """The time, which is after the last one.
+
+    Raises:
+        CapabilityError: it is beside that.
+    """
+    if less_equal(last, time):
+        return time
+    raise CapabilityError(
+        f"{location} carries a table from each time to the next, and {last!r} and {time!r} are in no order: restamp(f) "
+        f"to times that are",
+        time,
+    )
 
 
 class _TableByTime(Notified, Resumable):
@@ -42,13 +54,7 @@ class _TableByTime(Notified, Resumable):
 
     @override
     def complete(self, time: Hashable) -> None:
-        if not less_equal(self._last, time):
-            raise CapabilityError(
-                f"{self.location} carries a table from each time to the next, and {self._last!r} and {time!r} are in "
-                f"no order: restamp(f) to times that are",
-                time,
-            )
-        self._last = time
+        self._last = following(self.location, self._last, time)
         results = self.results(self._waiting.pop(time))
         self.give(time, results)
 
@@ -121,7 +127,13 @@ class _Integrate(_TableByTime):
     def results(self, values: Sequence[Any]) -> Sequence[Any]:
         total: dict[Any, int] = {}
         for change in values:
-            record, diff = cast("tuple[Any, int]", change)
+            try:
+                record, diff = cast("tuple[Any, int]", change)
+            except (TypeError, ValueError):
+                raise TypeError(
+                    f"integrate() takes changes, (record, diff), and got {change!r}: of what comes of several "
+                    f"collections, filter(...) one by its name, and map(...) to its record and diff"
+                ) from None
             total[record] = total.get(record, 0) + diff
         for record, diff in total.items():
             count = self.table.get(record, 0) + diff

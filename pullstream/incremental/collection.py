@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, cast
+from operator import index
+from typing import Any, Final, Generic, cast
 
 from typing_extensions import TypeVar
 
@@ -12,15 +13,14 @@ from pullstream.incremental.operators import (
     ITSELF,
     SUM,
     Arrangement,
-    Changes,
     Compute,
     Delay,
     JoinByKey,
-    Listener,
-    Parts,
     Reduce,
     Together,
+    records,
 )
+from pullstream.incremental.parts import Changes, Listener, Parts, noted, pairs, whole
 from pullstream.incremental.region import Iteration, Region
 from pullstream.incremental.trace import Time
 
@@ -35,6 +35,9 @@ N = TypeVar("N", bound=int)
 ROUNDS = 100_000
 """The rounds after which an iteration is said to have no end, unless it is told."""
 
+IN_A_ROW: Final = 40
+"""The verbs in a row that act at once, each called by the one before: Python bounds how deep calls may be."""
+
 
 def _nested(key: Any, value: Any, other: Any) -> Any:
     return key, (value, other)
@@ -47,8 +50,10 @@ class Collection(Generic[A_co]):
     are hashable. A verb that says "by key" wants records that are pairs, of a key and a value.
     """
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, *above: "Collection[Any]") -> None:
         self.region = region
+        self.row: int = 1 + max((each.row for each in above), default=0)
+        """The number of verbs, up to here, that act at once when a collection `above` changes."""
         self._listeners: list[Listener] = []
         self._inside: dict[Region, Collection[A_co]] = {}
         self._arranged: Arrangement | None = None
@@ -74,10 +79,11 @@ class Collection(Generic[A_co]):
     def concat(self, *others: "Collection[B]") -> "Collection[A_co | B]":
         """The records of all, as often as they are in any."""
         region = _deepest((self, *others), "concat")
-        made = Collection[A_co | B](region)
-        for each in (self, *others):
-            each.enter(region).listen(made.give)
-        return made
+        entered = [each.enter(region) for each in (self, *others)]
+        made = Collection[A_co | B](region, *entered)
+        for each in entered:
+            each.listen(made.give)
+        return made._cut()
 
     # ---- by key
 
@@ -88,11 +94,11 @@ class Collection(Generic[A_co]):
     ) -> "Collection[B]":
         """A record for each two of one key: `(key, (value, value of other))`, or what `make` makes of the three."""
         region = _deepest((self, other), "join")
-        made = Collection[B](region)
-        JoinByKey(region, make, made.give).place(
-            self.enter(region).arrangement("join"), other.enter(region).arrangement("join")
-        )
-        return made
+        left, right = self.enter(region), other.enter(region)
+        made = Collection[B](region, left, right)
+        in_join = partial(noted, "join", Site.here())
+        JoinByKey(region, make, made.give).place(left.arrangement("join"), right.arrangement("join"), in_join)
+        return made._cut()
 
     def semijoin(self: "Collection[tuple[K, V]]", keys: "Collection[K]") -> "Collection[tuple[K, V]]":
         """The records whose key is in `keys`, however often it is there."""
@@ -118,15 +124,15 @@ class Collection(Generic[A_co]):
                 made[record] = made.get(record, 0) + 1
             return made
 
-        return self._reduced("reduce", _pairs("reduce"), compute)
+        return self._reduced("reduce", pairs("reduce"), compute)
 
     def min(self: "Collection[tuple[K, V]]") -> "Collection[tuple[K, V]]":
         """The least value of each key."""
-        return self._reduced("min", _pairs("min"), lambda key, counts: {(key, min(counts)): 1})
+        return self._reduced("min", pairs("min"), lambda key, counts: {(key, min(counts)): 1})
 
     def max(self: "Collection[tuple[K, V]]") -> "Collection[tuple[K, V]]":
         """The greatest value of each key."""
-        return self._reduced("max", _pairs("max"), lambda key, counts: {(key, max(counts)): 1})
+        return self._reduced("max", pairs("max"), lambda key, counts: {(key, max(counts)): 1})
 
     def sum(self: "Collection[tuple[K, N]]") -> "Collection[tuple[K, int]]":
         """The sum of the values of each key, which are whole numbers.
@@ -135,9 +141,9 @@ class Collection(Generic[A_co]):
         """
 
         def parts(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
-            for key, value, diff in _pairs("sum")(changes):
+            for key, value, diff in pairs("sum")(changes):
                 yield key, ITSELF, diff
-                yield key, SUM, cast("int", value) * diff
+                yield key, SUM, whole(key, value) * diff
 
         def compute(key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
             return {(key, counts.get(SUM, 0)): 1}
@@ -159,26 +165,26 @@ class Collection(Generic[A_co]):
                     break
             return made
 
-        return self._reduced("top", _pairs("top"), compute)
+        return self._reduced("top", pairs("top"), compute)
 
     # ---- by record
 
     def count(self) -> "Collection[tuple[A_co, int]]":
         """`(record, how often it is there)`."""
-        return self._reduced("count", _records, lambda record, counts: {(record, counts[ITSELF]): 1})
+        return self._reduced("count", records, lambda record, counts: {(record, counts[ITSELF]): 1})
 
     def distinct(self) -> "Collection[A_co]":
         """Each record once, if it is there at all."""
-        return self._reduced("distinct", _records, lambda record, _: {record: 1})
+        return self._reduced("distinct", records, lambda record, _: {record: 1})
 
     def threshold(self, f: Callable[[A_co, int], int]) -> "Collection[A_co]":
         """Each record as often as `f` says of it and of how often it is there."""
 
         def compute(record: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
-            count = f(record, counts[ITSELF])
+            count = index(f(record, counts[ITSELF]))
             return {record: count} if count else {}
 
-        return self._reduced("threshold", _records, compute)
+        return self._reduced("threshold", records, compute)
 
     def consolidate(self) -> "Collection[A_co]":
         """The same records, whose changes come together when a time is complete, without those that cancel."""
@@ -213,11 +219,13 @@ class Collection(Generic[A_co]):
             if inside.loop is None:
                 raise CompositionError(
                     f"at {Site.here()} a collection from inside an iteration is used outside of it: have the body "
-                    f"return it, iterate(body, ...) gives what it comes to"
+                    f"return it, iterate(body, ...) gives what it comes to. Or, if this is an iteration inside of "
+                    f"that one, begin it with what is in there: outside.enter(inside).iterate(body)"
                 )
-            made = self._inside[inside] = Collection[A_co](inside)
-            give = made.give
-            self.enter(inside.loop.region).listen(lambda time, changes: give((*time, 0), changes))
+            outside = self.enter(inside.loop.region)
+            made = Collection[A_co](inside, outside)
+            outside.listen(lambda time, changes: made.give((*time, 0), changes))
+            self._inside[inside] = made._cut()
         return self._inside[inside]
 
     # ---- for the parts of a program
@@ -233,31 +241,36 @@ class Collection(Generic[A_co]):
 
     def leave(self, loop: Iteration) -> "Collection[A_co]":
         """The records, inside a loop, as they are outside of it when all rounds are done."""
-        made = Collection[A_co](loop.region)
-        self.enter(loop.body).listen(lambda time, changes: made.give(time[:-1], changes))
-        return made
+        inside = self.enter(loop.body)
+        made = Collection[A_co](loop.region, inside)
+        inside.listen(lambda time, changes: made.give(time[:-1], changes))
+        return made._cut()
 
     def arrangement(self, verb: str) -> Arrangement:
         """The records by key, kept once for all that ask for it."""
         if self._arranged is None:
-            self._arranged = Arrangement(self.region.trace(), _pairs(verb))
-            self.listen(_noted(verb, self._arranged.take))
+            self._arranged = Arrangement(self.region.trace(), pairs(verb))
+            self.listen(noted(verb, Site.here(), self._arranged.take))
         return self._arranged
 
+    def _cut(self) -> "Collection[A_co]":
+        """Itself or, where too many verbs in a row would act at once, the same with its changes kept together."""
+        return self if self.row < IN_A_ROW else self.consolidate()
+
     def _linear(self, verb: str, f: Callable[[Changes], Changes]) -> "Collection[Any]":
-        made = Collection[Any](self.region)
+        made = Collection[Any](self.region, self)
 
         def take(time: Time, changes: Changes) -> None:
             if new := f(changes):
                 made.give(time, new)
 
-        self.listen(_noted(verb, take))
-        return made
+        self.listen(noted(verb, Site.here(), take))
+        return made._cut()
 
     def _reduced(self, verb: str, parts: Parts, compute: Compute) -> "Collection[Any]":
         made = Collection[Any](self.region)
         reduce = Reduce(self.region, Site.here(), verb, compute, made.give)
-        self.listen(_noted(verb, lambda time, changes: reduce.take(time, parts(changes))))
+        self.listen(noted(verb, reduce.site, lambda time, changes: reduce.take(time, parts(changes))))
         return made
 
 
@@ -274,14 +287,16 @@ def iterate(
         DivergenceError: when a time is complete, and there are still changes after so many `rounds`.
     """
     site = Site.here()
+    if not isinstance(rounds, int) or rounds < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
+        raise CompositionError(f"iterate() at {site} needs a number of rounds of at least 1, and got {rounds!r}")
     region = _deepest(initial, "iterate")
     loop = Iteration(region, site, rounds)
     variables: list[Collection[Any]] = []
     delays: list[Delay] = []
     for collection in initial:
-        variable = Collection[Any](loop.body)
-        delay = Delay(loop, variable.give)
         entered = collection.enter(region).enter(loop.body)
+        variable = Collection[Any](loop.body, entered)
+        delay = Delay(loop, variable.give)
         entered.listen(variable.give)
         # What is given back takes the place of what was there at first.
         entered.listen(partial(delay.take, sign=-1))
@@ -293,15 +308,15 @@ def iterate(
             f"the body of iterate() at {site} is to give a tuple of {len(initial)} collections, one for each that it "
             f"is called with, and gave {results!r}"
         )
-    left: list[Collection[Any]] = []
+    insides: list[Collection[Any]] = []
     for delay, result in zip(delays, cast("tuple[Any, ...]", results), strict=True):
         if not isinstance(result, Collection):
             raise CompositionError(f"the body of iterate() at {site} is to give collections, and gave {result!r}")
         inside = cast("Collection[Any]", result).enter(loop.body)
         inside.listen(delay.take)
-        left.append(inside.leave(loop))
+        insides.append(inside)
     loop.close()
-    return tuple(left)
+    return tuple(inside.leave(loop) for inside in insides)
 
 
 def _deepest(collections: "Sequence[Collection[Any]]", verb: str) -> Region:
@@ -310,37 +325,3 @@ def _deepest(collections: "Sequence[Collection[Any]]", verb: str) -> Region:
         if not isinstance(each, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
             raise CompositionError(f"{verb}() at {Site.here()} needs collections, and got {each!r}")
     return max((each.region for each in collections), key=lambda region: region.depth)
-
-
-def _noted(verb: str, take: Listener) -> Listener:
-    """Add to a failure in which verb of the program it came up."""
-    site = Site.here()
-
-    def noting(time: Time, changes: Changes) -> None:
-        try:
-            take(time, changes)
-        except Exception as exc:
-            if not getattr(exc, "__notes__", None):
-                exc.add_note(f"in {verb}() at {site}")
-            raise
-
-    return noting
-
-
-def _pairs(verb: str) -> Parts:
-    def parts(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
-        for record, diff in changes:
-            try:
-                key, value = record
-            except (TypeError, ValueError):
-                raise TypeError(
-                    f"{verb}() goes by key, and needs records that are pairs of a key and a value, not {record!r}"
-                ) from None
-            yield key, value, diff
-
-    return parts
-
-
-def _records(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
-    for record, diff in changes:
-        yield record, ITSELF, diff

@@ -29,9 +29,14 @@ def explain(
     record stays there. As a change costs what changes, that is some times the cost of running it.
 
     Raises:
-        LookupError: the record is not there at all.
+        LookupError: the record is not there at all; the program has no input, or no output, of a name.
     """
     flow = Dataflow(program, RoundOrder())
+    if unknown := [name for name in inputs if name not in flow.inputs]:
+        raise LookupError(f"the program has no input {unknown[0]!r}: it takes {', '.join(flow.inputs)}")
+    if of not in flow.outputs:
+        has = "one that has no name" if flow.outputs == [ONE] else ", ".join(flow.outputs)
+        raise LookupError(f"the program has no output {of!r}: it gives {has}; of= names it")
     there: Counter[Any] = Counter()
 
     def holds(rows: Iterable[Row], diff: int) -> bool:

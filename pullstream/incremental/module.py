@@ -8,9 +8,11 @@ from typing_extensions import TypeVar, override
 import pullstream as ps
 from pullstream.authoring import Call, Carries, Notified, Resumable, Traits, minimal, opens
 from pullstream.errors import JournalError
+from pullstream.incremental.changes import following
 from pullstream.incremental.collection import Collection
 from pullstream.incremental.program import ONE, Dataflow, Program, inputs_of
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
+from timely import BEGINNING
 from timely.order import is_total
 
 A = TypeVar("A", bound=Hashable)
@@ -32,6 +34,7 @@ class _Maintaining(Notified, Resumable):
         self._changes: dict[Hashable, dict[str, list[tuple[Any, int]]]] = {}
         self._flow: Dataflow | None = None
         self._lattice: LatticeOrder | None = None
+        self._last: Hashable = BEGINNING
         self._touched: Touched = set()
         self._awaited: set[Hashable] = set()
 
@@ -73,7 +76,10 @@ class _Maintaining(Notified, Resumable):
         flow = self._flow or self._begin(time)
         self._awaited.discard(time)
         place = () if self._lattice is None else (time,)
-        if self._lattice is not None:
+        if self._lattice is None:
+            # They were in one order when they began, and what they left behind was added up by that.
+            self._last = following(self.location, self._last, time)
+        else:
             self._lattice.reach(minimal([*self.upstream.arriving(), *self._awaited, time]))
         for name, changes in self._changes.pop(time, {}).items():
             flow.take(name, place, changes)
@@ -164,11 +170,12 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     beside one another, what comes of both together comes at their join. Everything that may still change is kept: the
     records of what is joined, reduced, counted and iterated, by key; with a journal it is saved, by key.
 
-    The program is called once a run, with collections, and calls no more than their verbs; functions that it gives them
-    say the same of the same record each time.
+    The program is called with collections, once to look at it and once a run, and calls no more than their verbs;
+    functions that it gives them say the same of the same record each time. A parameter with a default is its own.
 
     Raises:
         CompositionError: the program takes or gives something else than collections.
+        CapabilityError: times that were in one order when they began come beside one another.
         MultiplicityError: a record has gone more often than it came when a time is complete.
         DivergenceError: an iteration has no end.
         TypeError: a change is none, or its record has no hash.

@@ -1,26 +1,18 @@
 """The operators that keep something: an arrangement and a join act at once, the others when a time is complete."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, final
 
 from typing_extensions import override
 
 from pullstream.authoring import Site
 from pullstream.incremental.errors import DivergenceError, MultiplicityError
+from pullstream.incremental.parts import Changes, Listener, Parts, TakeParts, remedy
 from pullstream.incremental.region import Iteration, Operator, Region
 from pullstream.incremental.trace import KeyedTrace, Time
 
-Changes = list[tuple[Any, int]]
-"""Records, and for each how often it comes or, below 0, goes."""
-
-Listener = Callable[[Time, Changes], None]
-"""A function that deals with changes at a time."""
-
 Compute = Callable[[Any, dict[Any, int]], Mapping[Any, int]]
 """A function from a key, and how often each of its values is there, to records, and how often each is."""
-
-Parts = Callable[[Changes], Iterable[tuple[Hashable, Hashable, int]]]
-"""The keys, values and weights of changes."""
 
 
 class Arrangement:
@@ -34,8 +26,8 @@ class Arrangement:
     def __init__(self, trace: KeyedTrace, parts: Parts) -> None:
         self.trace = trace
         self._parts = parts
-        self.lefts: list[Callable[[Time, list[tuple[Any, Any, int]]], None]] = []
-        self.rights: list[Callable[[Time, list[tuple[Any, Any, int]]], None]] = []
+        self.lefts: list[TakeParts] = []
+        self.rights: list[TakeParts] = []
 
     def take(self, time: Time, changes: Changes) -> None:
         """Keep changes, and tell those that join."""
@@ -57,11 +49,13 @@ class JoinByKey:
         self._make = make
         self._give = give
 
-    def place(self, left: Arrangement, right: Arrangement) -> None:
-        """Listen to both sides."""
+    def place(self, left: Arrangement, right: Arrangement, noted: Callable[[TakeParts], TakeParts]) -> None:
+        """Listen to both sides; `noted` adds to a failure in which join it came up."""
         make = self._make
-        left.lefts.append(lambda time, parts: self._meet(time, parts, right.trace, make))
-        right.rights.append(lambda time, parts: self._meet(time, parts, left.trace, lambda k, w, v: make(k, v, w)))
+        left.lefts.append(noted(lambda time, parts: self._meet(time, parts, right.trace, make)))
+        right.rights.append(
+            noted(lambda time, parts: self._meet(time, parts, left.trace, lambda k, w, v: make(k, v, w)))
+        )
 
     def _meet(
         self, time: Time, parts: list[tuple[Any, Any, int]], trace: KeyedTrace, make: Callable[[Any, Any, Any], Any]
@@ -141,7 +135,7 @@ class Reduce(Operator):
         try:
             return self._compute(key, counts)
         except Exception as exc:
-            exc.add_note(f"in {self._verb}() at {self.site}, for {key!r}")
+            exc.add_note(f"in {self._verb}() at {self.site}, for {key!r}{remedy(exc)}")
             raise
 
     def _look_again(self, key: Hashable, time: Time) -> None:
@@ -211,13 +205,37 @@ class Together(Operator):
             self._give(time, changes)
 
 
-ITSELF: Final = "itself"
+@final
+class Mark:
+    """A value of the operators' own, which no record has; a journal gives it back as the one that it was."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @override
+    def __reduce__(self) -> str:
+        return self._name
+
+    @override
+    def __repr__(self) -> str:
+        return self._name
+
+
+ITSELF: Final = Mark("ITSELF")
 """The value that stands where the key is all of the record."""
 
-SUM: Final = "sum"
+SUM: Final = Mark("SUM")
 """The value that stands for all values of a key, weighed by themselves."""
 
 _NOTHING: Final[Mapping[Any, int]] = {}
+
+
+def records(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
+    """Records by themselves: the key is all of them."""
+    for record, diff in changes:
+        yield record, ITSELF, diff
 
 
 def gather(into: dict[Hashable, int], changes: Changes, sign: int = 1) -> None:

@@ -7,7 +7,8 @@ from typing import Any, Final, cast
 from pullstream.authoring import Site
 from pullstream.errors import CompositionError
 from pullstream.incremental.collection import Collection
-from pullstream.incremental.operators import Changes, Together
+from pullstream.incremental.operators import Together
+from pullstream.incremental.parts import Changes
 from pullstream.incremental.region import Region
 from pullstream.incremental.trace import Order, Time
 
@@ -59,14 +60,16 @@ class Dataflow:
 
 
 def inputs_of(program: Program) -> list[str]:
-    """The names of a program's inputs: those of its parameters."""
+    """The names of a program's inputs: those of its parameters that have no default."""
     parameters = inspect.signature(program).parameters.values()
-    if not parameters or any(each.kind not in _NAMED for each in parameters):
+    # What has a default is the program's own: `lambda edges, n=n: ...`, or `partial(program, n=3)`.
+    wanted = [each for each in parameters if each.default is each.empty]
+    if not wanted or any(each.kind not in _NAMED for each in wanted):
         raise CompositionError(
             f"a program is a function with a parameter for each collection that goes in, and {program!r} has "
             f"({', '.join(map(str, parameters))}): def program(edges, roots): ..."
         )
-    return [each.name for each in parameters]
+    return [each.name for each in wanted]
 
 
 _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from timely import advance, join, less_equal
+from timely import TimeDomainError, advance, join, less_equal
 
 Time = tuple[Any, ...]
 """A time of a place in a program: a coordinate for each loop around it, and maybe the program's own in front."""
@@ -87,7 +87,11 @@ class LatticeOrder(Order):
     def compact(self, time: Time) -> Time:
         outer = time[0]
         if outer not in self._advanced:
-            self._advanced[outer] = advance(outer, self.frontier)
+            try:
+                self._advanced[outer] = advance(outer, self.frontier)
+            except TimeDomainError:
+                # Of times that have no meet each stays as it is: that is as right, and takes more room.
+                self._advanced[outer] = outer
         return (self._advanced[outer], *time[1:])
 
 
@@ -130,6 +134,7 @@ class KeyedTrace:
             updates.pop(place, None)
             if not updates:
                 del self.updates[key]
+                self._ripe.pop(key, None)
         if self.changed is not None:
             self.changed(key)
 

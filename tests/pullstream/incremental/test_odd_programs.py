@@ -1,0 +1,241 @@
+"""Programs and records as people have them: unlike and yet equal, deep, with parameters of their own."""
+
+import pickle
+import re
+from functools import partial
+
+import attrs
+import pytest
+
+import pullstream as ps
+from pullstream.errors import CapabilityError, CompositionError
+from pullstream.incremental import explain, integrate, iterate, maintain
+from pullstream.incremental.operators import ITSELF, SUM
+from pullstream.incremental.program import Dataflow
+from pullstream.incremental.trace import LatticeOrder, RoundOrder
+from timely import Product
+
+
+def run(program, *changes):
+    """What comes out, for changes at their times."""
+    source = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
+    return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
+
+
+def notes_of(caught):
+    return "\n".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("word", ["sum", "itself", "SUM", "ITSELF", None, ""])
+def test_a_value_may_be_any_word(word):
+    """Also one by which an operator might call something of its own."""
+    assert run(lambda pairs: pairs.max(), (0, (("k", word), 1))) == [(0, (("k", word), 1))]
+    assert run(lambda records: records.count(), (0, (word, 1)), (0, (word, 1))) == [(0, ((word, 2), 1))]
+    assert run(lambda pairs: pairs.sum(), (0, ((word, 3), 1)), (0, ((word, 4), 1))) == [(0, ((word, 7), 1))]
+
+
+def test_the_operators_own_values_are_themselves_again_when_they_are_read():
+    """As a journal reads them: what was kept under one is found under it."""
+    assert pickle.loads(pickle.dumps((ITSELF, SUM))) == (ITSELF, SUM)
+    assert ITSELF != SUM
+
+
+def test_records_are_one_if_they_are_equal():
+    """As in a dict: what came as 1 may go as 1.0, and as True."""
+    assert run(lambda r: r.count(), (0, (1, 1)), (0, (True, 1)), (1, (1.0, -2))) == [
+        (0, ((1, 2), 1)),
+        (1, ((1, 2), -1)),
+    ]
+
+
+def test_a_sum_is_one_of_whole_numbers():
+    """Others do not go as exactly as they came; what counts as a whole number does."""
+    with pytest.raises(TypeError, match=r"sum\(\) adds whole numbers, .* and 0.1 of 'k' is none: map to whole numbers"):
+        run(lambda pairs: pairs.sum(), (0, (("k", 0.1), 1)))
+    assert run(lambda pairs: pairs.sum(), (0, (("k", True), 1)), (0, (("k", 2), 1))) == [(0, (("k", 3), 1))]
+
+
+@pytest.mark.parametrize(
+    ("program", "verb"),
+    [
+        (lambda pairs: pairs.map(list), "map"),
+        (lambda pairs: pairs.reduce(lambda key, values: [list(values)]), "reduce"),
+        (lambda pairs: pairs.join(pairs, lambda key, one, two: [one, two]), "join"),
+    ],
+)
+def test_a_result_without_a_hash_is_told_with_its_verb_and_with_what_helps(program, verb):
+    with pytest.raises(TypeError, match="unhashable") as caught:
+        run(program, (0, (("k", 1), 1)))
+    assert re.search(
+        rf"in {verb}\(\) at .*test_odd_programs.py:\d+.*: what it gives is to have a hash", notes_of(caught)
+    )
+
+
+def test_a_threshold_is_a_whole_number():
+    with pytest.raises(TypeError, match="float") as caught:
+        run(lambda records: records.threshold(lambda record, count: count / 2), (0, ("a", 1)))
+    assert "in threshold() at " in notes_of(caught)
+    assert run(lambda r: r.threshold(lambda record, count: count > 1), (0, ("a", 2)), (0, ("b", 1))) == [(0, ("a", 1))]
+
+
+def test_of_several_joins_of_one_collection_the_one_that_fails_is_told():
+    """Not the first, whose arrangement the others use."""
+
+    def program(left, right):
+        first = left.join(right)
+        second = left.join(right, lambda key, one, two: one // two)
+        return {"first": first, "second": second}
+
+    line = program.__code__.co_firstlineno + 2
+    for order in (("left", "right"), ("right", "left")):
+        with pytest.raises(ZeroDivisionError) as caught:
+            run(program, *((0, (name, ("k", 0), 1)) for name in order))
+        assert f"test_odd_programs.py:{line}" in notes_of(caught)
+
+
+def test_a_program_may_have_parameters_of_its_own():
+    """Those with a default, which are no collections."""
+
+    def multiples(numbers, n):
+        return numbers.filter(lambda number: number % n == 0)
+
+    for program in (partial(multiples, n=3), lambda numbers, n=3: multiples(numbers, n)):
+        assert run(program, (0, (3, 1)), (0, (4, 1))) == [(0, (3, 1))]
+    with pytest.raises(CompositionError, match="a parameter for each collection that goes in"):
+        maintain(lambda n=3: n)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda c: c.map(lambda pair: (pair[0], pair[1] + 1)),
+        lambda c: c.concat(),
+        lambda c: c.join(c.distinct(), lambda key, one, two: (key, one + 1)),
+        lambda c: c.iterate(lambda inside: inside.map(lambda pair: (pair[0], min(pair[1] + 1, 500)))),
+    ],
+    ids=["map", "concat", "join", "iterate"],
+)
+def test_a_row_of_verbs_may_be_as_long_as_one_likes(step):
+    """Though each calls the next: longer than Python's calls may be deep."""
+
+    def program(records):
+        for _ in range(400):
+            records = step(records)
+        return records
+
+    flow = Dataflow(program, RoundOrder())
+    flow.take("records", (), [(("k", 0), 1)])
+    assert [(record[0], diff) for _, record, diff in flow.run(())] == [("k", 1)]
+    flow.take("records", (), [(("k", 0), -1)])
+    assert [(record[0], diff) for _, record, diff in flow.run(())] == [("k", -1)]
+
+
+def test_an_input_may_come_straight_back_or_be_of_no_use():
+    """And one collection have several names."""
+    assert run(lambda numbers: numbers, (0, (1, 2)), (1, (1, -2))) == [(0, (1, 2)), (1, (1, -2))]
+    assert run(lambda used, unused: used, (0, ("unused", 1, 1)), (1, ("used", 2, 1))) == [(1, (2, 1))]
+    assert run(lambda r: {"one": r, "two": r}, (0, (1, 1))) == [(0, ("one", 1, 1)), (0, ("two", 1, 1))]
+
+
+def test_an_iteration_in_another_one_begins_with_what_is_inside_of_it():
+    """By `enter`, if what it begins with is from outside; else that is refused, with how to do it."""
+
+    def program(entered, numbers):
+        def outer(found):
+            start = numbers.enter(found) if entered else numbers
+            inner = start.iterate(lambda inside: inside.concat(found).map(lambda n: min(n + 1, 9)).distinct())
+            return inner.concat(numbers).distinct()
+
+        return numbers.iterate(outer)
+
+    with pytest.raises(CompositionError, match=r"begin it with what is in there: outside.enter\(inside\)"):
+        maintain(partial(program, False))
+    assert run(partial(program, True), (0, (7, 1)), (1, (7, -1))) == [
+        (0, (7, 1)),
+        (0, (8, 1)),
+        (0, (9, 1)),
+        (1, (7, -1)),
+        (1, (8, -1)),
+        (1, (9, -1)),
+    ]
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 1.5, None])
+def test_the_rounds_of_an_iteration_are_at_least_one(rounds):
+    with pytest.raises(CompositionError, match=r"iterate\(\) at .* needs a number of rounds of at least 1, and got"):
+        maintain(lambda numbers: iterate(lambda n: (n,), numbers, rounds=rounds)[0])
+
+
+def test_times_that_were_in_one_order_may_not_come_beside_one_another():
+    """What came at the earlier ones was added up; a partial order is one from its first time on."""
+
+    @ps.transformer
+    async def at_their_times(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            for time, change in batch.values:
+                yield ps.Batch(time, [change])
+
+    times = [(1, 1), (2, frozenset("a")), (2, frozenset("b"))]
+    source = ps.values([(time, ("r", 1)) for time in times], time=lambda _: (1, 1))
+    with pytest.raises(CapabilityError, match="are in no order: restamp"):
+        ps.run(ps.pipe(source, at_their_times(), maintain(lambda records: records.count()), ps.collect()))
+
+
+@attrs.frozen
+class Beside:
+    """Two numbers, each in its own order; when both have come can be told, and no latest time before both."""
+
+    a: int
+    b: int
+
+    def __le__(self, other):
+        return self.a <= other.a and self.b <= other.b
+
+    def sort_key(self):
+        return self.a + self.b
+
+    def join(self, other):
+        return Beside(max(self.a, other.a), max(self.b, other.b))
+
+
+def test_times_need_no_meet():
+    """Without one less is forgotten."""
+    order = LatticeOrder()
+    flow = Dataflow(lambda records: records.reduce(lambda key, values: [len(values)]), order)
+    out = []
+    for n in range(20):
+        time = Beside(n, 0)
+        order.reach([time, Beside(0, n + 1)])
+        flow.take("records", (time,), [(("k", n), 1)])
+        out += flow.run((time,))
+    assert out[-1] == ("", ("k", 20), 1)
+
+
+def test_nothing_is_kept_of_a_key_that_is_gone():
+    """However large it was: not even from when on it is worth to look at it again."""
+    order = LatticeOrder()
+    flow = Dataflow(lambda edges: edges.join(edges), order)
+    for key in range(50):
+        time = Product(key, 0)
+        order.reach([time])
+        for diff in (1, -1):
+            flow.take("edges", (time,), [((key, n), diff) for n in range(10)])
+        flow.run((time,))
+    (trace,) = flow.region.traces
+    assert not trace.updates
+    assert not trace._ripe
+
+
+def test_what_is_explained_is_named_as_the_program_names_it():
+    with pytest.raises(LookupError, match="the program has no input 'edge': it takes edges"):
+        explain(lambda edges: edges, {"edge": [1]}, 1)
+    with pytest.raises(LookupError, match="the program has no output 'all': it gives one that has no name"):
+        explain(lambda edges: edges, {"edges": [1]}, 1, of="all")
+    with pytest.raises(LookupError, match="the program has no output '': it gives one, two; of= names it"):
+        explain(lambda edges: {"one": edges, "two": edges}, {"edges": [1]}, 1)
+
+
+def test_integrate_takes_changes_of_one_collection():
+    """Of several it says how."""
+    with pytest.raises(TypeError, match=r"got \('one', 1, 1\): of what comes of several collections, filter"):
+        ps.run(ps.pipe(ps.values([("one", 1, 1)]), integrate(), ps.collect()))
