@@ -12,10 +12,12 @@ import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pickle import dumps, loads
 from typing import Any, Final, cast
 
 import attrs
 
+from pullstream.errors import PullstreamError
 from pullstream.frames import chain, users_frames
 
 Send = Callable[[object], None]
@@ -86,12 +88,27 @@ def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: 
         work(send)
         its.send(("end", None))
     except BaseException as exc:  # noqa: BLE001 - raised by whoever has started it
-        its.send(("raised", exc))
+        its.send(("raised", _told(exc)))
     finally:
         its.close()
         sys.stdout.flush()
         # What the module has left behind (threads, children) is not waited for.
         os._exit(0)
+
+
+def _told(exc: BaseException) -> BaseException:
+    """An exception as it can be sent: with the line of an author's, for its traceback stays here."""
+    place = place_of(exc)
+    if place is not None:
+        exc.add_note(f"raised at {place}")
+    try:
+        loads(dumps(exc))  # noqa: S301 - our own
+    except Exception:  # noqa: BLE001 - its class may be anything
+        sent = PullstreamError(f"{type(exc).__name__}: {exc}")
+        for note in getattr(exc, "__notes__", ()):
+            sent.add_note(note)
+        return sent
+    return exc
 
 
 def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, dump: Any) -> CutShort | None:

@@ -18,6 +18,9 @@ from pullstream.errors import PullstreamError
 SHOWN = 3
 """The number of findings that are told."""
 
+EXPECTED: Final = (LookupError, TypeError, ValueError, SyntaxError, PullstreamError)
+"""Exceptions that say what cannot be tested; any other is the author's, and says where it was raised."""
+
 NOT_SAID: Final = frozenset({"name", "make", "site"})
 """The fields of a subject that no option says."""
 
@@ -94,8 +97,12 @@ def check_modules(given: argparse.Namespace) -> int:
             progress=_tell if given.full else None,
             **({**said, "values": _function(said["values"])} if "values" in said else said),
         )
-    except (LookupError, TypeError, ValueError, SyntaxError, PullstreamError) as exc:
-        print(f"python -m pullstream check: {exc}", file=sys.stderr)  # noqa: T201 - a command line
+    except Exception as exc:
+        notes: list[str] = getattr(exc, "__notes__", [])
+        if not (notes or isinstance(exc, EXPECTED)):
+            raise
+        what = str(exc) if isinstance(exc, PullstreamError) or type(exc) in EXPECTED else f"{type(exc).__name__}: {exc}"
+        print("\n  ".join([f"python -m pullstream check: {what}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
         return 2
     print(_told(report, said))  # noqa: T201 - a command line
     return 0 if report.ok else 2 if report.vacuous else 1

@@ -114,6 +114,13 @@ def conformance(
     return Report(counts, findings)
 
 
+@attrs.frozen
+class _Tried:
+    """A cell that is run to tell by it what another one has shown; it takes its time, and does not count."""
+
+    cell: Cell
+
+
 class _Judging:
     """One subject: its cells, here or in a process of its own, and what was found."""
 
@@ -152,7 +159,7 @@ class _Judging:
                 if finding is None:
                     continue
                 if self._plan.replay is None and finding.rule not in found:
-                    finding = await trial.simplest(finding)
+                    finding = await trial.simplest(finding, lambda cell: send(_Tried(cell)))
                 found.add(finding.rule)
                 send(finding)
             vacuous = None if found or self._plan.replay else trial.vacuous()
@@ -168,6 +175,8 @@ class _Judging:
         elif isinstance(message, Cell):
             self._cell = message
             self.count += 1
+        elif isinstance(message, _Tried):
+            self._cell = message.cell
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pullstream.blueprint import Blueprint, Site
+from pullstream.conformance.apart import place_of
 from pullstream.conformance.subject import Subject
 
 
@@ -42,12 +43,12 @@ def subject_of(target: str) -> Subject:
 
 
 def _imported(where: str) -> Any:
+    path = Path(where)
+    if where.endswith(".py") and not path.is_file():
+        raise LookupError(f"there is no file {where}")
     try:
         if not where.endswith(".py"):
             return importlib.import_module(where)
-        path = Path(where)
-        if not path.is_file():
-            raise LookupError(f"there is no file {where}")
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None
         assert spec.loader is not None
@@ -57,6 +58,9 @@ def _imported(where: str) -> Any:
         spec.loader.exec_module(module)
     except (ImportError, SyntaxError) as exc:
         raise LookupError(f"{where!r} cannot be imported: {exc}") from exc
+    except Exception as exc:
+        raised = f"it raises {type(exc).__name__}: {exc}, at {place_of(exc)}"
+        raise LookupError(f"{where!r} cannot be imported: {raised}") from exc
     return module
 
 

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from operator import attrgetter
 from typing import Any, Final, cast
@@ -82,11 +83,15 @@ class Trial:
         place = trouble.place or (None if site is None else shown_place(site.filename, site.line))
         return Finding(self.subject.name, trouble.rule, cell, trouble.message, scene, place, trouble.advice)
 
-    async def simplest(self, found: Finding) -> Finding:
-        """The simplest case of what was found in a cell: as it is, or with fewer values, or asked for one by one."""
+    async def simplest(self, found: Finding, trying: Callable[[Cell], object]) -> Finding:
+        """The simplest case of what was found in a cell: as it is, or with fewer values, or asked for one by one.
+
+        `trying` is told of each cell that is run for that.
+        """
         kind = found.cell.kind
         simpler = [cell for cell in self.cells if cell.kind == kind and cell.effort < found.cell.effort]
         for cell in sorted(simpler, key=lambda cell: cell.effort)[:SIMPLER]:
+            trying(cell)
             finding = await self.run(cell)
             if finding is not None and finding.rule == found.rule:
                 return finding
