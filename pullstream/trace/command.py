@@ -34,12 +34,18 @@ def view_trace(given: argparse.Namespace) -> int:
     """Make the page; gives the exit code: 1 if the model refuses the trace, 2 if there is none."""
     path: Path = given.trace
     page: Path = given.output or path.with_suffix(".html")
+    if page == path:
+        return _refused(f"the page would take the place of the trace, {path}: say another file, -o PAGE")
     try:
         trace = Trace.read(path)
         verdict = judge(trace)
         page.write_text(page_of(trace, path.stem), encoding="utf-8")
     except (OSError, TraceError) as exc:
-        print(f"python -m pullstream view: {exc}", file=sys.stderr)  # noqa: T201 - a command line
-        return 2
+        return _refused(exc)
     print(f"{page}\n{verdict}")  # noqa: T201 - a command line
     return 0 if verdict.ok else 1
+
+
+def _refused(why: object) -> int:
+    print(f"python -m pullstream view: {why}", file=sys.stderr)  # noqa: T201 - a command line
+    return 2

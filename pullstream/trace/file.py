@@ -4,12 +4,15 @@ import json
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import attrs
 
 from pullstream.errors import PullstreamError
 from pullstream.trace.times import Json
+
+PARTS: Final = ("modules", "places", "edges", "sinks", "plan")
+"""The parts of a run that the first line of its trace tells."""
 
 
 class TraceError(PullstreamError):
@@ -72,16 +75,20 @@ class Trace:
                 "this is no trace: its first line does not say what it is of, as run(..., trace=) writes it"
             )
         header, *rest = rows
+        if missing := [part for part in PARTS if part not in header]:
+            raise TraceError(f"this is no whole trace: its first line does not tell its {missing[0]}")
         sends: Sequence[Json] = ()
         verdict: dict[str, Json] | None = None
         events: list[Sequence[Json]] = []
-        for row in rest:
-            if isinstance(row, list):
+        for number, row in enumerate(rest, 2):
+            if isinstance(row, list) and is_event(cast("list[Json]", row)):
                 events.append(cast("list[Json]", row))
+            elif not isinstance(row, dict):
+                raise TraceError(f"line {number} of the trace is no event: that has a number, a clock and a kind")
             elif "sends" in row:
-                sends = row["sends"]
+                sends = cast("dict[str, Sequence[Json]]", row)["sends"]
             else:
-                verdict = row
+                verdict = cast("dict[str, Json]", row)
         return cls(header, events, sends, verdict)
 
     @property
@@ -89,6 +96,15 @@ class Trace:
         """The names of the run's modules, in the order of the pipeline."""
         modules: list[dict[str, str]] = self.header["modules"]
         return [module["name"] for module in modules]
+
+
+def is_event(row: Sequence[Json]) -> bool:
+    """Whether a line of JSON is an event, as far as all of them are alike."""
+    match row:
+        case [int(), float() | int(), str(), *_]:
+            return True
+        case _:
+            return False
 
 
 def _read(number: int, line: str) -> Any:

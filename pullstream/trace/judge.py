@@ -222,7 +222,12 @@ def judge(trace: Trace) -> Verdict:
     heard, edges = Judge(trace.header, {}, table), Edges()
     found: list[Objection] = []
     for number, _, kind, *about in trace.events:
-        heard.see(number, kind, _as_it_was(kind, about))
+        try:
+            was = _as_it_was(kind, about)
+        except (TypeError, ValueError, ArithmeticError) as exc:
+            found.append(Objection(number, "cannot be judged", f"it is no {kind}: {exc}"))
+            continue
+        heard.see(number, kind, was)
         found += [Objection(number, rule, what) for rule, what in edges.see(kind, about)]
     verdict = heard.verdict()
     objections = sorted([*verdict.objections, *found], key=lambda objection: objection.event)
@@ -240,5 +245,7 @@ def _as_it_was(kind: str, about: Sequence[Json]) -> Sequence[Any]:
             return [place, [decode(time) for time in times]]
         case "frontiers", [frontiers]:
             return [[(place, [decode(time) for time in times]) for place, times in frontiers]]
+        case (("stamps" | "awaited" | "completed" | "dismissed" | "said" | "frontiers"), _):
+            raise ValueError(f"that is told with something else than {about}")
         case _:
             return about

@@ -297,6 +297,10 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     (tmp_path / "odd.ndjson").write_text("odd")
     assert main(["view", str(tmp_path / "odd.ndjson")]) == 2
     assert "line 1 of the trace" in capsys.readouterr().err
+    (tmp_path / "run.html").write_text(traced(days(), limit=1))
+    assert main(["view", str(tmp_path / "run.html")]) == 2
+    assert "would take the place of the trace" in capsys.readouterr().err
+    assert (tmp_path / "run.html").read_text().startswith('{"trace":1')
     lines = traced(days(), limit=1).splitlines()
     stamps = next(n for n, line in enumerate(lines) if '"stamps"' in line)
     (tmp_path / "broken.ndjson").write_text("\n".join(lines[:stamps] + lines[stamps + 1 :]))

@@ -241,6 +241,43 @@ def test_what_is_no_trace_is_refused(text):
         read(text)
 
 
+@pytest.mark.parametrize("text", ['{"trace":1}', "[1]", '"word"', "7", "[true, 1]", '["1", 0, "ask"]'])
+def test_a_line_that_is_no_event_is_refused(text):
+    """With its number; and so is a first line that does not tell of a run."""
+    lines = traced(days(), limit=1).splitlines()
+    if text.startswith("{"):
+        with pytest.raises(TraceError, match="its first line does not tell its modules"):
+            Trace.of([text, *lines[1:]])
+    else:
+        with pytest.raises(TraceError, match="line 4 of the trace is no event"):
+            Trace.of([*lines[:3], text, *lines[3:]])
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        ["stamps"],
+        ["stamps", 7],
+        ["stamps", [[1, 2]]],
+        ["stamps", [[99, 2, 1]]],
+        ["awaited", 1],
+        ["completed", 1, {}],
+        ["completed", 1, {"date": "never"}],
+        ["said", 1, 7],
+        ["frontiers", [[1]]],
+        ["dismissed", 1, 2, 3],
+    ],
+)
+def test_an_event_that_is_told_wrongly_is_refused(about):
+    """With its number, and not taken for a time that cannot be compared, from which on there is nothing to say."""
+    lines = traced(days(), limit=1).splitlines()
+    number = len(lines) - 3
+    lines.insert(number, json.dumps([number, 9, *about]))
+    verdict = judge(Trace.of(lines))
+    assert not verdict.ok
+    assert (number, "cannot be judged") in {(objection.event, objection.rule) for objection in verdict.objections}
+
+
 def test_a_trace_of_a_run_that_was_killed_is_judged_as_far_as_it_goes():
     """Its last lines are missing."""
     lines = traced(days(), limit=1).splitlines()
