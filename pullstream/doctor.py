@@ -70,7 +70,7 @@ def findings(*, start_spark: bool = True) -> Iterator[Remark]:
     yield from _versions("pullstream", needed.get("", ()))
     for extra in EXTRAS:
         yield from _versions(extra, needed.get(extra, ()))
-    if start_spark and not _missing(needed.get("spark", ())):
+    if start_spark and "spark" in needed and not _missing(needed["spark"]):
         yield _spark()
 
 
@@ -91,7 +91,9 @@ def _packages() -> Iterator[Remark]:
                 broken=True,
             )
         elif name == "pullstream":
-            yield Remark(name, f"{_version(name) or 'not installed, but'} in {home}")
+            here = _version(name)
+            remedy = "" if here else f"pip install -e {home}, so that it is known what it needs, and its extras"
+            yield Remark(name, f"{here or 'not installed, but'} in {home}", remedy)
 
 
 def _needed() -> dict[str, list[str]]:

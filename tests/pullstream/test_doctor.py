@@ -76,3 +76,18 @@ def test_a_spark_that_does_not_start_says_why(capsys, monkeypatch):
     code, out = told(capsys)
     assert code == 1
     assert out.endswith("!! spark starts does not\n                OSError: no Java anywhere\n")
+
+
+def test_what_is_not_installed_starts_no_spark(capsys, monkeypatch):
+    """Where it is only found, nobody knows what it needs, and what is there may be too old."""
+
+    def requires(name):
+        raise doctor.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor, "requires", requires)
+    monkeypatch.setattr(doctor, "version", requires)
+    code, out = told(capsys)
+    assert code == 0
+    assert "-- pullstream   not installed, but in " in out
+    assert "pip install -e " in out
+    assert "spark starts" not in out
