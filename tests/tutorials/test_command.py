@@ -232,6 +232,31 @@ def test_a_folder_that_cannot_be_written(tutorials, tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("state", ["7", "null", "{", '["now"]'])
+def test_a_state_that_is_damaged_is_told(tutorials, tmp_path, state):
+    """With what helps; also where it is JSON, and not what was written."""
+    (tmp_path / ".progress.json").write_text(state)
+    done = tutorials()
+    assert done.returncode == 2
+    assert "is damaged" in done.stderr
+    assert "remove it" in done.stderr
+
+
+def test_an_exercise_that_is_no_more_is_passed_over(tutorials, tmp_path):
+    """In a folder that was begun with an earlier version."""
+    (tmp_path / ".progress.json").write_text('{"now": "of_old", "done": ["of_old"]}')
+    done = tutorials()
+    assert done.returncode == 0
+    assert "next: 0.1 words_a_day" in done.stdout
+
+
+def test_what_an_answer_writes_past_python_is_in_nobody_s_way(tutorials, tmp_path):
+    """A program that it starts may write so, too."""
+    (tmp_path / "take_while.py").write_text(f"import os\n\nos.write(1, b'no end of a line')\n{SOLUTION}")
+    done = tutorials("check", "take_while.py")
+    assert done.stdout.startswith("right: "), done.stdout + done.stderr
+
+
 def test_unknown_names_are_told_in_a_line(tutorials):
     """Exercises, chapters and pieces."""
     for arguments in (["check", "nonsense"], ["read", "77"], ["read", "4.77"], ["hint", "nonsense"]):

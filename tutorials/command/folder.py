@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from tutorials.exercises import EXERCISES, Exercise, exercise_named
+from tutorials.exercises import EXERCISES, Exercise
 
 STATE: Final = ".progress.json"
 FOLDER: Final = "answers"
@@ -27,11 +27,12 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._state: dict[str, Any] = {}
         try:
-            self._state: dict[str, Any] = json.loads((path / STATE).read_text())
+            self._state |= json.loads((path / STATE).read_text())
         except FileNotFoundError:
-            self._state = {}
-        except ValueError as exc:
+            pass
+        except (TypeError, ValueError) as exc:
             raise LookupError(
                 f"{path / STATE} is damaged ({exc}): remove it, and `check --all` finds out anew"
             ) from exc
@@ -72,9 +73,10 @@ class Folder:
     @property
     def now(self) -> Exercise:
         """The exercise one is at."""
-        name = self._state.get("now")
+        # One that is no more, in a folder of an earlier version, is passed over.
+        now = [exercise for exercise in EXERCISES if exercise.name == self._state.get("now")]
         left = [exercise for exercise in EXERCISES if not self.is_done(exercise)]
-        return exercise_named(name) if name else (left or EXERCISES)[0]
+        return (now or left or EXERCISES)[0]
 
     def go_to(self, exercise: Exercise) -> None:
         """Be at an exercise."""

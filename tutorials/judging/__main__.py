@@ -17,7 +17,8 @@ def main() -> None:
     faulthandler.dump_traceback_later(float(limit), exit=True)
     with contextlib.redirect_stdout(io.StringIO()):
         verdict = judged(exercise_named(name), Path(file), int(seeds))
-    print(verdict.json())
+    # What the answer has written past Python's own output may not end with a line's end.
+    print(f"\n{verdict.json()}")
 
 
 if __name__ == "__main__":
