@@ -23,7 +23,7 @@ def attempt(what, function):
         print(what, type(exc).__name__, *str(exc).splitlines(), flush=True)
 """
 
-KILLED = """
+KILL = """
 def killed(make):
     session = spark.session(master="local[2]")
     java = session._jvm.java.lang.ProcessHandle.current().pid()
@@ -36,12 +36,18 @@ def killed(make):
 
     attempt("run", lambda: ps.run(ps.pipe(make(session), ps.tap(kill), ps.drain())))
     return session
+"""
 
+KILLED = """
 session = killed(lambda session: spark.from_dataframe(session.range(0, 40_000_000, 1, 64), as_="tuples"))
 attempt("composing", lambda: spark.from_dataframe(session.range(10)))
 attempt("action", lambda: session.range(10).count())
 attempt("stop", session.stop)
+attempt("anew", lambda: spark.session(master="local[2]").range(7).count())
+spark.session().stop()
+"""
 
+KILLED_AGAIN = """
 def stream(session):
     rate = session.readStream.format("rate").option("rowsPerSecond", 20_000).load()
     return spark.from_streaming(rate, checkpoint=tempfile.mkdtemp())
@@ -76,17 +82,31 @@ def said(program):
     return done.stdout.splitlines(), beside
 
 
-def test_a_java_that_is_killed():
-    """Each that needs it says so; its session can be stopped, or left as it is; and another one begins."""
-    lines, _ = said(KILLED)
-    run, composing, action, stop, stream, anew, struck, again = lines
-    for line in (run, stream, struck, composing, action):
+def is_told_of(*lines):
+    for line in lines:
         _, name, message = line.split(" ", 2)
         is_told("Java was killed", name, message)
+
+
+def test_a_java_that_is_killed():
+    """Each that needs it says so; its session can be stopped, and another one begins."""
+    lines, _ = said(KILL + KILLED)
+    run, composing, action, stop, anew = lines
+    is_told_of(run, composing, action)
     assert [stop, anew] == ["stop None", "anew 7"]
-    assert again.startswith("anew")
 
 
+@pytest.mark.slow
+def test_one_after_the_other_is_killed():
+    """Also under a stream, and under an action of Spark's own; a session may be left as it is."""
+    lines, _ = said(KILL + KILLED_AGAIN)
+    stream, anew, struck, again = lines
+    is_told_of(stream, struck)
+    assert anew == "anew 7"
+    assert again.startswith("anew [")
+
+
+@pytest.mark.slow
 def test_a_java_without_memory():
     """It ends with Spark's own exit code for that, and the error says what to set."""
     lines, _ = said(FULL)

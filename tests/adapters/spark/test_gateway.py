@@ -114,6 +114,7 @@ def test_ctrl_c_in_an_action_cancels_what_it_has_started():
     ]
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_streaming_queries_alone():
     """They were started by the same thread, but are not what it waits for; waiting for one ends all the same."""
     assert said(QUERY) == ["count interrupted 10", "await interrupted 10", "None True"]

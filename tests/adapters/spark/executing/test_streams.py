@@ -187,6 +187,7 @@ def check_killed(session, root, kills):
     assert written(session, root / "out") == in_one_run(arrivals)
 
 
+@pytest.mark.slow
 def test_killed_and_started_again(stateful, tmp_path):
     """What was kept of every key is where Spark's checkpoint is."""
     check_killed(stateful, tmp_path, 1)

@@ -66,6 +66,7 @@ def check(landing, tmp_path, kills, journal=None):
     assert [path for path in out.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 def test_killed_before_the_commit(landing, tmp_path):
     """What was processed and not committed is processed again, with the same rows: the outcome is the same."""
     check(landing, tmp_path, 1)

@@ -55,6 +55,7 @@ def check(session, folder, kills):
     assert rows == [(day, day * ROWS + n) for day in range(DAYS) for n in range(ROWS)]
 
 
+@pytest.mark.slow
 def test_killed_and_read_on(session, tmp_path):
     """Nothing is lost, and nothing comes twice: another program goes on with Spark's checkpoint and the journal."""
     check(session, tmp_path, 1)
