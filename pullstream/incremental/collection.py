@@ -151,7 +151,7 @@ class Collection(Generic[A_co]):
         return self._reduced("sum", parts, compute)
 
     def top(self: "Collection[tuple[K, V]]", n: int) -> "Collection[tuple[K, V]]":
-        """The `n` greatest values of each key, each as often as it is there."""
+        """The `n` greatest of each key's values, of which one that is there several times counts as several."""
         if n < 1:
             raise CompositionError(f"top() at {Site.here()} needs a number of at least 1, and got {n!r}")
 

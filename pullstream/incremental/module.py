@@ -176,7 +176,8 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     Raises:
         CompositionError: the program takes or gives something else than collections.
         CapabilityError: times that were in one order when they began come beside one another.
-        MultiplicityError: a record has gone more often than it came when a time is complete.
+        MultiplicityError: when a time is complete a record has gone more often than it came; found by the verbs that
+            count, reduce or tell apart, while the others pass on what they are given.
         DivergenceError: an iteration has no end.
         TypeError: a change is none, or its record has no hash.
     """

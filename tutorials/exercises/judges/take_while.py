@@ -3,6 +3,7 @@
 import pullstream as ps
 from pullstream.conformance import Subject
 from tutorials.exercises.solutions import take_while as solution
+from tutorials.judging import Wrong
 from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
@@ -31,6 +32,11 @@ HINTS = {
         "Somebody is asked after it has said that it is over.",
         "`async for batch in ctx.batches(upstream)` ends at DONE; after `upstream.ask`, look for DONE.",
     ),
+    "demand": (
+        "Chapter 2, and chapter 4, piece 8: ending without a word.",
+        "The first value that does not pass has come. Who still asks for the others, and what for?",
+        "`return` where the test says no: the stream ends there, above as well.",
+    ),
     "R2": (
         "Chapter 2, and chapter 4, piece 5.",
         "How many values may an answer have, at least and at most? How many are asked for above?",
@@ -53,3 +59,22 @@ def judge(answer, seeds):
         answer.site("take_while"),
         seeds,
     )
+    asks_for_no_more(answer["take_while"])
+
+
+def asks_for_no_more(take_while):
+    """Whether it ends above as well at the first value that does not pass, of which there may be no end."""
+    asked = []
+
+    def counted():
+        for n in range(200):
+            asked.append(n)
+            yield n
+
+    ps.run(ps.pipe(ps.values(counted()), take_while(lambda n: n < 3), ps.drain()), limit=1)
+    if len(asked) > 5:
+        raise Wrong(
+            "demand",
+            f"of 0, 1, 2, ... with the test n < 3 it went on to ask after 3 had not passed, and was given "
+            f"{len(asked)} values: the stream is to end there, above as well",
+        )

@@ -3,7 +3,7 @@
 import pullstream as ps
 from tutorials.judging import Wrong
 
-LINES = [(1, "tea and rice"), (1, "salt"), (2, "tea"), (4, ""), (4, "rice and oil"), (4, "soap")]
+LINES = [(1, "tea and rice"), (1, "salt"), (2, "tea"), (3, ""), (4, ""), (4, "rice and oil"), (4, "soap")]
 WANTED = [(1, 4), (2, 1), (4, 4)]
 
 HINTS = {
@@ -46,6 +46,6 @@ def judge(answer, seeds):
 
 def _last(result):
     try:
-        return list(dict(result).items())
+        return [(day, number) for day, number in dict(result).items() if number]
     except (TypeError, ValueError):
         return None
