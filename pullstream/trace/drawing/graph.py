@@ -151,7 +151,7 @@ def _front(state: StateAt, place: int) -> str:
     times = state.frontiers.get(place)
     if times is None:
         return "not begun"
-    return f"from {', '.join(times)}" if times else "complete"
+    return f"from {', '.join(times)}" if times else "nothing more"
 
 
 def _counted(state: StateAt, place: int) -> str:

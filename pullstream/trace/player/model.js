@@ -136,7 +136,7 @@ class Trace {
 }
 
 function front(times) {
-  return times === undefined ? "not begun" : times.length ? `from ${times.join(", ")}` : "complete";
+  return times === undefined ? "not begun" : times.length ? `from ${times.join(", ")}` : "nothing more";
 }
 
 class State {
