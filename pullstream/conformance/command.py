@@ -4,6 +4,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, Final
 
 import attrs
@@ -115,9 +116,11 @@ def _subjects(name: str) -> list[Any]:
     ready = [subject for subject in READY if subject.name == name or subject.name.startswith((f"{name} ", f"{name},"))]
     if ready:
         return ready
+    near = get_close_matches(name, [subject.name for subject in READY], 3)
+    meant = f" Ready-made modules of a name like it: {', '.join(near)}." if near else ""
     raise LookupError(
-        f"{name!r} is no ready-made module; your own are named package.module:name. Ready-made are "
-        f"{'; '.join(subject.name for subject in READY)}",
+        f"{name!r} is no ready-made module. To check one of your own name it as well as where it is, {name}:NAME; "
+        f"without a name all ready-made ones are checked.{meant}"
     )
 
 
