@@ -29,10 +29,11 @@ class ConnectBatches:
         self._batches: Any = None
         self._thread: int | None = None
         self._doing = ""
+        self._failure: Exception | None = None
         self._ended = False
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end, for ever.
+        """Wait for the next batch; None at the end, for ever; and so for a failure.
 
         Raises:
             SparkJobError: the query failed, with Spark's message.
@@ -40,9 +41,15 @@ class ConnectBatches:
         """
         if self._ended:
             return None
+        if self._failure is not None:
+            raise self._failure
         self._thread = threading.get_ident()
         try:
             batch = self._jobs.submit(self._first) if self._batches is None else self._jobs.call(self._following)
+        except Exception as exc:
+            # What is left of the result would look like its end.
+            self._failure = exc
+            raise
         finally:
             self._thread = None
         if batch is None:

@@ -43,10 +43,11 @@ class OrderedBatches:
         self._frame = frame
         self._jobs = Jobs(frame.sparkSession)
         self._way: Partitions | Cells | None = None
+        self._failure: Exception | None = None
         self._ended = False
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end, for ever.
+        """Wait for the next batch; None at the end, for ever; and so for a failure: what is behind it is not given.
 
         Raises:
             SparkJobError: the job failed, with Spark's message.
@@ -55,9 +56,15 @@ class OrderedBatches:
         if self._ended:
             return None
         self._jobs.check()
-        if self._way is None:
-            self._way = self._jobs.call(self._choose)
-        batch = self._way.next()
+        if self._failure is not None:
+            raise self._failure
+        try:
+            if self._way is None:
+                self._way = self._jobs.call(self._choose)
+            batch = self._way.next()
+        except Exception as exc:
+            self._failure = exc
+            raise
         if batch is None:
             self._ended = True
             self._jobs.ended()

@@ -63,7 +63,8 @@ def from_streaming(
         CompositionError: when composing; `df` is no stream, or something else cannot be run.
         JournalError: at an ask; the journal and the checkpoint do not belong together.
         JavaEnded: at an ask; Spark's Java has ended, killed or without memory.
-        SparkStreamError: at an ask; the query failed, with Spark's message, or somebody else has stopped it.
+        SparkStreamError: at an ask; the query failed, with Spark's message, or somebody else has stopped it. (With
+            "availableNow" that is the end if it falls between two micro-batches: Spark tells it like its own end.)
         StalledError: what a micro-batch leads to cannot complete before the next one has come (sliding windows).
 
     ```python

@@ -143,6 +143,22 @@ class TestCancelling:
         batches.close()
 
 
+class TestFailing:
+    def test_a_failure_is_for_ever(self, session):
+        """The partitions behind one that has failed are there already, and would look like all there is."""
+        frame = session.range(0, 8, 1, 8).selectExpr("if(id = 1, raise_error('no 1'), id) AS id")
+        batches = spark.OrderedBatches(frame)
+        found = []
+        with pytest.raises(spark.SparkJobError, match="no 1"):
+            while (batch := batches.next()) is not None:
+                found += batch.column(0).to_pylist()
+        assert found in ([], [0])
+        for _ in range(2):
+            with pytest.raises(spark.SparkJobError, match="no 1"):
+                batches.next()
+        batches.close()
+
+
 class TestStatus:
     def test_what_spark_does_is_told_while_nothing_comes(self, slow):
         """A sort takes its time before the first row: stages and tasks are what there is to see."""
