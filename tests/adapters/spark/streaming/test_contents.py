@@ -18,6 +18,20 @@ def by_time(timed):
     return found
 
 
+def test_reports_are_read_back_to_the_last_micro_batch():
+    """One on nothing at all does not hide the commit before it; what was known is not told again."""
+    batch = {"batchId": 3, "durationMs": {"addBatch": 5}, "numInputRows": 7}
+    idle = {"batchId": 4, "durationMs": {"latestOffset": 1}, "numInputRows": 0, "inputRowsPerSecond": 0.0}
+    status = spark.StreamStatus()
+    status.told(iter([idle, idle, batch, {"batchId": 2, "durationMs": {"addBatch": 5}, "numInputRows": 9}]))
+    assert (status.committed, status.input_rows, status.details) == (3, 7, idle)
+    assert status.has_committed(3)
+    assert not status.has_committed(4)
+    status.input_rows = 8
+    status.told(iter([idle, batch]))
+    assert status.input_rows == 8
+
+
 class TestContents:
     def test_a_micro_batch_is_a_time(self, landing):
         """Every row comes once, at the number of its micro-batch, in Spark's order, and the stream ends."""

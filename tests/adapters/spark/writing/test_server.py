@@ -407,6 +407,16 @@ class TestReplay:
         with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
             list(task())
 
+    def test_a_reading_in_whose_midst_it_is_withdrawn_is_told(self, kept, task):
+        """What it has not read yet is gone with the file."""
+        handle = kept(ps.values([(n,) for n in range(60_000)]))
+        assert sum(batch.num_rows for batch in task()) == 60_000
+        batches = task()
+        next(batches)
+        handle.close()
+        with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
+            list(batches)
+
     def test_it_leaves_no_file(self, context, tmp_path, monkeypatch):
         """Not while it is read, nor after the server has gone, whoever has not said goodbye."""
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
