@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from adapters.arrow import As, Schema
+from adapters.spark.columns import TIMES, column, looked_up
 from adapters.spark.errors import SparkMissing
-from adapters.spark.failures import first_line, unlogged
 from adapters.spark.reading.jobs import STOPPED, stands
-from adapters.spark.reading.timed import functions
 from adapters.spark.refusals import no_frame, refused
 from pullstream import CompositionError
 from pullstream.authoring import Module, Site
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
-TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
 KEYS = TIMES | {"boolean", "binary"}
 
 
@@ -51,24 +49,8 @@ class Frame:
 
     def column(self, option: str, given: Any, kinds: frozenset[str]) -> "tuple[str, Column]":
         """A column's name, and the column."""
-        from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
-        from pyspark.sql import Column  # noqa: PLC0415
-
-        if isinstance(given, str):
-            # A column's own name may hold dots, which otherwise lead into a struct.
-            chosen = functions(self.df).col(f"`{given.replace('`', '``')}`" if given in self.df.columns else given)
-        elif isinstance(given, Column):
-            chosen = given
-        else:
-            raise refusal(f"needs the name of a column, or a column expression, as its {option}, and got {given!r}")
-        try:
-            with unlogged():
-                (field,) = self.df.select(chosen).schema.fields
-        except AnalysisException as exc:
-            if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
-                columns = ", ".join(self.df.columns)
-                raise refusal(f"has no column for {option}={given!r}; its columns are {columns}") from None
-            raise refusal(f"cannot use {option}={given!r}: {first_line(exc)}") from None
+        chosen = column(self.df, option, given, refusal)
+        (field,) = looked_up(lambda: self.df.select(chosen).schema.fields, self.df, f"{option}={given!r}", refusal)
         kind = field.dataType.simpleString()
         if kind.partition("(")[0] not in kinds | ({"decimal"} if option == "by" else set()):
             names = "a DATE, a TIMESTAMP, a whole number or a STRING" + (

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from adapters.arrow import As, Schema, shape_argument
-from adapters.spark.executing.frames import KEYS, TIMES, Asked, Frame
+from adapters.spark.columns import TIMES
+from adapters.spark.executing.frames import KEYS, Asked, Frame
 from adapters.spark.executing.partition import PartitionPlan
 from adapters.spark.executing.shipping import pickled, shipped
 from adapters.spark.executing.streams import keyed_streams

@@ -3,11 +3,11 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
+from adapters.spark.columns import TIMES, functions
 from adapters.spark.errors import SparkMissing
-from adapters.spark.executing.frames import KEYS, TIMES, Asked, Frame, refusal
+from adapters.spark.executing.frames import KEYS, Asked, Frame, refusal
 from adapters.spark.executing.keyed import KeyedPlan
 from adapters.spark.executing.shipping import keyed, pickled
-from adapters.spark.reading.timed import functions
 from adapters.spark.schemas import arrow_schema
 from pullstream import CompositionError, JournalError
 

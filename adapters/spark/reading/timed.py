@@ -1,13 +1,12 @@
 """A DataFrame and the column or expression that gives its rows their time, checked when composing."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
+from adapters.spark.columns import TIMES, column, functions, looked_up
 from adapters.spark.errors import SparkMissing
-from adapters.spark.failures import first_line, unlogged
-from adapters.spark.reading.jobs import STOPPED, is_connect, stands
+from adapters.spark.reading.jobs import STOPPED, stands
 from adapters.spark.refusals import distinct, no_frame, refused
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 TIME = "__pullstream_time__"
 """The name of the column that carries a row's time, last of all, on its way to the driver."""
-
-_TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -63,9 +60,10 @@ def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
         # A row of no columns would not travel.
         frame = df.toDF(*plain) if plain else df.select(functions(df).lit(0).alias(TIME))
         return TimedFrame(frame, tuple(df.columns))
-    column, shown = _column(df, time)
-    frame, kind = _with_time(df, column, shown)
-    if kind not in _TIMES:
+    chosen = column(df, "time", time, refusal)
+    shown = repr(time) if isinstance(time, str) else str(time)
+    frame, kind = _with_time(df, chosen, shown)
+    if kind not in TIMES:
         raise refusal(
             f"cannot use time={shown}, which is of type {kind}: a time is a DATE, a TIMESTAMP, a whole number or a "
             f"STRING, so cast it to one, for example with to_date or floor",
@@ -73,22 +71,12 @@ def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
     return TimedFrame(frame.toDF(*plain, TIME), tuple(df.columns), shown, kind)
 
 
-def functions(df: "DataFrame") -> Any:
-    """Spark's functions for the kind of session that a DataFrame has."""
-    return import_module("pyspark.sql.connect.functions" if is_connect(df) else "pyspark.sql.functions")
+def _with_time(df: "DataFrame", chosen: "Column", shown: str) -> "tuple[DataFrame, str]":
+    def look() -> "tuple[DataFrame, str]":
+        frame = df.select("*", chosen.alias(TIME))
+        return frame, frame.schema[TIME].dataType.simpleString()
 
-
-def _with_time(df: "DataFrame", column: "Column", shown: str) -> "tuple[DataFrame, str]":
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
-
-    try:
-        with unlogged():
-            frame = df.select("*", column.alias(TIME))
-            return frame, frame.schema[TIME].dataType.simpleString()
-    except AnalysisException as exc:
-        if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
-            raise refusal(f"has no column for time={shown}; its columns are {', '.join(df.columns)}") from None
-        raise refusal(f"cannot use time={shown}: {first_line(exc)}") from None
+    return looked_up(look, df, f"time={shown}", refusal)
 
 
 def check_packages() -> None:
@@ -114,18 +102,6 @@ def _check_frame(df: Any) -> None:
     months += [field.name for field in df.schema if "interval month" in field.dataType.simpleString()]
     if months:
         raise refusal(f"cannot read {', '.join(months)}: Arrow in Python has no months; cast it to STRING or INT")
-
-
-def _column(df: "DataFrame", time: Any) -> "tuple[Column, str]":
-    from pyspark.sql import Column  # noqa: PLC0415 - an optional dependency
-
-    if isinstance(time, str):
-        # A column's own name may hold dots, which otherwise lead into a struct.
-        quoted = f"`{time.replace('`', '``')}`" if time in df.columns else time
-        return functions(df).col(quoted), repr(time)
-    if isinstance(time, Column):
-        return time, str(time)
-    raise refusal(f"needs the name of a column, or a column expression, as its time, and got {time!r}")
 
 
 def refusal(what: str) -> "CompositionError":
