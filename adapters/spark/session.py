@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, cast
 
 from adapters.spark.connect.session import connect_session, is_meant
 from adapters.spark.ended import java_ended
-from adapters.spark.errors import SessionMismatch, SparkJobError, SparkMissing
+from adapters.spark.errors import SparkJobError, SparkMissing
 from adapters.spark.failures import start_error
 from adapters.spark.gateway import guard
 from adapters.spark.java import java_home
+from adapters.spark.matching import match
 from adapters.spark.reading.jobs import is_connect, stands
 from adapters.spark.refusals import refused
 from adapters.spark.starting import Starting
@@ -152,15 +153,7 @@ def _compare(found: "SparkSession", has: str | None, master: str | None, wanted:
     differences: list[str] = []
     if master is not None and master != has:
         differences.append(f"its master is {has!r}, not {master!r}")
-    for key, value in wanted.items():
-        current = found.conf.get(key, None)
-        if current != value:
-            differences.append(f"its {key} is {current!r}, not {value!r}")
-    if differences:
-        raise SessionMismatch(
-            f"a Spark session is already active, and {'; '.join(differences)}. A session cannot be changed so: call "
-            f"session() without these to use it as it is, or stop() it first",
-        )
+    match(found, wanted, differences)
 
 
 def active_session(

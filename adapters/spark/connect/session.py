@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from adapters.spark.errors import SessionMismatch, SparkJobError, SparkMissing
+from adapters.spark.matching import match
 from pullstream import CompositionError
 
 if TYPE_CHECKING:
@@ -113,12 +114,4 @@ def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
             differences.append(f"it is one of Spark Connect, at {has}, not {master!r}")
         elif has != wanted.hostname:
             differences.append(f"its server is {has}, not {wanted.hostname}")
-    for key, value in config.items():
-        current = found.conf.get(key, None)
-        if current != value:
-            differences.append(f"its {key} is {current!r}, not {value!r}")
-    if differences:
-        raise SessionMismatch(
-            f"a Spark session is already active, and {'; '.join(differences)}. A session cannot be changed so: call "
-            f"session() without these to use it as it is, or stop() it first",
-        )
+    match(found, config, differences)
