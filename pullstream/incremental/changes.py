@@ -1,12 +1,13 @@
 """From values to changes, and from changes to what there is: `upserts`, `integrate`."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Any, cast
 
 from typing_extensions import TypeVar, override
 
 import pullstream as ps
-from pullstream.authoring import Carries, Key, Notified, Resumable, Sync, Traits, opens
+from pullstream.authoring import Carries, Key, Notified, Sync, Traits, opens
 from pullstream.errors import CapabilityError
 from pullstream.incremental.errors import MultiplicityError
 from timely import BEGINNING, less_equal
@@ -30,8 +31,8 @@ def following(location: object, last: Hashable, time: Hashable) -> Hashable:
     )
 
 
-class _TableByTime(Notified, Resumable):
-    """Deals with the values of each time when it is complete, in the order of the times, and keeps a table."""
+class _InMemory(Notified):
+    """Deals with the values of each time when it is complete, in the order of the times, and keeps a memory."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
@@ -39,11 +40,6 @@ class _TableByTime(Notified, Resumable):
         super().__init__()
         self._waiting: dict[Hashable, list[Any]] = {}
         self._last: Hashable = BEGINNING
-        self.table: dict[Any, Any] = {}
-
-    @override
-    def restore(self) -> None:
-        self.table = dict(self.memory)
 
     @override
     def receive(self, time: Hashable, values: Sequence[Any]) -> None:
@@ -58,24 +54,20 @@ class _TableByTime(Notified, Resumable):
         results = self.results(self._waiting.pop(time))
         self.give(time, results)
 
+    @abstractmethod
     def results(self, values: Sequence[Any]) -> Sequence[Any]:
         """Give what is answered for a time."""
-        raise NotImplementedError
 
     def put(self, key: Any, value: Any) -> None:
-        """Set an entry of the table; None leaves none."""
+        """Set an entry of the memory; None leaves none."""
         memory = self.memory.at(self._last)
-        if value is None:
-            self.table.pop(key, None)
-            if memory.saves and key in memory:
-                del memory[key]
-        else:
-            self.table[key] = value
-            if memory.saves:
-                memory[key] = value
+        if value is not None:
+            memory[key] = value
+        elif key in memory:
+            del memory[key]
 
 
-class _Upserts(_TableByTime):
+class _Upserts(_InMemory):
     def __init__(self, key: Callable[[Any], Hashable], deletes: Callable[[Any], object] | None) -> None:
         super().__init__()
         self._key = key
@@ -86,7 +78,7 @@ class _Upserts(_TableByTime):
         last = {self._key(value): value for value in values}
         changes: list[tuple[Any, int]] = []
         for key, value in last.items():
-            before = self.table.get(key)
+            before = self.memory.get(key)
             after = None if self._deletes is not None and self._deletes(value) else (value,)
             if before != after:
                 changes += [(record, -1) for record in before or ()] + [(record, 1) for record in after or ()]
@@ -122,7 +114,7 @@ def upserts(
     return opens(_Upserts(key, deletes))
 
 
-class _Integrate(_TableByTime):
+class _Integrate(_InMemory):
     @override
     def results(self, values: Sequence[Any]) -> Sequence[Any]:
         total: dict[Any, int] = {}
@@ -136,14 +128,14 @@ class _Integrate(_TableByTime):
                 ) from None
             total[record] = total.get(record, 0) + diff
         for record, diff in total.items():
-            count = self.table.get(record, 0) + diff
+            count = self.memory.get(record, 0) + diff
             if count < 0:
                 raise MultiplicityError(
                     f"{self.location}: {record!r} is there {count} times at {self._last!r}: it went more often than "
                     f"it came"
                 )
             self.put(record, count or None)
-        return [dict(self.table)]
+        return [dict(self.memory)]
 
 
 @ps.transformer

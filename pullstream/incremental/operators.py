@@ -84,14 +84,7 @@ class Reduce(Operator):
     has changed before: there both have come, for the first time.
     """
 
-    def __init__(
-        self,
-        region: Region,
-        site: Site,
-        verb: str,
-        compute: Callable[[Any, dict[Any, int]], Mapping[Any, int]],
-        give: Listener,
-    ) -> None:
+    def __init__(self, region: Region, site: Site, verb: str, compute: Compute, give: Listener) -> None:
         super().__init__(region, site)
         self._verb = verb
         self._compute = compute
