@@ -10,6 +10,7 @@ import pytest
 
 import pullstream as ps
 from adapters import files, spark
+from pullstream import incremental
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -58,4 +59,4 @@ def test_table_of_modules_is_complete():
     }
 
     assert ready <= rows
-    assert rows - ready <= {*spark.__all__, *files.__all__}
+    assert rows - ready <= {*spark.__all__, *files.__all__, *incremental.__all__}
