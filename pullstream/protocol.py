@@ -85,14 +85,14 @@ class TimedBatch(Batch[T_co]):
     times: Sequence[Hashable]
     """The time of each of the values."""
     _least: list[Hashable] | None
-    _changes: list[int] | None
+    _changes: Sequence[int] | None
 
-    def __init__(self, times: Sequence[Hashable], values: Sequence[T_co]) -> None:
+    def __init__(self, times: Sequence[Hashable], values: Sequence[T_co], changes: Sequence[int] | None = None) -> None:
         # The base is frozen, and attrs makes no subclass that has a field less.
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "_least", None)
-        object.__setattr__(self, "_changes", None)
+        object.__setattr__(self, "_changes", changes)
 
     @property
     def least(self) -> Sequence[Hashable]:

@@ -12,11 +12,12 @@ from pullstream.blueprint import Source, table_advice
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner, open_inner
 from pullstream.engine.parts.countable import spent
-from pullstream.engine.parts.outbox import timed
+from pullstream.engine.parts.outbox import of_runs
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.per_batch import FailsLater
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, TimedBatch
+from timely.order import Ascending
 
 _END: Final = object()
 
@@ -47,7 +48,7 @@ class Expand(FailsLater):
         self.levels = levels
         self._open: list[Open] = []
         self._time: Hashable = None
-        self._whole: Batch[Any] | None = None
+        self._whole: TimedBatch[Any] | None = None
         """An outer batch of many times, until all of it has been dealt with."""
         self._runs: Iterator[Batch[Any]] = iter(())
         self._run = self._done = 0
@@ -88,25 +89,29 @@ class Expand(FailsLater):
             await self.breathe()
         return DONE
 
-    def _answer_many(self, whole: Batch[Any], limit: int) -> Batch[Any] | None:
+    def _answer_many(self, whole: TimedBatch[Any], limit: int) -> Batch[Any] | None:
         """The values that are there without asking, at as many times as come up to the limit."""
-        times: list[Hashable] = []
+        runs: list[tuple[Hashable, int]] = []
         out: list[Any] = []
         try:
             while True:
-                self._take(out, limit)
-                times += [self._time] * (len(out) - len(times))
+                begin, time = len(out), self._time
+                try:
+                    self._take(out, limit)
+                finally:
+                    if len(out) > begin:
+                        runs.append((time, len(out) - begin))
                 if not (self._over() and self._next_run()) or len(out) == limit:
                     break
         except BaseException as exc:
             self.failed = exc
-            times += [self._time] * (len(out) - len(times))
             if not out:
                 raise
         finally:
             # What has been dealt with is complete while a stream in its middle is waited for.
             self.upstream.ack_but(whole.part(self._done))
-        return timed(times, out) if out else None
+        # One value after another gives what comes of it: what ascends above does so below.
+        return of_runs(runs, out, ascending=isinstance(whole.times, Ascending)) if out else None
 
     def _next_run(self) -> bool:
         """Go on with the next run of an outer batch of many times, if there is one."""

@@ -96,6 +96,25 @@ def timed(times: Sequence[Hashable], values: Sequence[Any]) -> Batch[Any]:
     return Batch(first, values) if one else TimedBatch(times, values)
 
 
+def of_runs(runs: Sequence[tuple[Hashable, int]], values: Sequence[Any], *, ascending: bool = False) -> Batch[Any]:
+    """A batch of values in runs: so many at one time, then so many at another; of one time, if they have no other.
+
+    >>> of_runs([(1, 2), (2, 1)], "abc"), of_runs([(1, 2)], "ab")
+    (TimedBatch(times=[1, 1, 2], values='abc'), Batch(time=1, values='ab'))
+    """
+    if len(runs) == 1:
+        return Batch(runs[0][0], values)
+    times: list[Hashable] = []
+    changes: list[int] = []
+    for time, count in runs:
+        if times and times[-1] != time:
+            changes.append(len(times))
+        times += [time] * count
+    if not changes:
+        return Batch(times[0], values)
+    return TimedBatch(Ascending(times) if ascending else times, values, changes)
+
+
 def _part(answer: Batch[Any], start: int, stop: int | None = None) -> Batch[Any]:
     part = answer.part(start, stop)
     return timed(part.times, part.values) if isinstance(part, TimedBatch) else part

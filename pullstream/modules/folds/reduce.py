@@ -60,7 +60,7 @@ class PerTime(Notified, Generic[S]):
     @override
     def receive_many(self, batch: TimedBatch[Any]) -> None:
         times = batch.times
-        if not in_one_order(times) or seldom(batch):
+        if seldom(batch) or not in_one_order(times):
             # Anything may be wrong with these, and what comes before it has its result. Or the times change seldom:
             # then those of each are taken at once.
             super().receive_many(batch)
