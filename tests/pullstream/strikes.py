@@ -275,10 +275,21 @@ def iterated(folder, endless):
 
 
 def awaited(folder, endless):
+    begun = False
+
     async def main():
+        nonlocal begun
+        begun = True
         await ps.arun(ps.pipe(ps.interval(0.001), ps.take(sys.maxsize if endless else 5), ps.drain()))
 
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except asyncio.CancelledError:
+        # asyncio puts its handler in place one line before it sets its count of interrupts to 0: one that strikes
+        # between the two cancels a task that has not begun, and is forgotten. Nothing of ours has run then.
+        if begun:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def quick(folder, endless):
