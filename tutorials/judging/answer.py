@@ -57,11 +57,12 @@ def _line(found: Any) -> int:
 
 
 def _loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"answers.{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"answer_{path.stem}", path)
     if spec is None or spec.loader is None or not path.exists():
         raise Unjudgeable(f"there is no file {path}")
     module = importlib.util.module_from_spec(spec)
-    # What is defined in a module is looked up there by its name, when it is pickled for instance.
+    # What is defined in a module is looked up there by its name, when it is pickled for instance: and so it has no dot,
+    # before which there would have to be a package.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)

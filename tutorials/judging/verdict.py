@@ -20,6 +20,8 @@ KINDS: Final[dict[str, str]] = {
     "demand": "as much is asked for ahead as the task says",
     "drawing": "what the two say at the edge is what is drawn",
     "prediction": "what you say is what happens",
+    "resumed": "a run that was killed and started again gives what an undisturbed one does",
+    "bound": "what goes round comes to its end",
     "waiting": "a module waits for others, not for itself",
 }
 """What each kind of mistake is against; other kinds are the names of exceptions."""

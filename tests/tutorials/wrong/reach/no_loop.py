@@ -1,0 +1,29 @@
+# wrong: failure
+"""What is to go round does not: there is no loop."""
+
+import pullstream as ps
+
+
+@ps.transformer
+async def by_round(upstream, ctx, links):
+    """The pages of a round that are new, and their links once more."""
+    seen = {}
+    arrived = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, pages):
+                ctx.notify_at(time)
+                arrived.setdefault(time, []).extend(pages)
+            case ps.Completed(time):
+                known = seen.setdefault(time.outer, set())
+                new = [page for page in dict.fromkeys(arrived.pop(time)) if page not in known]
+                known.update(new)
+                onward = dict.fromkeys(link for page in new for link in links[page] if link not in known)
+                answers = [(page, time.counters[-1]) for page in new] + [ps.Again(link) for link in onward]
+                if answers:
+                    yield ps.Batch(time, answers)
+
+
+def reach(links):
+    """(page, steps), of all that can be reached."""
+    return by_round(links)

@@ -1,0 +1,13 @@
+# wrong: values
+"""It sums up the day, and not what came before."""
+
+import pullstream as ps
+
+
+@ps.transformer
+async def takings(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        for item, price in batch.values:
+            total = ctx.memory.get((batch.time, item), 0) + price
+            ctx.memory.at(batch.time)[batch.time, item] = total
+            yield ps.Batch(batch.time, [(item, total)])
