@@ -50,7 +50,9 @@ EXERCISES: Final = (
     Exercise("7.2", "report", "a report a day", "7.2"),
     Exercise("8.1", "largest", "the largest of each time", "8.7"),
     Exercise("8.2", "one_behind", "each value when the next has come", "8.9"),
+    Exercise("9.1", "proofs", "could-result-in, as a table", "9"),
     Exercise("9.2", "normal_form", "the normal form of a path", "9"),
+    Exercise("9.3", "no_later", "which path is no later?", "9"),
     Exercise("11.1", "reach", "how far is it?", "11.14"),
     Exercise("14.1", "takings", "takings that survive", "14.4"),
 )

@@ -1,0 +1,22 @@
+# wrong: values
+"""A place alone is no chain to it."""
+
+
+def could_result_in(edges, steps, times):
+    def onward(place, time):
+        if place in edges:
+            return [(end, time) for end in edges[place][1:] if end is not None]
+        return [(edge, later) for node, at, edge, later in steps if (node, at) == (place, time)]
+
+    def chains(place, time, visited):
+        for waited in times:
+            if waited >= time:
+                if len(visited) > 1:
+                    yield place, waited
+                for there, then in onward(place, waited):
+                    if there not in visited:
+                        yield from chains(there, then, {*visited, there})
+
+    places = {*edges, *(end for ends in edges.values() for end in ends if end is not None)}
+    stamps = [(place, time) for place in places for time in times]
+    return {((place, time), found) for place, time in stamps for found in chains(place, time, {place})}

@@ -1,0 +1,51 @@
+"""What is asked of `less_equal`: all pairs of short paths, and a time for each that is wrong."""
+
+from itertools import product
+
+from timely import LoopSummary
+from tutorials.judging import Wrong
+
+HINTS = {
+    "": (
+        "Chapter 9, pieces 7 and 8.",
+        "Take a large counter, and one that is 0, through both of them. Which counters does a path set anew?",
+        "Who leaves fewer loops is never no later. Else: what each adds to each counter; what is kept is at least 0.",
+    ),
+}
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    less_equal = answer["less_equal"]
+    for p, q in sorted(pairs(), key=lambda pair: (len(pair[0] + pair[1]), pair)):
+        got, want = less_equal(p, q), LoopSummary.word(p) <= LoopSummary.word(q)
+        if got is not want:
+            raise Wrong("values", f"less_equal({p!r}, {q!r}) gave {got!r}; {_why(p, q, want)}")
+
+
+def pairs():
+    """Pairs of normal forms between the same places."""
+    words = [
+        "e" * leaves + "".join(["f" * counts[0], *("i" + "f" * count for count in counts[1:])])
+        for leaves in range(3)
+        for enters in range(3)
+        for counts in product(range(3), repeat=enters + 1)
+    ]
+    return [(p, q) for p, q in product(words, words) if p.count("i") - p.count("e") == q.count("i") - q.count("e")]
+
+
+def _why(p, q, want):
+    shown = f"comes out of {p or 1!r} as {{}}, and of {q or 1!r} as {{}}"
+    for time in product((0, 9), repeat=3):
+        mine, theirs = through(p, time), through(q, time)
+        if not all(map(int.__le__, mine, theirs)):
+            return f"{time} {shown.format(mine, theirs)}"
+    time = (3, 3, 7)
+    return f"there is no time that comes out later: {time} {shown.format(through(p, time), through(q, time))}"
+
+
+def through(path, time):
+    """What becomes of a time on a path, a letter at a time."""
+    for letter in path:
+        time = {"e": time[:-1], "f": (*time[:-1], time[-1] + 1), "i": (*time, 0)}[letter]
+    return time
