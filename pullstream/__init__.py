@@ -111,6 +111,8 @@ from pullstream.program.running import Beside, Running
 from pullstream.protocol import DONE, Batch, Done, Reader, TimedBatch
 from timely import LoopTime
 
+__version__ = "0.1.0"
+
 __all__ = [
     "DONE",
     "Abandoned",

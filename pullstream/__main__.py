@@ -1,4 +1,4 @@
-"""`python -m pullstream`, or `pullstream`: `check` modules, `view` a trace, ask the `doctor` what is missing."""
+"""`python -m pullstream`, or `pullstream`: what users, learners and authors of modules type in a shell."""
 
 import argparse
 import sys
@@ -6,18 +6,22 @@ from collections.abc import Sequence
 
 from pullstream.conformance.command import add_check, check_modules
 from pullstream.doctor import add_doctor, examine
+from pullstream.learn import add_learn, learn
 from pullstream.trace.command import add_view, view_trace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit code of the command."""
-    parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users and for authors of modules.")
+    parser = argparse.ArgumentParser(
+        prog="pullstream", description="Tools for users, for learners and for authors of modules."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     add_check(commands)
     add_view(commands)
     add_doctor(commands)
+    add_learn(commands)
     given = parser.parse_args(arguments)
-    return {"check": check_modules, "view": view_trace, "doctor": examine}[given.command](given)
+    return {"check": check_modules, "view": view_trace, "doctor": examine, "learn": learn}[given.command](given)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,13 @@ LAYERS = (
     ("pullstream.checker", "pullstream.journal", "pullstream.trace"),
     ("pullstream.program",),
     ("pullstream",),
-    ("pullstream.conformance", "pullstream.doctor", "pullstream.incremental", "pullstream.__main__"),
+    (
+        "pullstream.conformance",
+        "pullstream.doctor",
+        "pullstream.learn",
+        "pullstream.incremental",
+        "pullstream.__main__",
+    ),
     ("adapters",),
 )
 """From the ground up: a file imports from its own layer, and from those above it in this list."""

@@ -1,8 +1,8 @@
 """A first pipeline: from a list to a result, what an error looks like, and why nothing comes out.
 
-A chapter to read from top to bottom, in ten minutes, before any rule: `python -m tutorials read 0`. It needs no extra.
-When you have read it, you can compose a pipeline, run it, and find out what is wrong with one. Everything runs on
-trio, of which you need nothing here, and the first half of its tutorial (trio.readthedocs.io) in the chapters after.
+A chapter to read from top to bottom, in ten minutes, before any rule: `python -m pullstream learn read 0`. It needs no
+extra. When you have read it, you can compose a pipeline, run it, and find out what is wrong with one. Everything runs
+on trio, of which you need nothing here, and the first half of its tutorial (trio.readthedocs.io) in the chapters after.
 
 A program is put together from *modules*: one source, where values come from, transformers, which make others of them,
 and a sink, where they go. `pipe` composes them; what it gives is a plan, and nothing happens until it is run.

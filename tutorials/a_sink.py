@@ -1,8 +1,8 @@
 """A sink: what counts as done.
 
-A chapter after `writing_your_own` and the first half of `when_is_it_done`: `python -m tutorials read 5`. It needs no
-extra. When you have read it, you can write a sink whose completions are true: when a time is complete, what was to be
-done at it has been done.
+A chapter after `writing_your_own` and the first half of `when_is_it_done`: `python -m pullstream learn read 5`. It
+needs no extra. When you have read it, you can write a sink whose completions are true: when a time is complete, what
+was to be done at it has been done.
 
 A sink is who asks. It is an async function of what is upstream, and its result is the run's. Nobody asks it for
 anything; but whoever waits for a time to be complete waits, in the end, for it.

@@ -73,4 +73,4 @@ def chapter_numbered(number: str) -> Chapter:
     for chapter in CHAPTERS:
         if str(chapter.number) == number:
             return chapter
-    raise LookupError(f"there is no chapter {number!r}; `python -m tutorials list` has them all")
+    raise LookupError(f"there is no chapter {number!r}; `python -m pullstream learn list` has them all")

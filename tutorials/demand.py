@@ -1,7 +1,7 @@
 """Demand: who asks for how much, and who is how far ahead.
 
-A short chapter, after `what_a_pull_is`: `python -m tutorials read 2`. When you have read it, you know how much is read,
-computed and kept at any moment in a pipeline, and why the size of a batch changes nothing but speed.
+A short chapter, after `what_a_pull_is`: `python -m pullstream learn read 2`. When you have read it, you know how much
+is read, computed and kept at any moment in a pipeline, and why the size of a batch changes nothing but speed.
 
 Whatever happens in a pipeline happens because a sink has asked. So how much is under way is for whoever asks to say,
 and three things follow: an endless source is nothing special, nothing piles up in front of who is slow, and whoever

@@ -1,7 +1,7 @@
 """Two inputs, and tasks: lanes, nurseries, and what it means to give an ask up.
 
-A chapter after `writing_your_own`: `python -m tutorials read 6`. It needs no extra, and of trio its nurseries. When you
-have read it, you can write a module that stands on several sources, and one that reads ahead.
+A chapter after `writing_your_own`: `python -m pullstream learn read 6`. It needs no extra, and of trio its nurseries.
+When you have read it, you can write a module that stands on several sources, and one that reads ahead.
 
 `merge`, `zip`, `join` and `merge_sorted` are ready, and often enough. What they keep in mind is what this chapter
 shows: who came first must not matter, an ending goes to everybody, and an ask that is given up ends its stream.

@@ -1,4 +1,4 @@
-"""`python -m tutorials`, as its users run it: in a terminal, and where there is none."""
+"""`python -m pullstream learn`, as its users run it: in a terminal, and where there is none."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tutorials.exercises import EXERCISES, exercise_named
 ROOT = Path(__file__).parents[2]
 TEMPLATE = exercise_named("take_while").template.read_text()
 SOLUTION = exercise_named("take_while").solution.read_text()
-COMMAND = [sys.executable, "-m", "tutorials"]
+COMMAND = [sys.executable, "-m", "pullstream", "learn"]
 
 
 def environment(**others):
@@ -89,7 +89,7 @@ class Terminal:
 
 def test_from_the_first_command_to_a_right_answer(tutorials, tmp_path):
     """Start, wrong, hint, right, next: every step says what happened, and its exit code does."""
-    assert "tutorials start" in tutorials().stdout
+    assert "learn start" in tutorials().stdout
     started = tutorials("start")
     assert started.returncode == 0
     assert (tmp_path / "answers" / "take_while.py").read_text() == TEMPLATE
@@ -210,7 +210,8 @@ def test_watch_ends_by_q(tutorials, tmp_path):
 
 def test_ctrl_c_while_it_judges(tutorials, tmp_path):
     """No traceback, and no process is left."""
-    (tmp_path / "take_while.py").write_text("import time\ntime.sleep(60)\n")
+    begun = tmp_path / "begun"
+    (tmp_path / "take_while.py").write_text(f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\n")
     process = subprocess.Popen(
         [*COMMAND, "check", "take_while.py"],
         cwd=tmp_path,
@@ -218,7 +219,9 @@ def test_ctrl_c_while_it_judges(tutorials, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    time.sleep(2)
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert (process.returncode, b"Traceback" in err) == (130, False)

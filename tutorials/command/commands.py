@@ -18,15 +18,15 @@ from tutorials.lesson import tell
 WRONG: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "wrong"
 """Where the wrong answers are that the judge is tried with."""
 
-START: Final = "python -m tutorials start   puts a template for each exercise into a folder, answers"
+START: Final = "python -m pullstream learn start   puts a template for each exercise into a folder, answers"
 
 
 def where(folder: Folder) -> int:
     """Show how far one is, and what is next."""
     if not folder.begun:
         show(f"Chapters to read, exercises to do, and a judge of your answers.\n\n{START}")
-        show("python -m tutorials list    shows what there is")
-        show(f"python -m tutorials read {CHAPTERS[0].number}  is the first chapter")
+        show("python -m pullstream learn list    shows what there is")
+        show(f"python -m pullstream learn read {CHAPTERS[0].number}  is the first chapter")
         return 0
     done = sum(map(folder.is_done, EXERCISES))
     show(bar(done, len(EXERCISES), width()))
@@ -36,9 +36,9 @@ def where(folder: Folder) -> int:
     now = folder.next() if folder.is_done(folder.now) else folder.now
     if now is not None:
         show(f"next: {now.told}, {now.title} ({folder.answer(now)})\n")
-        show("python -m tutorials watch   judges it whenever you save it")
-        show("python -m tutorials hint    says a little more")
-        show(f"python -m tutorials read {now.read}   is where to read about it")
+        show("python -m pullstream learn watch   judges it whenever you save it")
+        show("python -m pullstream learn hint    says a little more")
+        show(f"python -m pullstream learn read {now.read}   is where to read about it")
     return 0
 
 
@@ -50,7 +50,7 @@ def list(folder: Folder) -> int:
             show(f"    {_standing(folder, exercise):5} {exercise.told}: {exercise.title}")
     extras = sorted({extra for chapter in CHAPTERS for extra in chapter.missing})
     if extras:
-        show(f"\nWhat is missing is installed by: pip install '.[{','.join(extras)}]'")
+        show(f"\nWhat is missing is installed by: pip install 'pullstream[{','.join(extras)}]'")
     return 0
 
 
@@ -59,7 +59,7 @@ def read(what: str, *, page: bool) -> int:
     number, _, piece = what.partition(".")
     chapter = chapter_numbered(number)
     if chapter.missing:
-        raise LookupError(f"chapter {number} needs more: pip install '.[{','.join(chapter.missing)}]'")
+        raise LookupError(f"chapter {number} needs more: pip install 'pullstream[{','.join(chapter.missing)}]'")
     if piece and (not piece.isdigit() or int(piece) not in chapter.pieces):
         raise LookupError(f"chapter {number} has the pieces {', '.join(map(str, chapter.pieces))}, and no {piece!r}")
 

@@ -12,13 +12,13 @@ FOLDER: Final = "answers"
 
 README: Final = """Your answers. Each file says at its top what is to be done.
 
-    python -m tutorials          where you are, and what is next
-    python -m tutorials watch    judges a file whenever you save it
-    python -m tutorials check    judges the one you are at
-    python -m tutorials hint     says a little more each time
+    python -m pullstream learn          where you are, and what is next
+    python -m pullstream learn watch    judges a file whenever you save it
+    python -m pullstream learn check    judges the one you are at
+    python -m pullstream learn hint     says a little more each time
 
-`python -m tutorials` runs where the project is checked out. What an answer prints is not shown when it is judged: run
-the file itself to see it. How far you are is kept in .progress.json; `reset NAME` gives you a fresh template.
+What an answer prints is not shown when it is judged: run the file itself to see it. How far you are is kept in
+.progress.json; `reset NAME` gives you a fresh template.
 """
 
 

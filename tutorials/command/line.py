@@ -1,4 +1,4 @@
-"""The command line: what may be typed after `python -m tutorials`, and with which code it ends."""
+"""The command line: what may be typed after `python -m pullstream learn`, and with which code it ends."""
 
 import argparse
 import inspect
@@ -37,7 +37,7 @@ def _done(given: argparse.Namespace) -> int:
         if isinstance(exc, BrokenPipeError):
             raise
         what = exc.args[0] if isinstance(exc, LookupError) else f"{exc.strerror}: {exc.filename}"
-        print(f"python -m tutorials: {what}", file=sys.stderr)
+        print(f"python -m pullstream learn: {what}", file=sys.stderr)
         return 2
 
 
@@ -53,7 +53,7 @@ def _path(given: argparse.Namespace) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tutorials",
+        prog="python -m pullstream learn",
         description="Chapters to read, exercises to do, and a judge of your answers. Without a command: where you are.",
         epilog="Exit codes: 0 right, 1 wrong, 2 cannot be done or judged, 3 took too long, 130 Ctrl-C.",
     )

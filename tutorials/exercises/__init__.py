@@ -67,4 +67,4 @@ def exercise_named(name: str) -> Exercise:
     for exercise in EXERCISES:
         if name in {exercise.name, exercise.number, f"{exercise.name}.py"}:
             return exercise
-    raise LookupError(f"there is no exercise {name!r}; `python -m tutorials list` has them all")
+    raise LookupError(f"there is no exercise {name!r}; `python -m pullstream learn list` has them all")

@@ -2,7 +2,7 @@ r"""1.1 Which rule is broken?
 
 Below are eight drawings of what was said at an edge, or at both edges of a module. In each, one rule is broken, by the
 last thing that is drawn or by what is missing after it. `D` asks below, `U` answers above; of a module in between, `TI`
-is its input and `TO` its output. The rules are listed by `python -m tutorials read 1.13`.
+is its input and `TO` its output. The rules are listed by `python -m pullstream learn read 1.13`.
 
     1   D: ask1(Ans1) -> U: Ans1=value('tea', 'and', 'rice')
 

@@ -74,7 +74,7 @@ class Verdict:
         said = f"{self.kind}: {KINDS[self.kind]}" if self.kind in KINDS else self.kind
         head = [f"{word}: {self.exercise}", *_filled(said, width, "  ")]
         place = _shown(self.file) + (f":{self.line}" if self.line else "")
-        foot = [f"  {place}", *_filled(f"read: {self.read}   hint: python -m tutorials hint", width, "  ")]
+        foot = [f"  {place}", *_filled(f"read: {self.read}   hint: python -m pullstream learn hint", width, "  ")]
         happened = _filled(self.happened, width, "  ")
         room = LINES - len(head) - len(foot)
         if len(happened) > room:
