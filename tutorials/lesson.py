@@ -47,9 +47,9 @@ def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
 
     With numbers, these pieces alone, and the tools that they use.
     """
-    parts = list(_parts(chapter))
+    parts = list(parts_of(chapter))
     if numbers:
-        parts = _used([part for part in parts if part.piece and _number(part.piece) in numbers], parts)
+        parts = used([part for part in parts if part.piece and number_of(part.piece) in numbers], parts)
     with until_closed():
         if not numbers:
             print(inspect.cleandoc(importlib.import_module(chapter).__doc__ or ""))
@@ -76,7 +76,7 @@ def until_closed() -> Generator[None]:
 
 def pieces(chapter: str) -> list[Piece]:
     """The pieces of a chapter, in order."""
-    return [part.piece for part in _parts(chapter) if part.piece is not None]
+    return [part.piece for part in parts_of(chapter) if part.piece is not None]
 
 
 def code(piece: Piece) -> str:
@@ -111,7 +111,7 @@ def _print_tools(parts: list[Part]) -> None:
         before = word
 
 
-def _parts(chapter: str) -> Iterator[Part]:
+def parts_of(chapter: str) -> Iterator[Part]:
     """The statements of a chapter, in order, but for its introduction and for what makes a program of it."""
     module = importlib.import_module(chapter)
     source = inspect.getsource(module)
@@ -145,7 +145,7 @@ def _imported(statement: ast.stmt) -> set[str]:
     return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
 
 
-def _used(pieces: list[Part], parts: list[Part]) -> list[Part]:
+def used(pieces: list[Part], parts: list[Part]) -> list[Part]:
     """Pieces with the tools that they use, and those that these use, in the chapter's order."""
     wanted = {name for piece in pieces for name in piece.uses}
     known = -1
@@ -155,5 +155,6 @@ def _used(pieces: list[Part], parts: list[Part]) -> list[Part]:
     return [part for part in parts if part in pieces or (not part.piece and part.defines & wanted)]
 
 
-def _number(piece: Piece) -> int:
+def number_of(piece: Piece) -> int:
+    """The number that a piece begins with."""
     return int((piece.__doc__ or "").partition(".")[0])

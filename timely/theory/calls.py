@@ -30,9 +30,8 @@ class CallBody:
 
     Raises:
         CycleError: the body has a cycle. 000 does not state the condition, but the decision by the first difference
-        needs
-            it: with in -> a, a -> c, c -> a, a -> out and c the call, (in, cc) leads to (in, c) although the test
-            denies it.
+            needs it: with in -> a, a -> c, c -> a, a -> out and c the call, (in, cc) leads to (in, c) although the
+            test denies it.
         GraphError: a node lies outside the body (not reachable from `start`, or without a way to `end`), or every way
             through it calls again, so that no call ever returns.
 

@@ -84,7 +84,9 @@ class Browser:
 class Page:
     """A page that is open, and all that it asked for and complained of."""
 
-    def __init__(self, browser, url, *, width=1280, height=900, dark=False):
+    READY = "document.documentElement?.dataset.ready == 'yes'"
+
+    def __init__(self, browser, url, *, width=1280, height=900, dark=False, ready=READY):
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -97,7 +99,7 @@ class Page:
         browser.events.clear()
         self.began = time.monotonic()
         self.call("Page.navigate", url=url)
-        while self.run("document.documentElement?.dataset.ready") != "yes":
+        while not self.run(ready):
             assert time.monotonic() < self.began + 60, self.complaints
             browser.drain(0.02)
         self.ready_after = time.monotonic() - self.began

@@ -1,0 +1,146 @@
+"""The documentation site: every link leads somewhere, and every page is looked at in a browser."""
+
+import subprocess
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from threading import Thread
+
+import pytest
+
+import pullstream as ps
+from pullstream.checker import RULES
+from tests.pullstream.trace.browser import CHROMIUM, Browser, Page
+from tutorials.contents import CHAPTERS
+from tutorials.site.contents import ALL, PAGES, ROOT
+from tutorials.site.links import dead_links
+from tutorials.site.tree import DeadLinkError, assemble, places_of
+
+PLACES = ["index.md", *(page.place for page in ALL if page.place != "index.md")]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The pages, put together."""
+    folder = tmp_path_factory.mktemp("pages")
+    assemble(folder)
+    return folder
+
+
+def test_every_page_is_put_together(pages):
+    """Each has a place of its own, and no link of the repository's pages leads to nothing."""
+    assert len(set(PLACES)) == len(ALL)
+    assert [place for place in PLACES if not (pages / place).read_text().startswith("# ")] == []
+
+
+def test_every_written_page_is_in_the_list_of_pages():
+    """A page that is in no list is found by nobody."""
+    assert set(PAGES.rglob("*.md")) <= {page.source for page in ALL}
+
+
+def test_every_chapter_is_a_page_with_code_and_output(pages):
+    """What the tests of chapters hold them to is what the site prints."""
+    for chapter in CHAPTERS:
+        (page,) = [page for page in ALL if page.chapter is chapter]
+        text = (pages / page.place).read_text()
+        assert text.count('title="prints"') == len(chapter.pieces)
+        assert all(exercise.number in text for exercise in chapter.exercises)
+    assert "['tea', 'and', 'rice', 'salt', 'tea']" in (pages / "learn/a_first_pipeline.md").read_text()
+
+
+def test_every_rule_shows_what_breaks_it(pages):
+    """A picture, and the code of a module, or of who asks, that does it wrong."""
+    _, *told = (pages / "rules.md").read_text().split("\n## ")
+    assert [page.partition("\n")[0] for page in told] == list(RULES)
+    assert [page for page in told if "```py\n    " not in page or "-broken.svg" not in page] == []
+
+
+def test_every_exported_name_is_described(pages):
+    """The reference has a place for each."""
+    text = (pages / "reference/pullstream.md").read_text()
+    assert [name for name in ps.__all__ if f"::: pullstream.{name}\n" not in text] == []
+
+
+def test_a_dead_link_is_refused(pages, tmp_path, monkeypatch):
+    """Of a file, and of a heading."""
+    wrong = tmp_path / "wrong.md"
+    page = next(page for page in ALL if page.place == "changes.md")
+    monkeypatch.setattr("tutorials.site.tree.ROOT", tmp_path)
+    for link in ("nowhere.md", "there.md#no-such-place"):
+        (tmp_path / "there.md").write_text("# There\n")
+        wrong.write_text(f"# Wrong\n\n[a link]({link})\n")
+        monkeypatch.setattr("tutorials.site.tree.ALL", [type(page)("Wrong", "wrong.md", wrong)])
+        with pytest.raises(DeadLinkError, match=r"wrong.md links"):
+            assemble(tmp_path)
+    assert places_of(ROOT / "CONTRIBUTING.md") == {"working-on-pullstream"}
+
+
+def test_dead_links_of_a_built_site_are_found(tmp_path):
+    """A page that is not there, a place that is not on it, and a reference that was not resolved."""
+    (tmp_path / "a.html").write_text('<a href="b.html#here"></a><a href="b.html#there"></a><img src="no.svg">')
+    (tmp_path / "b.html").write_text('<h1 id="here"></h1><autoref identifier="gone"></autoref>')
+
+    assert sorted(dead_links(tmp_path)) == [
+        "a.html: b.html#there has no such place",
+        "a.html: no.svg is not there",
+        "b.html: nothing is called gone",
+    ]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built and served."""
+    if find_spec("zensical") is None:
+        pytest.skip("there is no Zensical here: pip install '.[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "tutorials.site", folder], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    handler = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=folder / "html")) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield folder / "html", f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here: apt-get install chromium")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+TOO_WIDE = """[...document.querySelectorAll("main *")].filter(one => {
+  for (let box = one; box; box = box.parentElement)
+    if (getComputedStyle(box).overflowX != "visible") return false;
+  const {right, width} = one.getBoundingClientRect();
+  return width > 0 && right > document.documentElement.clientWidth + 1;
+}).map(one => one.outerHTML.slice(0, 100))"""
+"""What is cut off at the right, but for what scrolls by itself."""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False), (360, True)])
+def test_every_page_fits_and_complains_of_nothing(site, browser, width, dark):
+    """On a desktop and on a phone, light and dark: no error, no other server asked, nothing cut off."""
+    folder, address = site
+    loaded = "document.readyState == 'complete' && location.protocol == 'http:'"
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.html") if path.name != "404.html")
+    assert len(names) >= len(ALL)
+    for name in names:
+        page = Page(browser, f"{address}/{name}", width=width, dark=dark, ready=loaded)
+        try:
+            assert page.run("document.body.dataset.mdColorScheme") == ("slate" if dark else "default"), name
+            browser.drain(0.05)
+            assert page.complaints == [], name
+            assert [url for url in page.requests if not url.startswith((address, "blob:"))] == [], name
+            assert page.run("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, name
+            assert page.run(TOO_WIDE) == [], name
+            assert page.run("[...document.images].filter(one => !one.complete || !one.naturalWidth).length") == 0, name
+        finally:
+            page.close()

@@ -1,0 +1,49 @@
+"""`python -m tutorials.site [FOLDER]`: build the site, by default in build/site; open FOLDER/html/index.html."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tutorials.site.contents import ROOT, SECTIONS
+from tutorials.site.links import dead_links
+from tutorials.site.tree import assemble
+
+HERE = Path(__file__).parent
+
+
+def main(arguments: list[str]) -> int:
+    """Put the pages together, and have Zensical make a site of them."""
+    folder = Path(*arguments) if arguments else ROOT / "build" / "site"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "pages").mkdir(parents=True)
+    assemble(folder / "pages")
+    shutil.copy(HERE / "site.css", folder / "pages")
+    (folder / "zensical.toml").write_text(configuration(), encoding="utf-8")
+    built = subprocess.run([sys.executable, "-m", "zensical", "build"], cwd=folder, check=False)
+    dead = sorted(dead_links(folder / "html")) if built.returncode == 0 else []
+    print(*dead, sep="\n", end="\n" if dead else "")
+    return built.returncode or bool(dead)
+
+
+def configuration() -> str:
+    """The configuration, with the pages in their order, and the place of the packages."""
+    sections = [_table(title, f"[{', '.join(_table(*one) for one in pages)}]") for title, pages in _titles().items()]
+    nav = f"nav = [{', '.join(sections)}]"
+    written = (HERE / "zensical.toml").read_text(encoding="utf-8")
+    return written.replace("[project]\n", f"[project]\n{nav}\n", 1).replace(
+        "inventories = []", f"inventories = []\npaths = [{json.dumps(str(ROOT))}]"
+    )
+
+
+def _titles() -> dict[str, list[tuple[str, str]]]:
+    return {title: [(page.title, json.dumps(page.place)) for page in pages] for title, pages in SECTIONS.items()}
+
+
+def _table(key: str, value: str) -> str:
+    return f"{{{json.dumps(key)} = {value}}}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

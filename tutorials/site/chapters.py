@@ -1,0 +1,66 @@
+"""A chapter as a page: prose, code, and what the code prints, which the tests of the chapters hold it to."""
+
+import importlib
+import inspect
+import re
+from itertools import groupby
+
+from pullstream.checker import RULES
+from tutorials.contents import Chapter
+from tutorials.lesson import Part, code, number_of, parts_of, promised, used
+
+
+def page_of(chapter: Chapter, cards: str) -> str:
+    """A chapter's page; `cards` is the way to the pictures of the rules."""
+    parts = list(parts_of(chapter.module))
+    if chapter.shown:
+        parts = used([part for part in parts if part.piece and number_of(part.piece) in chapter.shown], parts)
+    opening = inspect.cleandoc(importlib.import_module(chapter.module).__doc__ or "").partition("\n")[2]
+    told = [f"# {chapter.number}. {chapter.title}", _about(chapter), opening.strip()]
+    drawn: set[str] = set()
+    for piece, group in groupby(parts, lambda part: part.piece):
+        if piece is None:
+            told.append(_folded(list(group)))
+            continue
+        line, _, prose = inspect.cleandoc(piece.__doc__ or "").partition("\n")
+        told += [f"## {line.removesuffix('.')}", prose.strip()]
+        told += [_fenced("python", code(piece)), _fenced("text", "\n".join(promised(piece)), 'title="prints"')]
+        for rule in RULES:
+            if rule not in drawn and re.search(rf"\b{rule}\b(?! to)", prose):
+                drawn.add(rule)
+                told.append(_card(rule, cards))
+    return "\n\n".join([*told, *_exercises(chapter)]) + "\n"
+
+
+def _about(chapter: Chapter) -> str:
+    needs = "".join(f", extra `{extra}`" for extra, _ in chapter.needs)
+    return f"*About {chapter.minutes} minutes{needs}. In a checkout: `python -m tutorials read {chapter.number}`.*"
+
+
+def _folded(parts: list[Part]) -> str:
+    """The tools of the pieces that follow, to be opened."""
+    imports = all(part.source.startswith(("import ", "from ")) for part in parts)
+    title = "Imports" if imports else "What the pieces below use"
+    block = _fenced("python", "\n\n".join(part.source for part in parts) if not imports else _lines(parts))
+    return f'??? note "{title}"\n\n' + "\n".join(f"    {line}".rstrip() for line in block.split("\n"))
+
+
+def _lines(parts: list[Part]) -> str:
+    return "\n".join(part.source for part in parts)
+
+
+def _fenced(language: str, block: str, more: str = "") -> str:
+    return f"``` {{ .{language} {more}}}\n{block}\n```"
+
+
+def _card(rule: str, cards: str) -> str:
+    pictures = "".join(f"    ![{rule}, {how}]({cards}/{rule}-{how}.svg)\n" for how in ("kept", "broken"))
+    return f'??? note "{rule}: {RULES[rule]}"\n\n{pictures}'
+
+
+def _exercises(chapter: Chapter) -> list[str]:
+    rows = [f"- **{exercise.number}** {exercise.title}" for exercise in chapter.exercises]
+    if not rows:
+        return []
+    how = "`python -m tutorials start` puts templates into a folder; `watch` there judges a file whenever you save it."
+    return ["## Exercises", "\n".join(rows), how]

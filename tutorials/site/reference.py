@@ -1,0 +1,64 @@
+"""The pages of names: what each package exports, described by its docstrings."""
+
+import importlib
+import re
+from collections.abc import Sequence
+from typing import Final
+
+PACKAGES: Final = {
+    "pullstream": "import pullstream as ps",
+    "pullstream.checker": "from pullstream import checker",
+    "pullstream.conformance": "from pullstream.conformance import",
+    "pullstream.incremental": "from pullstream.incremental import",
+    "pullstream.trace": "from pullstream.trace import",
+    "pullstream.authoring": "from pullstream.authoring import",
+    "timely": "import timely",
+    "timely.theory": "from timely import theory",
+    "timely.theory.model": "from timely.theory import model",
+    "adapters.files": "from adapters import files",
+    "adapters.spark": "from adapters import spark",
+    "adapters.arrow": "from adapters import arrow",
+    "adapters.display": "from adapters.display import",
+}
+"""The packages that export names, and how a section of the reference begins that lists them."""
+
+NAMED: Final = re.compile(r"`(\w+)(?:\([^`]*\))?`")
+
+
+def names_of(package: str) -> list[str]:
+    """The names that a package exports: functions, then classes and what else there is, then errors."""
+    module = importlib.import_module(package)
+
+    def kind(name: str) -> tuple[int, str]:
+        thing = getattr(module, name, None)
+        failure = isinstance(thing, type) and issubclass(thing, BaseException)
+        return 2 if failure else 0 if name.islower() else 1, name
+
+    return sorted(module.__all__, key=kind)
+
+
+def reference(package: str) -> str:
+    """A page that has mkdocstrings describe a package, and every name that it exports."""
+    own = f"::: {package}\n    options:\n      members: false\n      show_root_heading: false"
+    return "\n\n".join([f"# {package}", own, *(f"::: {package}.{name}" for name in names_of(package))]) + "\n"
+
+
+def linked(page: str) -> str:
+    """A page in whose tables the names in first columns lead to what describes them."""
+    packages: Sequence[str] = ("pullstream", "adapters.files", "adapters.spark")
+    lines: list[str] = []
+    for line in page.split("\n"):
+        if line.startswith("## "):
+            packages = [package for package, opening in PACKAGES.items() if f"`{opening}" in line] or packages
+        lines.append(_row(line, packages) if line.startswith("| ") else line)
+    return "\n".join(lines)
+
+
+def _row(line: str, packages: Sequence[str]) -> str:
+    exported = {name: f"{package}.{name}" for package in reversed(packages) for name in names_of(package)}
+
+    def link(found: re.Match[str]) -> str:
+        return f"[{found[0]}][{exported[found[1]]}]" if found[1] in exported else found[0]
+
+    first, bar, rest = line[2:].partition(" | ")
+    return f"| {NAMED.sub(link, first)}{bar}{rest}"
