@@ -22,6 +22,7 @@ CHAPTERS = [
     "tutorials.what_a_pull_is",
     "tutorials.writing_your_own",
     "tutorials.when_is_it_done",
+    "tutorials.dataflows_in_dataflows",
     "tutorials.killed_and_resumed",
     "tutorials.kept_up_to_date",
 ]

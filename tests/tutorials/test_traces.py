@@ -11,9 +11,23 @@ from pullstream.trace import Trace, judge
 from pullstream.trace.view import data_of
 from tutorials.lesson import pieces
 
-CHAPTERS = ["what_a_pull_is", "writing_your_own", "when_is_it_done", "killed_and_resumed"]
+CHAPTERS = [
+    "a_first_pipeline",
+    "demand",
+    "a_sink",
+    "two_inputs",
+    "kept_up_to_date",
+    "what_a_pull_is",
+    "writing_your_own",
+    "when_is_it_done",
+    "dataflows_in_dataflows",
+    "killed_and_resumed",
+]
 PIECES = [
-    pytest.param(piece, id=f"{chapter}: {piece.__name__}")
+    # The kit, which that one calls, takes its time.
+    pytest.param(
+        piece, id=f"{chapter}: {piece.__name__}", marks=[pytest.mark.slow] * (piece.__name__ == "who_came_first")
+    )
     for chapter in CHAPTERS
     for piece in pieces(f"tutorials.{chapter}")
 ]

@@ -54,6 +54,7 @@ EXERCISES: Final = (
     Exercise("9.2", "normal_form", "the normal form of a path", "9"),
     Exercise("9.3", "no_later", "which path is no later?", "9"),
     Exercise("11.1", "reach", "how far is it?", "11.14"),
+    Exercise("12.1", "contract", "is this report within the contract?", "12.2"),
     Exercise("14.1", "takings", "takings that survive", "14.4"),
 )
 

@@ -22,6 +22,8 @@ KINDS: Final[dict[str, str]] = {
     "prediction": "what you say is what happens",
     "resumed": "a run that was killed and started again gives what an undisturbed one does",
     "bound": "what goes round comes to its end",
+    "lax": "what comes from nothing is not believed",
+    "strict": "what is within the contract is believed",
     "waiting": "a module waits for others, not for itself",
 }
 """What each kind of mistake is against; other kinds are the names of exceptions."""

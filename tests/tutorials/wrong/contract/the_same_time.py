@@ -1,0 +1,10 @@
+# wrong: strict
+"""It wants the very same time, though a right is one to what comes later as well."""
+
+
+def within(held, outside, report):
+    rights = [*held, *report.taken]
+    claims = [*report.sent, *report.gained]
+    return all(claim in rights for claim in claims) and all(
+        (held + report.gained).count(time) >= report.given_up.count(time) for time in report.given_up
+    )

@@ -1,0 +1,10 @@
+# wrong: strict
+"""It wants a message for each claim, as the published text has it: what was held already gives no right."""
+
+
+def within(held, outside, report):
+    rights = report.taken
+    claims = [*report.sent, *report.gained]
+    return all(any(right <= claim for right in rights) for claim in claims) and all(
+        (held + report.gained).count(time) >= report.given_up.count(time) for time in report.given_up
+    )
