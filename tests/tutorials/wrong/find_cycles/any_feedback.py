@@ -1,0 +1,17 @@
+# wrong: values
+"""It takes any counter that is raised for one that stays: a loop's own is dropped as that is left."""
+
+
+def find_cycles(steps):
+    standing = {(start, end) for start, end, summary in steps if not summary.strict}
+    ways = closed(standing)
+    return {(start, end) for start, end in standing if (end, start) in ways}
+
+
+def closed(pairs):
+    ways = set(pairs)
+    while True:
+        longer = ways | {(a, d) for a, b in ways for c, d in pairs if b == c}
+        if longer == ways:
+            return ways
+        ways = longer

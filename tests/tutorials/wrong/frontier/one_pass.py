@@ -1,0 +1,21 @@
+# wrong: values
+"""It goes one step, and no further."""
+
+from timely.order import minimal
+
+
+def frontier(steps, counts):
+    there = {}
+    for (place, time), count in counts.items():
+        if count > 0:
+            there.setdefault(place, set()).add(time)
+    there = least(there)
+    further = {place: set(times) for place, times in there.items()}
+    for start, end, summary in steps:
+        for time in there.get(start, ()):
+            further.setdefault(end, set()).add(summary.results_in(time))
+    return least(further)
+
+
+def least(there):
+    return {place: set(minimal(times)) for place, times in there.items()}

@@ -1,0 +1,18 @@
+# wrong: values
+"""It goes forwards, and gives what becomes of a time on the way to each place."""
+
+from timely import IDENTITY
+from timely.order import minimal
+
+
+def summarize(steps):
+    known = {}
+    while True:
+        longer = {}
+        for start, end, summary in steps:
+            ways = {IDENTITY} if start == "outside" else known.get(start, set())
+            longer.setdefault(end, set()).update(way.followed_by(summary) for way in ways)
+        longer = {place: set(minimal(summaries)) for place, summaries in longer.items() if summaries}
+        if longer == known:
+            return known
+        known = longer

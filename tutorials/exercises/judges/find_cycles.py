@@ -1,0 +1,55 @@
+"""What is asked of `find_cycles`: what the theory's query says, of loops that a reader can follow, and of others."""
+
+import random
+
+from tutorials.judging import Wrong
+from tutorials.judging.graphs import at_random, drawn, step, unsound
+
+HINTS = {
+    "": (
+        "Chapter 10, pieces 2 and 3.",
+        "Take the cycle as a whole: its normal form, and whether there is an f after all of its e.",
+        "Make paths longer until no new ones come, keeping of each (start, end, up, down, strict); then close them.",
+    ),
+}
+
+LOOP = {step("enter", "body", "i"), step("body", "leave", "e")}
+FIXED = (
+    LOOP | {step("body", "again"), step("again", "body", "f")},
+    LOOP | {step("body", "again"), step("again", "body")},
+    {step("in", "body"), step("body", "body"), step("body", "out")},
+    {step("out", "in", "i"), step("in", "out", "e")},
+    {step("body", "in", "i"), step("in", "in", "f"), step("in", "body", "e"), step("body", "out", "e")},
+    {step("one", "two"), step("two", "one"), step("two", "three"), step("zero", "one"), step("two", "four", "i")},
+)
+
+
+def judge(answer, seeds):
+    """Judge an answer."""
+    chance = random.Random(seeds)  # noqa: S311 - nothing is kept secret by it
+    for steps in (*FIXED, *(steps for steps, _ in at_random(chance, 100 * seeds, sound=False))):
+        got, want = answer["find_cycles"](set(steps)), unsound(steps)
+        if got == want:
+            continue
+        if not isinstance(got, (set, frozenset)):
+            raise Wrong("values", f"it should give a set of pairs, and gave {got!r}", drawn(steps))
+        missing, more = (sorted(some, key=repr) for some in (want - got, got - want))
+        if missing:
+            way = standing(steps, *missing[0])
+            word = f"it lies on {' -> '.join(way)}, which does not advance"
+            raise Wrong("values", f"{missing[0]} is missing: {word}", drawn(steps))
+        raise Wrong("values", f"{more[0]} lies on no cycle that does not advance, and it was given", drawn(steps))
+
+
+def standing(steps, start, end):
+    """The places of a shortest cycle through a step that does not advance."""
+    agenda = [(there, summary, (here, there)) for here, there, summary in steps if (here, there) == (start, end)]
+    seen = set()
+    for place, summary, way in agenda:
+        if place == start and not summary.strict:
+            return way
+        shape = place, summary.up, summary.down, summary.strict
+        if shape not in seen:
+            seen.add(shape)
+            agenda += [(e, summary.followed_by(s), (*way, e)) for b, e, s in steps if b == place]
+    return ()

@@ -1,0 +1,26 @@
+"""10.2 What can still come? A step more until nothing changes, and of what came the least."""
+
+from timely.order import minimal
+
+
+def frontier(steps, counts):
+    """The least times that may still come, for each place that anything can reach."""
+    there = {}
+    for (place, time), count in counts.items():
+        if count > 0:
+            there.setdefault(place, set()).add(time)
+    there = least(there)
+    while True:
+        further = {place: set(times) for place, times in there.items()}
+        for start, end, summary in steps:
+            for time in there.get(start, ()):
+                further.setdefault(end, set()).add(summary.results_in(time))
+        further = least(further)
+        if further == there:
+            return there
+        there = further
+
+
+def least(there):
+    """The same, without the times that others are before: without that a loop would go round for ever."""
+    return {place: set(minimal(times)) for place, times in there.items()}

@@ -1,0 +1,18 @@
+"""10.3 A graph as one node: from the outside backwards, a step longer until nothing changes."""
+
+from timely import IDENTITY
+from timely.order import minimal
+
+
+def summarize(steps):
+    """The least summaries of the paths that lead outside, for each place."""
+    known = {}
+    while True:
+        longer = {}
+        for start, end, summary in steps:
+            rests = {IDENTITY} if end == "outside" else known.get(end, set())
+            longer.setdefault(start, set()).update(summary.followed_by(rest) for rest in rests)
+        longer = {place: set(minimal(summaries)) for place, summaries in longer.items() if summaries}
+        if longer == known:
+            return known
+        known = longer

@@ -1,0 +1,54 @@
+"""Graphs of the exercises, sets of steps (start, end, summary): as text, at random, and what is unsound of them."""
+
+import random
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from timely import LoopSummary, LoopTime
+from timely.summary import Summary
+from timely.theory import find_cycles
+
+Step: TypeAlias = tuple[str, str, Summary]
+
+
+def step(start: str, end: str, word: str = "") -> Step:
+    """A step, by the letters of what it does to times."""
+    return start, end, LoopSummary.word(word)
+
+
+def drawn(steps: set[Step]) -> str:
+    """The steps, a line for a few of them."""
+    told = [f"{start} -{_letters(summary)}-> {end}" for start, end, summary in sorted(steps, key=repr)]
+    return "\n".join("   ".join(told[n : n + 4]) for n in range(0, len(told), 4))
+
+
+def _letters(summary: Summary) -> str:
+    return getattr(summary, "letters", "") or "1"
+
+
+def at_random(chance: random.Random, number: int, *, sound: bool) -> Iterator[tuple[set[Step], dict[str, int]]]:
+    """Graphs of a few places, with how deep in loops each of these is; on request, such that every cycle advances."""
+    while number:
+        deep = {place: chance.randrange(3) for place in "abcde"}
+        steps: set[Step] = set()
+        for _ in range(chance.randint(4, 8)):
+            start, end = chance.choice("abcde"), chance.choice("abcde")
+            risen = deep[end] - deep[start]
+            same = chance.choice(["", "f"]) if deep[start] else ""
+            steps.add(step(start, end, "i" * risen or "e" * -risen or same))
+        if not sound or not unsound(steps):
+            number -= 1
+            yield steps, deep
+
+
+def time_at(chance: random.Random, depth: int) -> Any:
+    """Some time so deep in loops."""
+    day, counters = chance.randrange(3), tuple(chance.randrange(3) for _ in range(depth))
+    return LoopTime(day, counters) if depth else day
+
+
+def unsound(steps: set[Step]) -> set[Any]:
+    """The steps on cycles that do not advance, as the theory finds them."""
+    # The theory's queries are of ports, of which they only want to know which are equal: names will do.
+    nodes: Any = steps
+    return find_cycles(nodes, set())
