@@ -56,6 +56,7 @@ EXERCISES: Final = (
     Exercise("10.1", "find_cycles", "does every cycle advance?", "10"),
     Exercise("10.2", "frontier", "what can still come?", "10"),
     Exercise("10.3", "summarize", "a graph as one node", "10"),
+    Exercise("10.4", "updates", "what the tracker is told", "10"),
     Exercise("11.1", "reach", "how far is it?", "11.14"),
     Exercise("12.1", "contract", "is this report within the contract?", "12.2"),
     Exercise("14.1", "takings", "takings that survive", "14.4"),

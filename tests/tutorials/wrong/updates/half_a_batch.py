@@ -1,0 +1,10 @@
+# wrong: early
+"""It tells one half of a move in the next one."""
+
+MOVES = [
+    [("till", 1, 1), ("till", 0, -1)],
+    [("next", 0, 1), ("clerk", 1, 1), ("next", 0, -1)],
+    [("next", 1, 1), ("till", 1, -1)],
+    [("next", 1, -1)],
+    [("clerk", 1, -1)],
+]
