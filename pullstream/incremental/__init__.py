@@ -6,8 +6,9 @@ complete, is what the program would give for all of its input so far, less what 
 dataflow (McSherry, Murray, Isaacs, Isard, 2013), on the progress tracking that is here anyway.
 
 To read it: `trace` keeps changes, each at its time; `region` says in which order the operators of a program work;
-`parts` takes changes apart by key; `operators` are those that keep something; `collection` has the verbs; `program`
-and `module` put them to work; `changes` is for what goes in and comes out, and `explaining` says why a record is there.
+`parts` takes changes apart by key; `operators` are those that keep something, and `ranked` finds the least and greatest
+of many; `collection` has the verbs; `program` and `module` put them to work; `changes` is for what goes in and comes
+out, and `explaining` says why a record is there.
 """
 
 from pullstream.incremental.changes import integrate, upserts

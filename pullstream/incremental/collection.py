@@ -21,8 +21,9 @@ from pullstream.incremental.operators import (
     records,
 )
 from pullstream.incremental.parts import Changes, Listener, Parts, noted, pairs, whole
+from pullstream.incremental.ranked import Foremost
 from pullstream.incremental.region import Iteration, Region
-from pullstream.incremental.trace import Time
+from pullstream.incremental.trace import KeyedTrace, Time
 
 A = TypeVar("A", bound=Hashable)
 A_co = TypeVar("A_co", bound=Hashable, covariant=True)
@@ -114,7 +115,9 @@ class Collection(Generic[A_co]):
     ) -> "Collection[tuple[K, B]]":
         """`(key, result)` for each result that `f` gives for a key and its values, with how often each is there.
 
-        It is called when any of them changes, and not for a key that has none.
+        It is called when any of them changes, with all of them, and not for a key that has none. What a change costs
+        grows as the group does, then; `min`, `max`, `top`, `sum`, `count` and `distinct` find what they give without
+        looking through it.
         """
 
         def compute(key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
@@ -128,11 +131,11 @@ class Collection(Generic[A_co]):
 
     def min(self: "Collection[tuple[K, V]]") -> "Collection[tuple[K, V]]":
         """The least value of each key."""
-        return self._reduced("min", pairs("min"), lambda key, counts: {(key, min(counts)): 1})
+        return self._foremost("min", 1, falling=False)
 
     def max(self: "Collection[tuple[K, V]]") -> "Collection[tuple[K, V]]":
         """The greatest value of each key."""
-        return self._reduced("max", pairs("max"), lambda key, counts: {(key, max(counts)): 1})
+        return self._foremost("max", 1, falling=True)
 
     def sum(self: "Collection[tuple[K, N]]") -> "Collection[tuple[K, int]]":
         """The sum of the values of each key, which are whole numbers.
@@ -155,17 +158,7 @@ class Collection(Generic[A_co]):
         if n < 1:
             raise CompositionError(f"top() at {Site.here()} needs a number of at least 1, and got {n!r}")
 
-        def compute(key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
-            made: dict[Any, int] = {}
-            left = n
-            for value in sorted(counts, reverse=True):
-                made[key, value] = min(left, counts[value])
-                left -= made[key, value]
-                if not left:
-                    break
-            return made
-
-        return self._reduced("top", pairs("top"), compute)
+        return self._foremost("top", n, falling=True)
 
     # ---- by record
 
@@ -249,7 +242,7 @@ class Collection(Generic[A_co]):
     def arrangement(self, verb: str) -> Arrangement:
         """The records by key, kept once for all that ask for it."""
         if self._arranged is None:
-            self._arranged = Arrangement(self.region.trace(), pairs(verb))
+            self._arranged = Arrangement(self.region.keep(KeyedTrace(self.region.order)), pairs(verb))
             self.listen(noted(verb, Site.here(), self._arranged.take))
         return self._arranged
 
@@ -269,7 +262,14 @@ class Collection(Generic[A_co]):
 
     def _reduced(self, verb: str, parts: Parts, compute: Compute) -> "Collection[Any]":
         made = Collection[Any](self.region)
-        reduce = Reduce(self.region, Site.here(), verb, compute, made.give)
+        return self._into(Reduce(self.region, Site.here(), verb, compute, made.give), verb, parts, made)
+
+    def _foremost(self, verb: str, n: int, *, falling: bool) -> "Collection[Any]":
+        made = Collection[Any](self.region)
+        reduce = Foremost(self.region, Site.here(), verb, n, made.give, falling=falling)
+        return self._into(reduce, verb, pairs(verb), made)
+
+    def _into(self, reduce: Reduce, verb: str, parts: Parts, made: "Collection[Any]") -> "Collection[Any]":
         self.listen(noted(verb, reduce.site, lambda time, changes: reduce.take(time, parts(changes))))
         return made
 

@@ -14,6 +14,9 @@ from pullstream.incremental.trace import KeyedTrace, Time
 Compute = Callable[[Any, dict[Any, int]], Mapping[Any, int]]
 """A function from a key, and how often each of its values is there, to records, and how often each is."""
 
+Due = dict[Hashable, "set[Any] | None"]
+"""Keys to be looked at, each with the values that have changed, if it is known which."""
+
 
 class Arrangement:
     """The changes of a collection of pairs by their first part, kept once for all that join it.
@@ -84,32 +87,48 @@ class Reduce(Operator):
     has changed before: there both have come, for the first time.
     """
 
-    def __init__(self, region: Region, site: Site, verb: str, compute: Compute, give: Listener) -> None:
+    def __init__(
+        self,
+        region: Region,
+        site: Site,
+        verb: str,
+        compute: Compute,
+        give: Listener,
+        *,
+        inputs: KeyedTrace | None = None,
+    ) -> None:
         super().__init__(region, site)
         self._verb = verb
         self._compute = compute
         self._give = give
-        self.inputs, self.outputs = region.trace(), region.trace()
-        self._due: dict[Time, dict[Hashable, None]] = {}
+        self.inputs = region.keep(KeyedTrace(region.order) if inputs is None else inputs)
+        self._outputs = region.keep(KeyedTrace(region.order))
+        self._due: dict[Time, Due] = {}
         self._joins = region.depth > 0 or region.order.compacts
 
     def take(self, time: Time, parts: Iterable[tuple[Any, Any, int]]) -> None:
         """Take changes, by key, and look at their keys when the time is complete."""
-        add, due = self.inputs.add, self._due.setdefault(time, {})
+        add, due = self.inputs.add, self.due_at(time)
         for key, value, diff in parts:
             add(key, value, time, diff)
             due[key] = None
-        self.region.schedule(self, time)
+
+    def due_at(self, time: Time) -> Due:
+        """The keys to look at when a time is complete, which one means to add to."""
+        due = self._due.get(time)
+        if due is None:
+            due = self._due[time] = {}
+            self.region.schedule(self, time)
+        return due
 
     @override
     def work(self, time: Time) -> None:
         changes: Changes = []
-        inputs, outputs = self.inputs, self.outputs
-        for key in self._due.pop(time, ()):
+        inputs, outputs = self.inputs, self._outputs
+        for key, changed in self._due.pop(time, _NO_KEYS).items():
             inputs.compact(key)
             outputs.compact(key)
-            counts = inputs.at(key, time)
-            made = self._computed(key, counts) if counts else _NOTHING
+            made = self._made(key, time, changed)
             before = outputs.at(key, time)
             if made != before:
                 new = [(record, -count) for record, count in before.items() if record not in made]
@@ -118,30 +137,49 @@ class Reduce(Operator):
                     outputs.add(key, record, time, diff)
                 changes += new
             if self._joins:
-                self._look_again(key, time)
+                self._look_again(key, time, changed)
         if changes:
             self._give(time, changes)
 
-    def _computed(self, key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:
-        if min(counts.values()) < 0 or SUM in counts:
-            self._see_that_none_is_missing(key, counts)
+    def _made(self, key: Any, time: Time, changed: set[Any] | None) -> Mapping[Any, int]:
         try:
-            return self._compute(key, counts)
+            counts = self.counted(key, time, changed)
+            return self._compute(key, counts) if counts else _NOTHING
+        except MultiplicityError:
+            raise
         except Exception as exc:
             exc.add_note(f"in {self._verb}() at {self.site}, for {key!r}{remedy(exc)}")
             raise
 
-    def _look_again(self, key: Hashable, time: Time) -> None:
-        join, due = self.region.order.join, self._due
-        for trace in (self.inputs, self.outputs):
-            for (_, then), _ in trace.of(key):
-                if then != time and (both := join(then, time)) != time:
-                    if both not in due:
-                        due[both] = {}
-                        self.region.schedule(self, both)
-                    due[both][key] = None
+    def counted(self, key: Any, time: Time, changed: set[Any] | None) -> dict[Any, int]:
+        """Count how often each of a key's values is there, as far as the result depends on it.
 
-    def _see_that_none_is_missing(self, key: Any, counts: Mapping[Any, int]) -> None:
+        `changed` are the values that may be there another number of times than before; None says that any may.
+        """
+        del changed
+        counts = self.inputs.at(key, time)
+        if counts and (min(counts.values()) < 0 or SUM in counts):
+            self.see_that_none_is_missing(key, counts)
+        return counts
+
+    def _look_again(self, key: Hashable, time: Time, changed: set[Any] | None) -> None:
+        join = self.region.order.join
+        for trace in (self.inputs, self._outputs):
+            for then in trace.times(key):
+                if then != time and (both := join(then, time)) != time:
+                    due = self.due_at(both)
+                    known = None if changed is None else due.setdefault(key, set())
+                    if changed is None or known is None:
+                        due[key] = None
+                    else:
+                        known |= changed
+
+    def see_that_none_is_missing(self, key: Any, counts: Mapping[Any, int]) -> None:
+        """Refuse values that are there less than no time.
+
+        Raises:
+            MultiplicityError: one is.
+        """
         for value, count in counts.items():
             # Of a sum it is known how many there are of a key, and no more.
             if (count < 0 and value is not SUM) or (value is SUM and counts.get(ITSELF, 0) < 1):
@@ -223,6 +261,7 @@ SUM: Final = Mark("SUM")
 """The value that stands for all values of a key, weighed by themselves."""
 
 _NOTHING: Final[Mapping[Any, int]] = {}
+_NO_KEYS: Final[Due] = {}
 
 
 def records(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:

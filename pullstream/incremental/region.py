@@ -14,10 +14,12 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import final
 
-from typing_extensions import override
+from typing_extensions import TypeVar, override
 
 from pullstream.authoring import Site
 from pullstream.incremental.trace import KeyedTrace, Order, Time
+
+Trace = TypeVar("Trace", bound=KeyedTrace)
 
 
 class Operator(ABC):
@@ -46,10 +48,10 @@ class Region:
         """All that the program keeps, in the order in which its operators were made: one program, one order."""
         self._waiting: dict[Time, dict[int, Operator]] = {}
 
-    def trace(self) -> KeyedTrace:
-        """Make a trace, to keep changes in."""
-        self.traces.append(KeyedTrace(self.order))
-        return self.traces[-1]
+    def keep(self, trace: Trace) -> Trace:
+        """Have a trace among all that the program keeps."""
+        self.traces.append(trace)
+        return trace
 
     @property
     def times(self) -> Sized[Time]:

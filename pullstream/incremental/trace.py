@@ -110,10 +110,10 @@ class KeyedTrace:
     ({5: 1}, {3: 1})
     """
 
-    __slots__ = ("_order", "_ripe", "changed", "updates")
+    __slots__ = ("_ripe", "changed", "order", "updates")
 
     def __init__(self, order: Order) -> None:
-        self._order = order
+        self.order = order
         self.updates: dict[Hashable, Updates] = {}
         """The changes, by key."""
         self.changed: Callable[[Hashable], object] | None = None
@@ -142,26 +142,33 @@ class KeyedTrace:
         """The changes of a key: of each its value and its time, and how much."""
         return self.updates.get(key, _NONE).items()
 
+    def times(self, key: Hashable) -> Iterable[Time]:
+        """The times at which a key has changed, as far as one can tell them apart; some of them more than once."""
+        return [time for _, time in self.updates.get(key, _NONE)]
+
     def at(self, key: Hashable, time: Time) -> dict[Any, int]:
         """Count how often each of a key's values is there at a time; what is not there is left out."""
         updates = self.updates.get(key)
         if not updates:
             return {}
         counts: dict[Any, int] = {}
-        before = self._order.before
+        before = self.order.before
         for (value, then), diff in updates.items():
             if then == time or before(then, time):
                 counts[value] = counts.get(value, 0) + diff
         return {value: count for value, count in counts.items() if count}
 
-    def compact(self, key: Hashable) -> None:
-        """Add up the changes of a key that nobody can tell apart any more, once there are twice as many as then."""
-        if not self._order.compacts:
-            return
+    def compact(self, key: Hashable) -> bool:
+        """Add up the changes of a key that nobody can tell apart any more, once there are twice as many as then.
+
+        Say whether it was time for that.
+        """
+        if not self.order.compacts:
+            return False
         updates = self.updates.get(key)
         if updates is None or len(updates) < self._ripe.get(key, 8):
-            return
-        compact = self._order.compact
+            return False
+        compact = self.order.compact
         kept: Updates = {}
         for (value, time), diff in updates.items():
             place = value, compact(time)
@@ -173,6 +180,7 @@ class KeyedTrace:
         else:
             del self.updates[key]
             self._ripe.pop(key, None)
+        return True
 
     def __len__(self) -> int:
         """The number of changes that are kept."""
