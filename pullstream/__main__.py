@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pullstream.conformance.command import add_check, check_modules
 from pullstream.doctor import add_doctor, examine
 from pullstream.learn import add_learn, learn
+from pullstream.new import add_new, make_new
 from pullstream.trace.command import add_view, view_trace
 
 
@@ -20,8 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_view(commands)
     add_doctor(commands)
     add_learn(commands)
+    add_new(commands)
     given = parser.parse_args(arguments)
-    return {"check": check_modules, "view": view_trace, "doctor": examine, "learn": learn}[given.command](given)
+    return {"check": check_modules, "view": view_trace, "doctor": examine, "learn": learn, "new": make_new}[
+        given.command
+    ](given)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ LAYERS = (
         "pullstream.conformance",
         "pullstream.doctor",
         "pullstream.learn",
+        "pullstream.new",
         "pullstream.incremental",
         "pullstream.__main__",
     ),

@@ -19,7 +19,8 @@ ROOT: Final = Path(__file__).parents[2]
 def judged_apart(exercise: Exercise, file: Path, seeds: int = 1, limit: float = LIMIT) -> Verdict:
     """The verdict on a file; one that does not come back is told so, and where it was."""
     file = file.resolve()
-    command = [sys.executable, "-m", "tutorials.judging", exercise.name, str(file), str(seeds), str(limit)]
+    # -P: a folder of the learner's that is called tutorials is not this one.
+    command = [sys.executable, "-P", "-m", "tutorials.judging", exercise.name, str(file), str(seeds), str(limit)]
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     process = subprocess.Popen(  # noqa: S603 - the learner's own file
         command,

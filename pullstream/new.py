@@ -1,0 +1,42 @@
+"""The command `new`: a folder for a package of one's own modules, with a first module and its tests."""
+
+import argparse
+import keyword
+import re
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+TEMPLATE: Final = Path(__file__).parent / "template"
+"""The folder as it will be; what would be Python's, or its tools', while it lies here ends in `.txt`."""
+
+
+def add_new(commands: Any) -> None:
+    """Add the command to those of `python -m pullstream`."""
+    parser = commands.add_parser(
+        "new",
+        help="make a package of your own modules, with a first one and its tests",
+        description="Make a folder NAME with a package of your own modules: a first one, and its tests.",
+    )
+    parser.add_argument("name", metavar="NAME", help="what it is called, as `shop-streams`; the folder must be new")
+
+
+def make_new(given: argparse.Namespace) -> int:
+    """Run the command; gives 2 where there is something already, or the name is none."""
+    folder = Path(given.name)
+    package = re.sub(r"[-.]+", "_", folder.name).lower()
+    if not package.isidentifier() or keyword.iskeyword(package) or package == "pullstream":
+        print(f"{folder.name!r} is no name for a package: letters, digits, - and _")  # noqa: T201 - a command says
+        return 2
+    if folder.exists():
+        print(f"{folder} is there already: nothing was changed")  # noqa: T201
+        return 2
+    for path in sorted(TEMPLATE.rglob("*")):
+        if path.is_file():
+            parts = [package if part == "package" else part for part in path.relative_to(TEMPLATE).parts]
+            made = folder.joinpath(*parts)
+            made = made.with_name(made.name.removesuffix(".txt"))
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.write_text(Template(path.read_text("utf-8")).substitute(project=folder.name, package=package), "utf-8")
+    print(f"{folder} is made; its tests: cd {folder} && python -m pytest")  # noqa: T201
+    return 0

@@ -1,0 +1,104 @@
+"""`python -m pullstream new`, and the kit in pytest: a package of one's own modules, and its tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pullstream.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = ROOT / "pullstream" / "conformance" / "pytest_plugin.py"
+
+
+def outcome(folder):
+    """Run the tests of a folder as its owner does; where the toolkit is only found, its plugin is named."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "pullstream.conformance.pytest_plugin", "-p", "no:cacheprovider"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
+    """A module, what it does, and the kit; nothing of the template is left in it."""
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["new", "shop-streams"]) == 0
+
+    assert "cd shop-streams" in capsys.readouterr().out
+    made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert made == {
+        "shop-streams/README.md",
+        "shop-streams/pyproject.toml",
+        "shop-streams/shop_streams/__init__.py",
+        "shop-streams/shop_streams/every.py",
+        "shop-streams/shop_streams/py.typed",
+        "shop-streams/tests/test_every.py",
+    }
+    assert not any("$" in (tmp_path / path).read_text() for path in made)
+    done = outcome(tmp_path / "shop-streams")
+    assert (done.returncode, "6 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("here", "is there already"), ("3rd", "no name for a package"), ("class", "no name"), ("pullstream", "no name")],
+)
+def test_what_cannot_be_made_changes_nothing(name, said, tmp_path, monkeypatch, capsys):
+    """What is there stays, and a name that cannot be imported is refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+
+    assert main(["new", name]) == 2
+
+    assert said in capsys.readouterr().out
+    assert [path.name for path in tmp_path.rglob("*")] == ["here"]
+
+
+def test_the_fixture_finds_what_the_marker_wants(tmp_path):
+    """A wrong module fails its test with what the kit has found; the marker's settings are the nearest one's."""
+    (tmp_path / "test_mine.py").write_text('''
+import pullstream as ps
+import pytest
+
+pytestmark = pytest.mark.conformance(cells=30, flushes=True)
+
+@ps.transformer
+async def late(upstream, ctx):
+    """Everything, when everything is there: at a time that is long over."""
+    kept = []
+    async for batch in ctx.batches(upstream):
+        kept += batch.values
+    yield ps.Batch(0, kept)
+
+def test_wrong(conformance):
+    conformance(late)
+
+@pytest.mark.conformance(cells=10)
+def test_right(conformance):
+    report = conformance(ps.take(2))
+    assert sum(report.cells.values()) == 10, report.cells
+    assert sum(conformance(ps.take(2), cells=3).cells.values()) == 3
+''')
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers -W error\n")
+
+    done = outcome(tmp_path)
+
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "ConformanceError" in done.stdout
+    assert "late" in done.stdout
+
+
+def test_other_runs_of_pytest_import_nothing():
+    """The plugin is loaded in every run of an environment that has the toolkit: it costs these nothing."""
+    program = (
+        f"import runpy, sys; runpy.run_path({str(PLUGIN)!r}); print('pullstream' in sys.modules, 'trio' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
