@@ -59,6 +59,7 @@ CHAPTERS: Final = (
     Chapter(9, "Could-result-in", "could_result_in", 25),
     Chapter(11, "Loops: to converge is to complete", "when_is_it_done", 10, shown=(13, 14)),
     Chapter(12, "Dataflows in dataflows", "dataflows_in_dataflows", 15),
+    Chapter(13, "The model: all that could happen, and what has", "the_model", 20),
     Chapter(14, "Killed and resumed", "killed_and_resumed", 15, needs=(("files", "pyarrow"), ("display", "rich"))),
     Chapter(15, "Spark as a source", "spark_as_a_source", 15, needs=(("spark", "pyspark"),)),
     Chapter(16, "Kept up to date: programs of collections", "kept_up_to_date", 30),

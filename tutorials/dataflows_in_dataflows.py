@@ -1,7 +1,7 @@
 """Dataflows in dataflows: what a part of a program has to tell of itself, and what it may claim.
 
-A chapter after `when_is_it_done`: `python -m tutorials read 12`. It needs no extra. When you have read it, you can say
-of any part of a program what the rest must know of it, and whether what it tells may be believed.
+A chapter after `when_is_it_done`: `python -m pullstream learn read 12`. It needs no extra. When you have read it, you
+can say of any part of a program what the rest must know of it, and whether what it tells may be believed.
 
 Until now a program was flat: modules, and edges between them. A loop has modules inside, though, and so has every
 module that opens streams of its own; and whoever knows which times are complete cannot look into each of them. 004 says

@@ -59,6 +59,8 @@ EXERCISES: Final = (
     Exercise("10.4", "updates", "what the tracker is told", "10"),
     Exercise("11.1", "reach", "how far is it?", "11.14"),
     Exercise("12.1", "contract", "is this report within the contract?", "12.2"),
+    Exercise("13.1", "node", "the largest of each time, as a node of the model", "13.1"),
+    Exercise("13.2", "record", "a run, written down for the model", "13.5"),
     Exercise("14.1", "takings", "takings that survive", "14.4"),
 )
 

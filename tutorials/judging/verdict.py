@@ -24,6 +24,10 @@ KINDS: Final[dict[str, str]] = {
     "bound": "what goes round comes to its end",
     "lax": "what comes from nothing is not believed",
     "strict": "what is within the contract is believed",
+    "past": "nothing is asked for, or sent, in the past of what was given (Conditions 1 and 2)",
+    "domain": "times are of one kind",
+    "record": "what is written down is what happened, all of it and nothing else",
+    "model": "the model allows what is written down",
     "waiting": "a module waits for others, not for itself",
 }
 """What each kind of mistake is against; other kinds are the names of exceptions."""

@@ -1,0 +1,15 @@
+# wrong: past
+"""It asks to be told of the time before: Condition 1."""
+
+from timely.theory.model import Message, Reaction, Received
+
+START = frozenset()
+
+
+def react(state, event):
+    known = dict(state)
+    if isinstance(event, Received):
+        known[event.time] = max(known.get(event.time, event.message.body), event.message.body)
+        return Reaction(frozenset(known.items()), frozenset({max(0, event.time - 1)}))
+    largest = known.pop(event.time)
+    return Reaction(frozenset(known.items()), sends={"out": (Message(event.time, largest),)})

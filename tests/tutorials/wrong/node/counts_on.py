@@ -1,0 +1,13 @@
+# wrong: bound
+"""It keeps all that has ever come: there is no end of states."""
+
+from timely.theory.model import Message, Reaction, Received
+
+START = ()
+
+
+def react(state, event):
+    if isinstance(event, Received):
+        return Reaction((*state, event.message), frozenset({event.time}))
+    largest = max(message.body for message in state if message.time == event.time)
+    return Reaction(state, sends={"out": (Message(event.time, largest),)})

@@ -1,0 +1,15 @@
+"""13.1 The largest of each time, as a node of the model: a state is pairs of a time and its largest so far."""
+
+from timely.theory.model import Message, Reaction, Received
+
+START = frozenset()
+
+
+def react(state, event):
+    """Keep the largest of each time; when it is complete, send it, and forget it."""
+    known = dict(state)
+    if isinstance(event, Received):
+        known[event.time] = max(known.get(event.time, event.message.body), event.message.body)
+        return Reaction(frozenset(known.items()), frozenset({event.time}))
+    largest = known.pop(event.time)
+    return Reaction(frozenset(known.items()), sends={"out": (Message(event.time, largest),)})
