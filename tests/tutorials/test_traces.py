@@ -21,7 +21,6 @@ CHAPTERS = [
     "writing_your_own",
     "when_is_it_done",
     "dataflows_in_dataflows",
-    "the_model",
     "killed_and_resumed",
 ]
 PIECES = [
