@@ -18,6 +18,9 @@ SURVIVORS = {
     ("largest", "swapped: ctx.notify_at(time)"): "nobody else runs between the two lines",
     ("one_behind", "without_line: held.close()"): "at the end every hold is let go of",
     ("read_ahead", "swapped: hold.enter_context(ctx.hold(batch.time))"): "the task goes on before the batch is yielded",
+    ("reach", "swapped: ctx.notify_at(time)"): "nobody else runs between the two lines",
+    ("takings", "swapped: ctx.memory.at(batch.time)[item] = total"): "a day is not done before its last batch is",
+    ("record", "swapped: if time != at:"): "a batch may be sent before the source goes on to its time",
 }
 """Mutants that are no mistake, or none that a judge could see: by exercise and what was changed."""
 
