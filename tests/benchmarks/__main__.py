@@ -1,0 +1,126 @@
+"""All benchmarks: this toolkit at its defaults, plain Python, and every peer that is installed, side by side.
+
+python -m tests.benchmarks                    # the table; some hours, on a machine with nothing else to do
+python -m tests.benchmarks --quick --repeat 1 # a look, in some minutes
+python -m tests.benchmarks --plot             # and the page and chart of the docs, and the figures as JSON beside
+python -m tests.benchmarks --only W4 growth   # some of it; studies of one thing have names of their own (--list)
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from string import ascii_lowercase
+
+from tests.benchmarks.catalogue import WORKLOADS
+from tests.benchmarks.chart import chart
+from tests.benchmarks.measuring import ROOT, Failure, Measured, checked
+from tests.benchmarks.results import Results, Row
+from tests.benchmarks.tables import line, page, targets
+from tests.benchmarks.workload import LIMIT, Way, Workload
+
+PAGE = ROOT / "tutorials" / "speed"
+WARM = {"full": 3.0, "quick": 0.3, "smoke": 0.0}
+"""Seconds for the runs of one measurement."""
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="workloads by name: W4, W3 (W3a and W3b)")
+    parser.add_argument("--toolkits", nargs="+", metavar="NAME", help="these toolkits only")
+    parser.add_argument("--repeat", type=int, default=5, help="how often all is measured, in turns (5)")
+    parser.add_argument("--quick", dest="pace", action="store_const", const="quick", default="full", help="small sizes")
+    parser.add_argument(
+        "--smoke", dest="pace", action="store_const", const="smoke", help="tiny sizes: does it all run?"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="measure nothing: show what was written there")
+    parser.add_argument(
+        "--plot", type=Path, nargs="?", const=PAGE, metavar="FOLDER", help="write the page, its chart and its figures"
+    )
+    parser.add_argument("--list", action="store_true", help="name all that there is")
+    return parser.parse_args()
+
+
+def chosen(only: list[str] | None) -> list[Workload]:
+    """The workloads that are meant: W3 is W3a and W3b."""
+    if only is None:
+        return list(WORKLOADS.values())
+    named = {name: {name, name.rstrip(ascii_lowercase)} for name in WORKLOADS}
+    for name in only:
+        if not any(name in names for names in named.values()):
+            sys.exit(f"nothing here is called {name}: there are {', '.join(WORKLOADS)}")
+    return [workload for workload in WORKLOADS.values() if named[workload.name] & set(only)]
+
+
+def measured(results: Results, workloads: list[Workload], toolkits: list[str] | None) -> None:
+    """Measure them all, in turns, and tell each way's row as soon as it is whole."""
+    ways = [
+        (workload, way)
+        for workload in workloads
+        for way in workload.ways.values()
+        if way.toolkit != LIMIT and way.toolkit in results.versions and (not toolkits or way.toolkit in toolkits)
+    ]
+    pairs: dict[str, list[tuple[Measured, Measured]]] = {}
+    for turn in range(results.repeat):
+        for workload, way in ways:
+            name = f"{workload.name} {way.name}"
+            if name not in results.troubles:
+                one_turn(results, workload, way, pairs.setdefault(name, []))
+                if turn == results.repeat - 1 and name not in results.troubles:
+                    row = Row.of(workload, way, workload.size_of(way, results.pace), pairs[name])
+                    results.rows.append(row)
+                    print(line(row), flush=True)
+
+
+def one_turn(results: Results, workload: Workload, way: Way, pairs: list[tuple[Measured, Measured]]) -> None:
+    size = workload.size_of(way, results.pace)
+    try:
+        pairs.append(checked(workload, way.name, size, WARM[results.pace]))
+    except Failure as failure:
+        results.troubles[f"{workload.name} {way.name}"] = str(failure)
+        print(f"{workload.name:5} {way.name:32} NO FIGURE: {failure}", flush=True)
+
+
+def write(results: Results, folder: Path) -> None:
+    """The page, its chart, and what both were made of."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results.write(folder / "results.json")
+    (folder / "README.md").write_text(page(results, WORKLOADS, "chart.svg"))
+    if results.rows:
+        (folder / "chart.svg").write_text(chart(results, WORKLOADS))
+    print(f"written: {folder}")
+
+
+def main() -> int:
+    given = options()
+    if given.list:
+        for workload in WORKLOADS.values():
+            print(f"{workload.name:5} {workload.title:28} {', '.join(workload.ways)}")
+        return 0
+    if given.read:
+        results = Results.read(given.read)
+        print(*map(line, results.rows), sep="\n")
+    else:
+        results = Results(given.pace, given.repeat)
+        results.looked()
+        for toolkit in results.missing:
+            print(f"{toolkit} is not installed, and left out")
+        began = time.monotonic()
+        measured(results, chosen(given.only), given.toolkits)
+        results.seconds = time.monotonic() - began
+        results.looked()
+    print(*targets(results, WORKLOADS.values()), sep="\n")
+    if given.json:
+        results.write(given.json)
+    if given.plot:
+        write(results, given.plot)
+    for name, why in results.troubles.items():
+        print(f"{name}: {why}", file=sys.stderr)
+    return 1 if results.troubles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""One measurement, in a process of its own: `python -m tests.benchmarks.measuring WORKLOAD WAY SIZE SECONDS`.
+
+The first run is that of a fresh process: nothing is warm but what the imports and the data have made so. Then come warm
+runs, for so many seconds, of which the median counts. Every answer is checked: by the process with itself, and by who
+asked for it with the limit's answer.
+"""
+
+import gc
+import hashlib
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from tests.benchmarks.workload import LIMIT, Run, Workload
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 900
+"""Seconds after which a measurement is given up."""
+MOST_WARM = 9
+
+
+@attrs.frozen
+class Measured:
+    """What one process found."""
+
+    first: float
+    """Seconds of the first run."""
+    warm: float
+    """Seconds of a warm run; of the first one, if that took so long that there is no other."""
+    megabytes: float
+    """What the first run added to the most that the process had in use."""
+    digest: str
+    answer: str
+    """How the answer begins, for errors."""
+
+
+class Failure(Exception):
+    """A measurement that gives no figure: it failed, took too long, or its answer is wrong."""
+
+
+def once(workload: Workload, run: Run) -> tuple[float, Any]:
+    """Run it: seconds, and the answer."""
+    gc.collect()
+    clock = time.perf_counter if workload.by_the_clock else time.process_time
+    begin = clock()
+    answer = run()
+    seconds = clock() - begin
+    return answer if workload.own_time else (seconds, answer)
+
+
+def told(workload: Workload, answer: Any) -> tuple[str, str]:
+    """An answer's digest, and how it begins."""
+    if not workload.ordered:
+        answer = sorted(answer)
+    text = repr(answer)
+    return hashlib.sha256(text.encode()).hexdigest(), text if len(text) < 120 else f"{text[:120]}... ({len(answer)})"
+
+
+def measure(workload: Workload, way: str, size: int, seconds: float) -> Measured:
+    """Measure a way, in this process."""
+    run = workload.ways[way].prepare(size)
+    before = megabytes()
+    first, answer = once(workload, run)
+    added = megabytes() - before
+    digest, text = told(workload, answer)
+    del answer
+    warm: list[float] = []
+    until = time.monotonic() + seconds - first
+    while time.monotonic() < until and len(warm) < MOST_WARM:
+        spent, answer = once(workload, run)
+        if told(workload, answer)[0] != digest:
+            raise Failure(f"the answer is another at run {len(warm) + 2}")
+        warm.append(spent)
+    return Measured(first, statistics.median(warm or [first]), added, digest, text)
+
+
+def megabytes() -> float:
+    """The most that this process has had in use so far."""
+    if sys.platform != "linux":
+        return 0.0
+    # Not ru_maxrss: that begins with what the process had that this one was forked from.
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
+def in_a_process(workload: Workload, way: str, size: int, seconds: float) -> Measured:
+    """Measure a way, in a process of its own; `Failure` says why there is no figure."""
+    command = [sys.executable, "-m", "tests.benchmarks.measuring", workload.name, way, str(size), str(seconds)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"took more than {LONGEST} s") from None
+    # Some toolkits print: what is meant is the last line.
+    *_, last = done.stdout.strip().splitlines() or [""]
+    if done.returncode or not last.startswith("{"):
+        raise Failure((done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1])
+    result = json.loads(last)
+    if "failed" in result:
+        raise Failure(result["failed"])
+    return Measured(**result)
+
+
+def checked(workload: Workload, way: str, size: int, seconds: float) -> tuple[Measured, Measured]:
+    """Measure the limit, and then the way; at the same size their answers must be the same."""
+    limit = in_a_process(workload, LIMIT, size, seconds)
+    found = in_a_process(workload, way, size, seconds)
+    if found.digest != limit.digest:
+        raise Failure(f"wrong answer: {found.answer} instead of {limit.answer}")
+    return limit, found
+
+
+def main() -> None:
+    """Measure what the command line says, and print it as one line."""
+    from tests.benchmarks.catalogue import WORKLOADS
+
+    name, way, size, seconds = sys.argv[1:]
+    try:
+        result = attrs.asdict(measure(WORKLOADS[name], way, int(size), float(seconds)))
+    except Exception as exc:
+        result = {"failed": f"{type(exc).__name__}: {exc}"}
+    print("\n" + json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Results in words: a table on the terminal, and a page of Markdown."""
+
+import statistics
+from collections.abc import Iterable
+
+from tests.benchmarks.results import Results, Row, Spread
+from tests.benchmarks.workload import HERE, LIMIT, TOOLKITS, Target, Workload
+
+HEAD = "toolkit", "a value", "× the limit", "fresh process", "memory"
+
+
+def number(value: float) -> str:
+    """With as many digits as say something."""
+    return f"{value:.2f}" if value < 9.95 else f"{value:,.0f}"
+
+
+def shown(spread: Spread) -> str:
+    return f"{number(spread.median)} ({number(spread.least)} to {number(spread.most)})"
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row's cells."""
+    cost = row.microseconds
+    a_value = f"{cost * 1000:,.0f} ns" if cost < 1 else f"{cost:,.1f} µs" if cost < 1000 else f"{cost / 1000:,.1f} ms"
+    return row.name, a_value, shown(row.ratio), shown(row.first_ratio), f"{statistics.median(row.megabytes):,.0f} MB"
+
+
+def line(row: Row) -> str:
+    """A row for the terminal."""
+    name, a_value, warm, first, memory = cells(row)
+    return f"{row.workload:5} {name:32} {a_value:>10} {warm:>26} × {first:>26} × fresh {memory:>10}"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A table of Markdown: words in the first column, figures in the others."""
+    head = list(head)
+    lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+    return [*lines, *(f"| {' | '.join(cells)} |" for cells in rows)]
+
+
+def against(results: Results, workload: Workload, target: Target) -> tuple[float, float | None] | None:
+    """This toolkit's cost as a ratio to what its target is told of, and of a fresh process to the limit."""
+    rows = {row.name: row for row in results.of(workload.name)}
+    if HERE not in rows or (target.to != LIMIT and target.to not in rows):
+        return None
+    mine = rows[HERE].ratio.median
+    base = 1.0 if target.to == LIMIT else rows[target.to].ratio.median
+    return mine / base, rows[HERE].first_ratio.median if target.first is not None else None
+
+
+def verdict(found: float, most: float) -> str:
+    return f"{number(found)} ≤ {most:g}" if found <= most else f"**{number(found)} > {most:g}**"
+
+
+def targets(results: Results, workloads: Iterable[Workload]) -> list[str]:
+    """What was aimed at, and what was met."""
+    rows: list[tuple[str, ...]] = []
+    for workload in workloads:
+        target = workload.target
+        found = against(results, workload, target) if target else None
+        others = [row for row in results.of(workload.name) if row.toolkit in PEERS]
+        mine = [row for row in results.of(workload.name) if row.name == HERE]
+        if not mine or not (found or others):
+            continue
+        cells = ["", ""]
+        if target and found:
+            cells[0] = f"{verdict(found[0], target.ratio)} × {target.to}"
+            if target.first is not None and found[1] is not None:
+                cells[0] += f"; fresh process {verdict(found[1], target.first)}"
+        if others:
+            best = min(others, key=lambda row: row.ratio.median)
+            ahead = mine[0].ratio.median <= best.ratio.median
+            times = number(best.ratio.median / mine[0].ratio.median)
+            cells[1] = f"{best.name}: {times} × ours" if ahead else f"**{best.name}: {times} × ours**"
+        rows.append((f"{workload.name} {workload.title}", *cells))
+    return table(("workload", "aim", "the cheapest peer"), rows) if rows else []
+
+
+PEERS = [toolkit for toolkit in TOOLKITS if toolkit not in (LIMIT, HERE, "trio by hand", "Spark")]
+
+
+def growth(results: Results) -> list[str]:
+    """The curves as a table."""
+    rows = [
+        (
+            curve.says,
+            " · ".join(f"{count:,}" for count in curve.counts),
+            " · ".join(number(seconds) for seconds in curve.seconds),
+            f"{curve.slope(curve.seconds):.2f}",
+            " · ".join(f"{megabytes:,.0f}" for megabytes in curve.megabytes),
+        )
+        for curve in results.curves
+    ]
+    return table(("what grows", "to", "seconds", "slope", "MB"), rows) if rows else []
+
+
+INTRODUCTION = """\
+# How fast it is
+
+<!-- Written by `python -m tests.benchmarks --plot`: not to be edited. -->
+
+Each workload has one right answer, which every way of computing it must give. A figure is a ratio to the limit: plain
+Python with what is fast in it (`map`, `itertools`, `Counter`). Every measurement is a process of its own, and right
+before it the limit is measured in another; a ratio is the median of such pairs, in {repeat} rounds over all of them,
+with the least and the greatest in brackets. Costs are processor time of all threads, of warm runs; *fresh process* is
+the first run of each. Where a toolkit is missing it has no way to do it.
+"""
+
+
+def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
+    """The page for the docs: every figure of it comes from the results."""
+    toolkits = ", ".join(f"{toolkit} {version}" for toolkit, version in results.versions.items() if version)
+    began, ended = results.loads[0], results.loads[-1]
+    quiet = began < 1 and ended < 3
+    busy = ", which is the benchmark's own." if quiet else ": others worked on it, and figures are rough."
+    sizes = "" if results.pace == "full" else f" at the sizes of `--{results.pace}`"
+    minutes = f"{results.seconds / 60:.0f} minutes"
+    lines = [
+        INTRODUCTION.format(repeat=results.repeat),
+        f"Measured on {results.began[:10]} in {minutes}{sizes}: {results.machine}; {toolkits}.",
+        f"The machine's load was {began:g} at the beginning and {ended:g} at the end{busy}",
+        "",
+        "```",
+        "python -m pip install '.[test]' --group bench && python -m tests.benchmarks --plot",
+        "```",
+        "",
+    ]
+    if results.missing:
+        lines += [f"Not installed, and so not here: {', '.join(results.missing)}.", ""]
+    if results.rows:
+        lines += [f"![Costs of all toolkits, as ratios to the limit]({chart})", ""]
+        lines += ["## In short", "", *targets(results, workloads.values()), ""]
+    for workload in workloads.values():
+        rows = results.of(workload.name)
+        if not rows:
+            continue
+        lines += [f"## {workload.name}: {workload.title}", "", workload.says, ""]
+        if workload.by_the_clock:
+            lines += ["Measured by the clock, as other processes work, too.", ""]
+        limit = statistics.median(seconds for row in rows for seconds in row.limit_warm) / rows[0].size * 1e6
+        lines += table((HEAD[0], f"a {workload.unit}", *HEAD[2:]), map(cells, rows))
+        most = max(row.size for row in rows)
+        lines += ["", f"The limit: {number(limit)} µs a {workload.unit}, of {most:,}.", ""]
+        for row in rows:
+            words = [f"{row.size:,} {workload.unit}s"] * (row.size < most) + [row.note] * bool(row.note)
+            lines += [f"- {row.name}: {'; '.join(words)}."] * bool(words)
+        lines += [""]
+    if results.curves:
+        lines += ["## How costs grow", "", "Slopes are exponents: 1 is a cost that follows the number.", ""]
+        lines += [*growth(results), ""]
+    if results.troubles:
+        lines += ["## What gave no figure", "", *(f"- {name}: {why}" for name, why in results.troubles.items()), ""]
+    return "\n".join(lines)

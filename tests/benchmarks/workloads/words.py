@@ -1,0 +1,199 @@
+"""Words counted per epoch: W4."""
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import chain, groupby, repeat
+from operator import itemgetter
+from typing import Any
+
+from tests.benchmarks.driving import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.workload import BY_HAND, HERE, Run, Target, Workload
+
+LINES = 2_000
+"""In an epoch."""
+WORDS = Workload(
+    "W4",
+    "words per epoch",
+    f"Lines of eight words, {LINES:,} in each epoch, of which each line says its own; the words of every epoch are "
+    "counted, and the counts come out when the epoch is over.",
+    full=400_000,
+    quick=100_000,
+    smoke=4_000,
+    unit="line",
+    ordered=False,
+    target=Target(1.3),
+)
+TOLD = f"told that an epoch has {LINES:,} lines"
+
+Row = tuple[int, str]
+Counted = tuple[int, tuple[str, int]]
+
+
+def lines(size: int) -> list[Row]:
+    chance = random.Random(0)
+    words = [f"word{number}" for number in range(2_000)]
+    return [(number // LINES, " ".join(chance.choices(words, k=8))) for number in range(size)]
+
+
+def split(row: Row) -> list[str]:
+    return row[1].split()
+
+
+epoch_of = itemgetter(0)
+
+
+def counted(epoch: int, rows: Iterable[Row]) -> Iterator[Counted]:
+    return zip(repeat(epoch), Counter(chain.from_iterable(map(split, rows))).items())
+
+
+def counted_list(rows: list[Row]) -> list[Counted]:
+    """Of the rows of one epoch."""
+    return list(counted(rows[0][0], rows))
+
+
+@WORDS.limit
+def plain(size: int) -> Run:
+    rows = lines(size)
+
+    def run() -> list[Counted]:
+        out: list[Counted] = []
+        for epoch, group in groupby(rows, epoch_of):
+            out += counted(epoch, group)
+        return out
+
+    return run
+
+
+@WORDS.way(HERE)
+def here(size: int) -> Run:
+    import pullstream as ps
+
+    rows = lines(size)
+    program = piped(ps.values(rows, time=epoch_of), ps.flat_map(split), ps.count_by_key(), ps.collect(timed=True))
+    return lambda: ps.run(program)
+
+
+@WORDS.way(HERE, "told the size", note=TOLD)
+def here_told(size: int) -> Run:
+    import pullstream as ps
+
+    rows = lines(size)
+    program = piped(ps.values(rows), ps.epochs(LINES), ps.flat_map(split), ps.count_by_key(), ps.collect(timed=True))
+    return lambda: ps.run(program)
+
+
+@WORDS.way(BY_HAND, note="async generators")
+def by_hand(size: int) -> Run:
+    rows = lines(size)
+
+    async def given() -> AsyncIterator[Row]:
+        for row in rows:
+            yield row
+
+    async def words() -> AsyncIterator[tuple[int, str]]:
+        async for row in given():
+            for word in split(row):
+                yield row[0], word
+
+    async def counts() -> AsyncIterator[Counted]:
+        current, table = 0, Counter[str]()
+        async for epoch, word in words():
+            if epoch != current:
+                for pair in table.items():
+                    yield current, pair
+                current, table = epoch, Counter()
+            table[word] += 1
+        for pair in table.items():
+            yield current, pair
+
+    async def main() -> list[Counted]:
+        return [pair async for pair in counts()]
+
+    return in_trio(main)
+
+
+@WORDS.way("streamable", note=TOLD)
+def streamable(size: int) -> Run:
+    from streamable import stream
+
+    rows = lines(size)
+    return lambda: list(stream(rows).group(LINES).map(counted_list).flatten())
+
+
+@WORDS.way("aiostream", share=0.2, note=TOLD)
+def aiostream(size: int) -> Run:
+    from aiostream import pipe, stream
+
+    rows = lines(size)
+
+    async def main() -> list[Counted]:
+        groups: Any = stream.iterate(rows) | pipe.chunks(LINES) | pipe.map(counted_list)
+        return await (groups | pipe.map(stream.iterate) | pipe.concat() | pipe.list())
+
+    return in_asyncio(main)
+
+
+@WORDS.way("reactivex", note=TOLD)
+def reactivex(size: int) -> Run:
+    import reactivex as rx
+    from reactivex import operators as ops
+
+    rows = lines(size)
+    stages = (ops.buffer_with_count(LINES), ops.map(counted_list), ops.flat_map(rx.from_iterable), ops.to_list())
+    return lambda: rx.from_iterable(rows).pipe(*stages).run()
+
+
+@WORDS.way("streamz", share=0.2, note=TOLD)
+def streamz(size: int) -> Run:
+    from streamz import Stream
+
+    rows = lines(size)
+
+    def run() -> list[Counted]:
+        source = Stream()
+        out: list[Counted] = source.partition(LINES).map(counted_list).flatten().sink_to_list()
+        for row in rows:
+            source.emit(row)
+        return out
+
+    return run
+
+
+@WORDS.way(
+    "bytewax", note="one key for all lines, and an epoch of half an hour, as its watermark goes on with the clock"
+)
+def bytewax(size: int) -> Run:
+    from bytewax.operators import windowing
+
+    rows = lines(size)
+    begin, epoch = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=30)
+    clock = windowing.EventClock(lambda row: begin + epoch * row[0] + epoch / 2, epoch / 2)
+    windower = windowing.TumblingWindower(length=epoch, align_to=begin)
+
+    def add(table: Counter[str], row: Row) -> Counter[str]:
+        table.update(split(row))
+        return table
+
+    def build(op: Any, given: Any) -> Any:
+        keyed = op.key_on("one", given(rows), lambda _: "all")
+        folded = windowing.fold_window("count", keyed, clock, windower, Counter, add, lambda a, b: a + b)
+        return op.flat_map("pairs", folded.down, lambda item: zip(repeat(item[1][0]), item[1][1].items()))
+
+    return bytewax_list(build)
+
+
+@WORDS.way("pathway", share=0.2, note="counts that change, whose last ones are taken")
+def pathway(size: int) -> Run:
+    rows = lines(size)
+
+    def build(pw: Any) -> Any:
+        table = pathway_table(pw, rows, epoch=int, line=str)
+        split_line = pw.apply_with_type(str.split, list[str], pw.this.line)
+        words = table.select(pw.this.epoch, word=split_line).flatten(pw.this.word)
+        found = words.groupby(pw.this.epoch, pw.this.word)
+        return found.reduce(pw.this.epoch, pw.this.word, count=pw.reducers.count())
+
+    run = pathway_rows(build)
+    return lambda: [(epoch, (word, count)) for epoch, word, count in run()]

@@ -1,0 +1,143 @@
+"""The benchmark command: every workload runs in every toolkit that is here, and a wrong answer is no figure."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.benchmarks import __main__ as command
+from tests.benchmarks import measuring
+from tests.benchmarks.catalogue import WORKLOADS
+from tests.benchmarks.chart import chart
+from tests.benchmarks.measuring import Failure, Measured
+from tests.benchmarks.results import Curve, Results, Row
+from tests.benchmarks.tables import page
+from tests.benchmarks.workload import BY_HAND, HERE, LIMIT, TOOLKITS, version
+
+ROOT = Path(__file__).parents[1]
+PEERS = set(TOOLKITS) - {LIMIT, HERE, BY_HAND, "Spark"}
+
+
+@pytest.mark.parametrize("toolkit", [toolkit for toolkit in TOOLKITS if toolkit not in (LIMIT, "Spark")])
+def test_every_way_gives_the_limits_answer(toolkit):
+    if version(toolkit) is None:
+        pytest.skip(f"{toolkit} is not installed")
+    command = [sys.executable, "-m", "tests.benchmarks.smoke", toolkit]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": right") > 2
+
+
+def test_every_workload_has_a_limit_and_a_way_of_ours():
+    for workload in WORKLOADS.values():
+        assert LIMIT in workload.ways, workload.name
+        assert HERE in workload.ways, workload.name
+        assert workload.smoke <= workload.quick <= workload.full
+
+
+def test_the_group_names_every_peer():
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    assert {requirement.split(">=")[0] for requirement in groups["bench"]} == PEERS
+
+
+def found(seconds=1.0, digest="same"):
+    return Measured(seconds, seconds, 1.0, digest, digest)
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Measurements that take no time: a list of what is asked for; what a way gives may be set by its name."""
+    asked = []
+    given = {LIMIT: found(0.5)}
+
+    def in_a_process(workload, way, size, seconds):
+        asked.append((workload.name, way))
+        return given.get(way, found())
+
+    monkeypatch.setattr(measuring, "in_a_process", in_a_process)
+    in_a_process.asked, in_a_process.given = asked, given
+    return in_a_process
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
+    return command.main()
+
+
+def test_each_measurement_has_the_limit_right_before_it(measured, monkeypatch, capsys):
+    assert run(monkeypatch, "--only", "W1", "W2", "--toolkits", HERE, BY_HAND, "--repeat", "2") == 0
+    turn = [(name, way) for name in ("W1", "W2") for own in (HERE, BY_HAND) for way in (LIMIT, own)]
+    assert sorted(measured.asked) == sorted(turn * 2)
+    assert measured.asked[: len(turn)] == measured.asked[len(turn) :]  # rounds over all, not one way after another
+    assert [way for _, way in measured.asked[::2]] == [LIMIT] * (len(turn))
+    assert "2.00 (2.00 to 2.00)" in capsys.readouterr().out
+
+
+def test_a_wrong_answer_is_an_error_and_no_row(measured, monkeypatch, capsys):
+    measured.given[HERE] = found(digest="another")
+    assert run(monkeypatch, "--only", "W1", "--toolkits", HERE, BY_HAND, "--repeat", "3") == 1
+    told = capsys.readouterr()
+    assert "W1 pullstream: wrong answer: another instead of same" in told.err
+    assert [row for row in told.out.splitlines() if "fresh" in row and "pullstream" in row] == []
+    assert measured.asked.count(("W1", HERE)) == 1  # once is enough
+
+
+def test_an_answer_that_changes_from_run_to_run_is_an_error():
+    workload = WORKLOADS["W1"]
+    answers = iter(range(9))
+    workload.way(HERE, "that changes")(lambda size: lambda: next(answers))
+    try:
+        with pytest.raises(Failure, match="another at run 2"):
+            measuring.measure(workload, f"{HERE}, that changes", 1, 10)
+    finally:
+        del workload.ways[f"{HERE}, that changes"]
+
+
+def test_what_is_not_installed_is_said_and_left_out(measured, monkeypatch, capsys):
+    monkeypatch.setattr("tests.benchmarks.results.version", lambda name: None if name in PEERS else "1")
+    assert run(monkeypatch, "--only", "W1", "--repeat", "1") == 0
+    assert "streamable is not installed, and left out\n" in capsys.readouterr().out
+    assert not {way for _, way in measured.asked} & PEERS
+
+
+def results():
+    made = Results("full", 2, loads=[0.1, 1.9], versions={HERE: "1", "streamable": "2"})
+    ways = WORKLOADS["W1"].ways
+    for toolkit, seconds in ((HERE, [1.0, 1.2, 1.1]), ("streamable", [0.9, 1.1, 1.3])):
+        pairs = [(found(1.0), found(one)) for one in seconds]
+        made.rows.append(Row.of(WORKLOADS["W1"], ways[toolkit], 1_000_000, pairs))
+    made.curves.append(Curve("stages", "maps in a row", [1, 10, 100], [0.1, 1.0, 10.0], [1.0, 1.0, 1.0]))
+    return made
+
+
+def test_the_page_is_made_of_the_figures_alone(tmp_path):
+    made = results()
+    made.write(tmp_path / "results.json")
+    written = page(made, WORKLOADS, "chart.svg")
+    assert written == page(Results.read(tmp_path / "results.json"), WORKLOADS, "chart.svg")
+    assert "| pullstream | 1.1 µs | 1.10 (1.00 to 1.20) | 1.10 (1.00 to 1.20) | 1 MB |" in written
+    assert "**1.10 > 1.05** × plain Python; fresh process 1.10 ≤ 1.15" in written
+    assert "| maps in a row | 1 · 10 · 100 | 0.10 · 1.00 · 10 | 1.00 |" in written
+    assert "others worked on it" not in written
+    made.loads = [5.0, 5.0]
+    assert "others worked on it" in page(made, WORKLOADS, "chart.svg")
+
+
+def test_the_chart_has_a_point_for_every_row():
+    drawn = ET.fromstring(chart(results(), WORKLOADS))
+    titles = [title.text for title in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert "pullstream: 1.10 × the limit" in titles
+    assert "streamable: 1.10 × the limit" in titles
+
+
+def test_the_command_measures_in_processes_and_writes_the_page(tmp_path):
+    arguments = ["--smoke", "--repeat", "1", "--only", "W1", "--toolkits", HERE, "--plot", tmp_path]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"README.md", "chart.svg", "results.json"}
+    assert "| pullstream |" in (tmp_path / "README.md").read_text()
