@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-EXTRAS: Final = ("files", "spark", "display")
+EXTRAS: Final = ("files", "spark", "display", "metrics")
 """The extras that a user's programs may need."""
 
 PACKAGES: Final = ("pullstream", "timely", "adapters")

@@ -22,6 +22,7 @@ PACKAGES = {
     "adapters.spark": "from adapters import spark",
     "adapters.arrow": "from adapters import arrow",
     "adapters.display": "from adapters.display import",
+    "adapters.metrics": "from adapters.metrics import",
 }
 """How a section of the reference begins that lists a package's names."""
 

@@ -1,0 +1,101 @@
+"""The instruments of a meter, and what of a run each of them is told."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+import pullstream as ps
+from timely import BEGINNING, Antichain
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+
+COUNTED: Final = {
+    "values_in": ("pullstream.values.in", "{value}", "values that a module has taken"),
+    "values_out": ("pullstream.values.out", "{value}", "values that a module has given"),
+    "skipped": ("pullstream.values.skipped", "{value}", "values that a failure policy left out"),
+    "busy": ("pullstream.busy", "s", "seconds that a module was asked and asked nobody"),
+    "waiting_for_upstream": ("pullstream.waiting.upstream", "s", "seconds that a module's asks were outstanding"),
+    "waiting_for_downstream": ("pullstream.waiting.downstream", "s", "seconds that nobody asked a module"),
+}
+"""The counters by the field of `Counters` that they are of: name, unit, description."""
+
+
+class Instruments:
+    """One run's figures: each look tells what has changed since the last one.
+
+    Counters are told their differences, and not observed when somebody collects: what observes would be called in the
+    collector's thread, and for ever, as there is no way to take it back when a run has ended.
+    """
+
+    def __init__(
+        self,
+        meter: "Meter",
+        running: ps.Running[Any],
+        lag: Callable[[Any], float] | None,
+        attributes: Mapping[str, str],
+    ) -> None:
+        self._running = running
+        self._lag = lag
+        self._attributes = attributes
+        self._counters = {
+            field: meter.create_counter(name, unit, description) for field, (name, unit, description) in COUNTED.items()
+        }
+        self._done = meter.create_counter("pullstream.times.done", "{time}", "times that are complete at the sinks")
+        self._open = meter.create_gauge("pullstream.times.open", "{time}", "times that are not complete at a module")
+        self._still = meter.create_gauge("pullstream.frontier.still", "s", "seconds since a module's frontier moved")
+        self._behind = meter.create_gauge("pullstream.frontier.lag", "1", "how far a module's frontier is behind")
+        self._told: dict[tuple[int, str], float] = {}
+        self._told_done = 0
+        self._holders: set[str] = set()
+        self._moved: dict[int, tuple[list[Hashable], float]] = {}
+
+    def look(self) -> None:
+        """Tell of the run as it is now."""
+        rows = self._running.counters()
+        for place, row in enumerate(rows):
+            about = self._about(row.module, place)
+            for field, counter in self._counters.items():
+                now: float = getattr(row, field)
+                if now > (before := self._told.get((place, field), 0)):
+                    counter.add(now - before, about)
+                    self._told[place, field] = now
+        progress = self._running.progress
+        done = progress.times_done()
+        self._done.add(done - self._told_done, dict(self._attributes))
+        self._told_done = done
+        self._tell_open()
+        names = [row.module.split(" -> ")[-1] for row in rows]
+        for place, name in enumerate(names):
+            if names.count(name) == 1:
+                try:
+                    self._tell_frontier(place, rows[place].module, progress.frontier(at=name))
+                except LookupError:
+                    continue  # it is also one of a row of fused ones
+
+    def _tell_open(self) -> None:
+        """Tell of every module that has times open, and of those that had."""
+        times: defaultdict[str, set[Hashable]] = defaultdict(set)
+        for stamp in self._running.progress.pointstamps():
+            times[stamp.holder].add(stamp.time)
+        self._holders |= times.keys()
+        for holder in self._holders:
+            self._open.set(len(times[holder]), {**self._attributes, "pullstream.module": holder})
+
+    def _tell_frontier(self, place: int, module: str, frontier: Antichain[Any]) -> None:
+        now, times = trio.current_time(), list(frontier)
+        before, since = self._moved.get(place, ([], now))
+        if set(times) != set(before):
+            since = now
+        self._moved[place] = times, since
+        about = self._about(module, place)
+        self._still.set(now - since if times else 0, about)
+        if self._lag is not None:
+            behind = [self._lag(time) for time in times if time is not BEGINNING]
+            if behind or not times:
+                self._behind.set(max(behind, default=0), about)
+
+    def _about(self, module: str, place: int) -> dict[str, str | int]:
+        return {**self._attributes, "pullstream.module": module, "pullstream.place": place}

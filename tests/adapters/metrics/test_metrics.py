@@ -1,0 +1,143 @@
+"""`metrics()`: what a real SDK's reader sees of a run, while it goes on and after its end."""
+
+import logging
+import subprocess
+import sys
+import warnings
+
+import pytest
+import trio
+
+import pullstream as ps
+from adapters.metrics import MetricsMissing, metrics
+
+sdk = pytest.importorskip("opentelemetry.sdk.metrics")
+export = pytest.importorskip("opentelemetry.sdk.metrics.export")
+
+
+class Collector:
+    """A reader that keeps what it has read, and gives it by instrument and module."""
+
+    def __init__(self):
+        self.reader = export.InMemoryMetricReader()
+        self.provider = sdk.MeterProvider(metric_readers=[self.reader], shutdown_on_exit=False)
+        self.meter = self.provider.get_meter("tests")
+
+    def read(self, name):
+        return {point.attributes.get("pullstream.module"): point.value for point in self.points(name)}
+
+    def points(self, name):
+        return [
+            point
+            for resource in self.reader.get_metrics_data().resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            if metric.name == f"pullstream.{name}"
+            for point in metric.data.data_points
+        ]
+
+
+@pytest.fixture
+def collector():
+    return Collector()
+
+
+def test_counters_are_exact_at_the_end(collector):
+    """However short the run, and added up over several; every module by name and place."""
+    shops = ps.pipe(
+        ps.values([1, 2, 3, 4, 5, 6], time=lambda n: n // 2),
+        ps.map(lambda n: 12 // (n - 2), on_error="skip"),
+        ps.sort_by_time(),
+        ps.drain(),
+    )
+    look = metrics(collector.meter, attributes={"pipeline": "shops"})
+
+    for run in (1, 2):
+        ps.run(shops, beside=look)
+        assert collector.read("values.out") == {"values": 6 * run, "map -> on_error": 5 * run, "sort_by_time": 5 * run}
+        assert collector.read("values.in") == {"map -> on_error": 6 * run, "sort_by_time": 5 * run, "drain": 5 * run}
+        assert collector.read("values.skipped") == {"map -> on_error": 1 * run}
+        assert collector.read("times.done") == {None: 4 * run}
+        assert set(collector.read("times.open").values()) <= {0}
+        assert set(collector.read("frontier.still").values()) == {0}
+    points = collector.points("values.in")
+    assert {point.attributes["pipeline"] for point in points} == {"shops"}
+    assert sorted(point.attributes["pullstream.place"] for point in points) == [1, 2, 3]
+
+
+async def test_what_is_held_up_is_seen_while_it_runs(collector, autojump_clock):
+    """Open times, how long a frontier has not moved, and how far it is behind."""
+
+    @ps.source
+    async def clock(ctx):
+        for now in (10, 20):
+            yield ps.Batch(now, [now])
+            await trio.sleep(5)
+
+    held = ps.pipe(clock(), ps.sort_by_time(), ps.drain())
+    look = metrics(collector.meter, every=1, lag=lambda now: 30 - now)
+
+    async with held.open(beside=look) as running:
+        await trio.sleep(3.5)
+        assert collector.read("times.open")["clock"] == 1
+        assert collector.read("frontier.still")["sort_by_time"] == 2  # since it was first seen there, after 1
+        assert collector.read("frontier.lag")["sort_by_time"] == 20
+        await trio.sleep(3)
+        assert collector.read("frontier.lag")["sort_by_time"] == 10
+        await running.result()
+    assert collector.read("frontier.lag")["sort_by_time"] == 0
+    assert collector.read("times.open")["clock"] == 0
+    assert collector.read("waiting.upstream")["sort_by_time"] >= 0
+
+
+def test_a_line_for_every_move(collector, caplog):
+    """A log of its own, if it is wanted."""
+    caplog.set_level(logging.INFO, "shops")
+
+    ps.run(
+        ps.pipe(ps.values([1, 2], time=lambda n: n), ps.map_async(later, concurrency=1), ps.drain()),
+        beside=metrics(collector.meter, log=logging.getLogger("shops")),
+    )
+
+    assert "all is complete before 2; times done: 1" in caplog.messages
+    assert caplog.messages[-1] == "all is complete; times done: 2"
+
+
+async def later(value):
+    await trio.sleep(0.01)
+    return value
+
+
+def test_a_run_is_worth_more_than_its_figures(collector):
+    """What fails in here is told, and the run goes on; a failure of the run's own is the run's."""
+
+    def lag(now):
+        raise ZeroDivisionError(now)
+
+    slow = ps.pipe(ps.values([1, 2], time=int), ps.map_async(later, concurrency=1), ps.collect())
+    with pytest.warns(RuntimeWarning, match="metrics have failed.*ZeroDivisionError"):
+        assert ps.run(slow, beside=metrics(collector.meter, lag=lag, every=0.001)) == [1, 2]
+
+    broken = ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), ps.drain())
+    with warnings.catch_warnings(), pytest.raises(ZeroDivisionError):
+        warnings.simplefilter("error")
+        ps.run(broken, beside=metrics(collector.meter, log=logging.getLogger("shops")))
+    assert collector.read("values.in")["map"] >= 1
+
+
+def test_arguments_are_checked():
+    """By name, before anything runs."""
+    with pytest.raises(ps.CompositionError, match="every"):
+        metrics(every=-1)
+    with pytest.raises(ps.CompositionError, match="lag"):
+        metrics(lag=3)
+
+
+def test_without_opentelemetry(monkeypatch):
+    """The command that adds it is in the error, and importing the adapter wants none of it."""
+    monkeypatch.setitem(sys.modules, "opentelemetry.metrics", None)
+    with pytest.raises(MetricsMissing, match=r"pip install 'pullstream\[metrics\]'"):
+        metrics()
+    program = "import adapters.metrics, sys; print(any(name.startswith('opentelemetry') for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
