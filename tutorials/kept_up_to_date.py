@@ -1,8 +1,8 @@
 """Kept up to date: what a program makes of its inputs, while these change.
 
 A chapter to read from top to bottom, and a program to run: `python -m tutorials.kept_up_to_date`. It comes after
-`when_is_it_done` and `could_result_in`. When you have read it, you can write a program of collections, also one that
-goes round in loops, have it follow what comes and what goes, and ask it why a record is there.
+`when_is_it_done` and `by_query_and_tracker`. When you have read it, you can write a program of collections, also one
+that goes round in loops, have it follow what comes and what goes, and ask it why a record is there.
 
 A count of words is easily kept while words come. It is harder when a text is withdrawn, and harder still when what is
 counted was joined with something that has changed since, or was found by going round in a graph of which an edge has

@@ -23,6 +23,8 @@ CHAPTERS = [
     "tutorials.writing_your_own",
     "tutorials.when_is_it_done",
     "tutorials.dataflows_in_dataflows",
+    "tutorials.could_result_in",
+    "tutorials.by_query_and_tracker",
     "tutorials.the_model",
     "tutorials.killed_and_resumed",
     "tutorials.kept_up_to_date",

@@ -1,6 +1,5 @@
 """The commands, one function each, named as they are typed; each gives an exit code."""
 
-import importlib
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill, indent
@@ -64,9 +63,7 @@ def read(what: str, *, page: bool) -> int:
         raise LookupError(f"chapter {number} has the pieces {', '.join(map(str, chapter.pieces))}, and no {piece!r}")
 
     def told() -> None:
-        if not chapter.pieces:
-            importlib.import_module(chapter.module).main()
-        elif piece:
+        if piece:
             tell(chapter.module, [int(piece)])
         else:
             if chapter.shown:

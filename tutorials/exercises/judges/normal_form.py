@@ -7,7 +7,7 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 9, part 2: path summaries and their normal form.",
+        "Chapter 9, piece 6.",
         "After one rule has been applied, the other may apply where it did not before.",
         "Go on while the word changes: `fe` becomes `e`, `ie` becomes nothing; or letter by letter, looking back at e.",
     ),

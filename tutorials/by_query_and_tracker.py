@@ -1,0 +1,321 @@
+"""By query, and by tracker: how a running program knows which times are complete.
+
+A chapter to read from top to bottom, and a program to run: `python -m tutorials.by_query_and_tracker`. It comes after
+`could_result_in` and needs no extra. When you have read it, you know what stands behind each `completed` of a run, you
+can ask it what it waits for, and you know in which order it has to be told what happens.
+
+McSherry puts progress tracking into three queries (003), each a fixpoint over sets that fits on a page: is every cycle
+sound, what may still come, what becomes of a time on the way. They begin from nothing each time they are asked. The
+tracker answers the second one while a program runs, from what has changed since. In the end both are held to the model
+of the chapter before.
+
+What we left out: how the tracker does it, which `timely.tracker` says at its top; and many processes, each with a
+tracker, to which the same updates come in some order. `tutorials/literature.md` says where to read 000 and 003.
+"""
+
+from typing import Any
+
+from timely import (
+    ENTER,
+    FEEDBACK,
+    IDENTITY,
+    LEAVE,
+    CycleError,
+    Graph,
+    GraphBuilder,
+    Location,
+    LoopTime,
+    RetreatError,
+    Source,
+    Summary,
+    Target,
+    Tracker,
+)
+from timely.theory import find_cycles, frontier, model, summarize
+from timely.theory.queries import describe
+from tutorials.lesson import say, tell
+
+
+def a_program(*, counting: bool = True) -> tuple[Graph, dict[str, Location]]:
+    """A loop that is entered and left; without `counting` it hands messages back at the time they came."""
+    builder = GraphBuilder()
+    numbers = builder.add_node("numbers", inputs=0, outputs=1)
+    enter = builder.add_node("enter", 1, 1, {(0, 0): ENTER})
+    body = builder.add_node("body", 1, 1)
+    again = builder.add_node("again", 1, 1, {(0, 0): FEEDBACK} if counting else None)
+    leave = builder.add_node("leave", 1, 1, {(0, 0): LEAVE})
+    sink = builder.add_node("sink", inputs=1, outputs=0)
+    for start, end in ((numbers, enter), (enter, body), (body, again), (again, body), (body, leave), (leave, sink)):
+        builder.add_edge(Source(start), Target(end))
+    places = {"numbers": Source(numbers), "body": Target(body), "again": Target(again), "sink": Target(sink)}
+    return builder.build(), places
+
+
+def the_program() -> None:
+    """1. A program in two sets.
+
+    The loop of the chapter before, for a real program: a source outside, a loop that is entered and left, a sink.
+
+        numbers ──> enter ──> body ──> leave ──> sink
+                              ^  │
+                             again
+
+    Places are now the ports of the nodes: a `Target` where messages arrive, a `Source` where they leave. The queries
+    want two sets: inside each node, from an input to an output, what becomes of a time; and the edges, which leave it
+    as it is.
+    """
+    graph, _ = a_program()
+    nodes, edges = describe(graph)
+    for start, end, summary in sorted(nodes, key=lambda step: step[0].node):
+        print(f"{graph.name(graph.place(start))} -> {graph.name(graph.place(end))}: {summary}")
+    print(len(edges), "edges")
+    # | enter, input -> enter, output: LoopSummary('i')
+    # | body, input -> body, output: Identity()
+    # | again, input -> again, output: LoopSummary('f')
+    # | leave, input -> leave, output: LoopSummary('e')
+    # | 6 edges
+
+
+def cycles() -> None:
+    """2. First query: does every cycle advance?
+
+    If a time could come back as it went, a message might go round for ever, and nothing after it would be complete.
+    So each cycle, as a whole, must be an f in the outermost of its loops: then what goes round comes back later. The
+    query collects the shapes of all paths, and gives the steps that lie on a cycle which does not advance. The builder
+    asks it too, and says which cycle it is.
+    """
+    graph, _ = a_program()
+    print(find_cycles(*describe(graph)))
+    try:
+        a_program(counting=False)
+    except CycleError as error:
+        say(error)
+    # | set()
+    # | this cycle does not strictly advance time: body, output -> again, input -> again, output -> body, input ->
+    # |   body, output; within its strongly connected component (again, input, again, output, body, input, body,
+    # |   output) no step of the outermost loop context is strict: add a feedback or a delay there
+
+
+def fed(kept: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """What is left of steps when those are dropped to which none of them leads, again and again."""
+    while True:
+        left = {(start, end) for start, end in kept if any(there == start for _, there in kept)}
+        if left == kept:
+            return kept
+        kept = left
+
+
+def as_published() -> None:
+    """3. The same, as it was published.
+
+    The text of 003 keeps the connections that differ from the identity, where its prose wants the others; then it drops
+    steps that nothing leads to, and says of what is left that it lies on a cycle. Below are a sound loop, from a to b
+    and back, an unsound one at c, and a step behind it. As published the query accuses the sound one alone. With the
+    other connections kept, d is accused as well, which is on no cycle. That of `timely` looks at cycles as a whole.
+    """
+    steps: set[Any] = {("a", "b", FEEDBACK), ("b", "a", FEEDBACK), ("c", "c", IDENTITY), ("c", "d", IDENTITY)}
+    print(sorted(fed({(start, end) for start, end, summary in steps if summary != IDENTITY})))
+    print(sorted(fed({(start, end) for start, end, summary in steps if summary == IDENTITY})))
+    print(sorted(find_cycles(steps, set())))
+    # | [('a', 'b'), ('b', 'a')]
+    # | [('c', 'c'), ('c', 'd')]
+    # | [('c', 'c')]
+
+
+def what_may_come() -> None:
+    """4. Second query: what may still come?
+
+    Given what is pending where, the least times that may still reach each place. Pending are here the right of the
+    source to speak from 1 on, and one message of 0 that has been twice round the loop. To the body may come two times
+    of which neither is before the other; to the sink only 0, for once 0 is out of the loop its rounds are forgotten,
+    and 1 comes after it.
+    """
+    graph, at = a_program()
+    pending: list[tuple[Location, Any]] = [(at["numbers"], 1), (at["again"], LoopTime(0, (2,)))]
+    reached = frontier(*describe(graph), pending)
+    for name in ("body", "again", "sink"):
+        print(f"to {name}: {sorted(reached[at[name]], key=str)}")
+    # | to body: [LoopTime(0, (3,)), LoopTime(1, (0,))]
+    # | to again: [LoopTime(0, (2,)), LoopTime(1, (0,))]
+    # | to sink: [0]
+
+
+def on_the_way() -> None:
+    """5. Third query: what becomes of a time on the way?
+
+    The least changes of time between each place and the sink. From `again` the way leads round, then out; the counter
+    gained is forgotten on leaving, so what remains is e. With these summaries nobody has to walk the graph any more: a
+    time at `again` may come to the sink as `e` of it. So a whole graph can be seen as one node, by what becomes of a
+    time from its entry to its exit: entered and left again it is 1.
+    """
+    graph, at = a_program()
+    found = summarize(*describe(graph), [at["sink"]])
+
+    def spelled(summary: Summary) -> str:
+        return getattr(summary, "letters", "1")
+
+    for name in ("numbers", "body", "again"):
+        print(f"from {name}: {[spelled(summary) for summary in found[at[name], at['sink']]]}")
+    # | from numbers: ['1']
+    # | from body: ['e']
+    # | from again: ['e']
+
+
+Updates = list[tuple[str, Any, int]]
+
+MOVES: list[tuple[str, Updates]] = [
+    ("the source may speak from 0 on", [("numbers", 0, +1)]),
+    ("it sends at 0 and moves on to 1", [("body", LoopTime(0, (0,)), +1), ("numbers", 1, +1), ("numbers", 0, -1)]),
+    ("the message goes round", [("again", LoopTime(0, (0,)), +1), ("body", LoopTime(0, (0,)), -1)]),
+    ("and comes to the body again", [("body", LoopTime(0, (1,)), +1), ("again", LoopTime(0, (0,)), -1)]),
+    ("it leaves the loop", [("sink", 0, +1), ("body", LoopTime(0, (1,)), -1)]),
+    ("the sink is done with it", [("sink", 0, -1)]),
+    ("the source ends", [("numbers", 1, -1)]),
+]
+
+
+def by_tracker() -> None:
+    """6. The tracker.
+
+    The queries begin from nothing. The tracker is told what has changed: what is somewhere now and was not, +1, and
+    what is there no longer, -1. Asked to `propagate`, it adds that up and says which of the places that somebody
+    observes have another frontier. Here is a whole little run. 0 is complete at the sink when the sink is done with it,
+    and not before; 1 moves on without delay, though 0 had to go round.
+    """
+    graph, at = a_program()
+    tracker, sink = Tracker(graph), graph.place(at["sink"])
+    tracker.observe(sink)
+    for what, updates in MOVES:
+        for name, time, change in updates:
+            tracker.update(graph.place(at[name]), time, change)
+        moved = sink in tracker.propagate()
+        print(f"{what}: {'now' if moved else 'still'} {list(tracker.frontier(sink))}")
+    # | the source may speak from 0 on: now [0]
+    # | it sends at 0 and moves on to 1: still [0]
+    # | the message goes round: still [0]
+    # | and comes to the body again: still [0]
+    # | it leaves the loop: still [0]
+    # | the sink is done with it: now [1]
+    # | the source ends: now []
+
+
+def what_holds_it_up() -> None:
+    """7. Why is nothing coming out?
+
+    For a time that is not complete there is always something that holds it up: a message, or a right to speak, with a
+    way from there. The tracker can name it at every moment; `running.progress.explain` is this question asked of a run.
+    After three moves it is the message that goes round.
+    """
+    graph, at = a_program()
+    tracker, sink = Tracker(graph), graph.place(at["sink"])
+    for _, updates in MOVES[:3]:
+        for name, time, change in updates:
+            tracker.update(graph.place(at[name]), time, change)
+    tracker.propagate()
+    for blocker in tracker.explain(sink, 0):
+        print(f"0 waits for {graph.name(graph.place(blocker.location))} at {blocker.time}")
+    # | 0 waits for again, input at LoopTime(0, (0,))
+
+
+def half_a_move() -> None:
+    """8. All or nothing.
+
+    "It sends at 0 and moves on to 1" is three updates, and one move. Between two calls of `propagate` their order does
+    not matter: only sums are looked at. But look after the half of a move, in which the old right has gone and the
+    message is not there yet, and everything is complete; the other half takes that back. Whoever waited has acted by
+    then. So a move is told at once, or, where it travels in pieces, what is new is told first: for a while a time then
+    stays open that need not, which does no harm.
+    """
+    graph, at = a_program()
+    tracker, sink = Tracker(graph), graph.place(at["sink"])
+    tracker.observe(sink)
+    tracker.update(graph.place(at["numbers"]), 0, +1)
+    tracker.propagate()
+    sent, new_right, old_right = MOVES[1][1]
+    try:
+        for name, time, change in (old_right, new_right, sent):
+            tracker.update(graph.place(at[name]), time, change)
+            tracker.propagate()
+            print(f"{name} {change:+}: {list(tracker.frontier(sink))}")
+    except RetreatError as error:
+        say(error)
+    # | numbers -1: []
+    # | the frontier at sink, input moved back: 1 is possible again after Antichain(); some place upstream claimed a
+    # |   time it had given up
+
+
+def the_same() -> None:
+    """9. Query and tracker agree.
+
+    What the tracker keeps is what the query gives. After each of the seven moves every frontier is compared, at all ten
+    ports; the tests of `timely` do that with graphs and moves by chance. There is a third way as well: the queries are
+    programs of collections, which `pullstream.incremental` keeps up to date while the graph is edited and pointstamps
+    come and go. Chapter 16 does it; there the program that knows what is done runs on what it knows.
+    """
+    graph, at = a_program()
+    tracker = Tracker(graph)
+    pending: list[tuple[Location, Any]] = []
+    compared = 0
+    for _, updates in MOVES:
+        for name, time, change in updates:
+            tracker.update(graph.place(at[name]), time, change)
+            pending.append((at[name], time)) if change > 0 else pending.remove((at[name], time))
+        tracker.propagate()
+        asked = frontier(*describe(graph), pending)
+        for place, location in enumerate(graph.locations):
+            compared += set(tracker.frontier(place)) == asked.get(location, set())
+    print(compared, "of", len(MOVES) * len(graph), "the same")
+    # | 70 of 70 the same
+
+
+PLAN = model.Plan(
+    [
+        model.Edge("entering", "numbers", "body"),
+        model.Edge("round", "body", "again"),
+        model.Edge("back", "again", "body"),
+        model.Edge("leaving", "body", "sink"),
+        model.Edge("done", "sink"),
+    ],
+    # In the model it is the edges' sources that change times: numbers enters, again counts, the body leaves.
+    sends={
+        "entering": lambda time: [ENTER.results_in(time)],
+        "back": lambda time: [FEEDBACK.results_in(time)],
+        "leaving": lambda time: [LEAVE.results_in(time)],
+    },
+    initial=[("numbers", 0)],
+)
+
+RUN = [
+    model.Awaited("done", 0),
+    model.Together((model.Sent("entering", LoopTime(0, (0,))), model.Held("numbers", 1), model.Released("numbers", 0))),
+    model.Together((model.Sent("round", LoopTime(0, (0,))), model.Taken("entering", LoopTime(0, (0,))))),
+    model.Together((model.Sent("back", LoopTime(0, (1,))), model.Taken("round", LoopTime(0, (0,))))),
+    model.Together((model.Sent("leaving", 0), model.Taken("back", LoopTime(0, (1,))))),
+    model.Taken("leaving", 0),
+    model.Completed("done", 0),
+]
+
+
+def judged() -> None:
+    """10. The model has the last word.
+
+    Recorded, the run is a list of events, and the model of the chapter before knows of each completion whether it may
+    be announced: whether it is outside Clock (000, Theorem 2). It knows nothing of queries and trackers. This run it
+    allows; the same completion one move earlier it does not, and says what was pending. Every run with `trace=` is
+    judged like that: the last line of its trace is the verdict.
+    """
+    print(model.replay(PLAN, RUN).violations)
+    *before, last, completed = RUN
+    (wrong,) = model.replay(PLAN, [*before, completed, last]).violations
+    print(f"{wrong.rule}: {wrong.because}")
+    # | ()
+    # | too early: still pending: 0 at 'leaving'
+
+
+def main() -> None:
+    """Tell the chapter."""
+    tell(__name__)
+
+
+if __name__ == "__main__":
+    main()
