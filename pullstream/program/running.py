@@ -35,6 +35,7 @@ from pullstream.journal.store import Journal
 from pullstream.program.endings import contains, instead_of, together
 from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
+from pullstream.trace.every import trace_of_a_run
 from pullstream.trace.tracer import Tracer, TraceTo
 
 R = TypeVar("R")
@@ -72,6 +73,7 @@ class Running(Generic[R]):
         self._pipeline = pipeline
         self._beside = beside
         self._checker = checker_for(check)
+        trace = trace_of_a_run() if trace is None else trace
         self._tracer = None if trace is None else Tracer(trace, limit=limit, checker=self._checker)
         self._run = Run(
             limit=limit,

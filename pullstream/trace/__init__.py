@@ -1,14 +1,16 @@
 """Traces: everything that happens in a run, step by step, judged by the model, drawn, and gone through in a page.
 
-`run(pipeline, trace="run.ndjson")` writes one. At `limit=1` every value is asked for, and answered, alone; stages that
-run as one (`map -> filter`) are one module. `Trace.read` reads it, and `judge` has the model of timely dataflow replay
-it. `draw_edge`, `draw_graph` and `mermaid` draw it; `planned(pipeline)` is the graph of one that does not run, to be
-drawn. `python -m pullstream view run.ndjson` makes a page of it, in which each step is shown. The same program writes
-the same bytes each time, at limit 1, with a virtual clock and seeded tasks.
+`run(pipeline, trace="run.ndjson")` writes one; `traced_runs()` has those of all runs in a block. At `limit=1` every
+value is asked for, and answered, alone; stages that run as one (`map -> filter`) are one module. `Trace.read` reads it,
+and `judge` has the model of timely dataflow replay it. `draw_edge`, `draw_graph` and `mermaid` draw it;
+`planned(pipeline)` is the graph of one that does not run, to be drawn. `python -m pullstream view run.ndjson` makes a
+page of it, in which each step is shown. The same program writes the same bytes each time, at limit 1, with a virtual
+clock and seeded tasks.
 """
 
 from pullstream.trace.drawing.edge import draw_edge
 from pullstream.trace.drawing.graph import draw_graph, mermaid
+from pullstream.trace.every import traced_runs
 from pullstream.trace.file import Trace, TraceError
 from pullstream.trace.judge import Objection, Verdict, judge
 from pullstream.trace.planned import planned
@@ -25,4 +27,5 @@ __all__ = [
     "mermaid",
     "page_of",
     "planned",
+    "traced_runs",
 ]

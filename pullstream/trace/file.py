@@ -59,17 +59,18 @@ class Trace:
             OSError: it cannot be read.
             TraceError: it is no trace.
         """
-        with Path(path).open(encoding="utf-8") as lines:
+        # Where what wrote it was killed, its last line may end in the middle of a letter.
+        with Path(path).open(encoding="utf-8", errors="replace") as lines:
             return cls.of(lines)
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
-        """A trace of its lines.
+        """A trace of its lines. Of a run that was killed, the last one may not be whole: it is left out.
 
         Raises:
             TraceError: they are none.
         """
-        rows = [_read(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+        rows = _rows(lines)
         if not rows or not isinstance(rows[0], dict) or "trace" not in rows[0]:
             raise TraceError(
                 "this is no trace: its first line does not say what it is of, as run(..., trace=) writes it"
@@ -107,8 +108,19 @@ def is_event(row: Sequence[Json]) -> bool:
             return False
 
 
-def _read(number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as exc:
-        raise TraceError(f"line {number} of the trace is not whole: {exc}") from None
+def _rows(lines: Iterable[str]) -> list[Any]:
+    """What the lines say."""
+    rows: list[Any] = []
+    broken: TraceError | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if broken is not None:
+            raise broken
+        try:
+            rows.append(json.loads(line))
+        except ValueError as exc:
+            broken = TraceError(f"line {number} of the trace is not whole: {exc}")
+    if broken is not None and not rows:
+        raise broken
+    return rows

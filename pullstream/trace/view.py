@@ -21,6 +21,9 @@ SCRIPTS = ("model.js", "pictures.js", "page.js")
 NO_VERDICT: Final[dict[str, Json]] = {"verdict": "none", "objections": []}
 """Of a trace that is not whole."""
 
+NOTHING: Final[Sequence[Json]] = (1, 0.0, "of what happened nothing was written down")
+"""The event of a trace that was cut short before its first: the page has a step to be at."""
+
 
 def page_of(trace: Trace, title: str = "A run, step by step") -> str:
     """Make the page: it asks for nothing from anywhere, and shows edges, times and events at any step."""
@@ -50,7 +53,7 @@ def data_of(trace: Trace) -> dict[str, Json]:
         "steps": header["plan"]["steps"],
         "initial": [[place, told(time)] for place, time in header["plan"]["initial"]],
         "layout": layout_of(header).as_json(),
-        "events": [_with_words(event) for event in trace.events],
+        "events": [_with_words(event) for event in trace.events] or [NOTHING],
         "verdict": trace.verdict or NO_VERDICT,
         "rules": dict(RULES),
     }

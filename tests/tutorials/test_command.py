@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -258,6 +260,38 @@ def test_what_an_answer_writes_past_python_is_in_nobody_s_way(tutorials, tmp_pat
     (tmp_path / "take_while.py").write_text(f"import os\n\nos.write(1, b'no end of a line')\n{SOLUTION}")
     done = tutorials("check", "take_while.py")
     assert done.stdout.startswith("right: "), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "shown", "not_shown"),
+    [
+        ("take_while/asks_after_done.py", '"violation", "take_while", "R9"', "nothing of the kind"),
+        ("reach/seen_once_for_all.py", "('map', 0)", "('green', 0)"),
+        ("words_a_day/days_without_words.py", '"value"', "nothing of the kind"),
+    ],
+)
+def test_a_page_steps_through_what_went_wrong(tutorials, tmp_path, wrong, shown, not_shown):
+    """Found by the kit, by comparing, or in a run of the judge's own: the run at fault is shown."""
+    name, _ = wrong.split("/")
+    shutil.copyfile(ROOT / "tests" / "tutorials" / "wrong" / wrong, tmp_path / f"{name}.py")
+    done = tutorials("trace", f"{name}.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{name}.html steps through it" in done.stdout
+    data = re.search(r'id="trace">([^<]*)<', (tmp_path / f"{name}.html").read_text())[1]
+    events = json.dumps(json.loads(zlib.decompress(b64decode(data)))["events"])
+    assert shown in events
+    assert not_shown not in events
+
+
+def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
+    """A right answer has no page, and an answer that is no module has none."""
+    shutil.copyfile(exercise_named("take_while").solution, tmp_path / "take_while.py")
+    assert tutorials("trace", "take_while.py").stdout == "right: 4.1 take_while\n"
+    shutil.copyfile(exercise_named("normal_form").template, tmp_path / "normal_form.py")
+    done = tutorials("trace", "normal_form.py")
+    assert done.returncode == 2
+    assert "no run" in done.stderr
+    assert [path.name for path in tmp_path.glob("*.html")] == []
 
 
 def test_unknown_names_are_told_in_a_line(tutorials):

@@ -1,13 +1,11 @@
 """The runs of the chapters, traced: the model allows each of them, by what its trace says alone."""
 
 import importlib
-import io
 import sys
 
 import pytest
 
-from pullstream.program.running import Running
-from pullstream.trace import Trace, judge
+from pullstream.trace import Trace, judge, traced_runs
 from pullstream.trace.view import data_of
 from tutorials.lesson import pieces
 
@@ -21,6 +19,7 @@ CHAPTERS = [
     "writing_your_own",
     "when_is_it_done",
     "dataflows_in_dataflows",
+    "the_model",
     "killed_and_resumed",
 ]
 PIECES = [
@@ -34,18 +33,10 @@ PIECES = [
 
 
 @pytest.fixture
-def traces(monkeypatch):
+def traces():
     """The traces of all runs that are opened, written as they are."""
-    files = []
-    kept = Running.__init__
-
-    def traced(running, *args, **options):
-        file = io.StringIO()
-        files.append(file)
-        kept(running, *args, **{**options, "trace": file})
-
-    monkeypatch.setattr(Running, "__init__", traced)
-    return files
+    with traced_runs() as files:
+        yield files
 
 
 def verdicts(files):

@@ -2,9 +2,11 @@
 
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import fill, indent
 from typing import Final
 
+from pullstream.trace import Trace, page_of
 from tutorials.command.folder import Folder
 from tutorials.command.terminal import bar, paged, show, width
 from tutorials.contents import CHAPTERS, Chapter, chapter_numbered
@@ -88,8 +90,7 @@ def check(folder: Folder, name: str | None = None, *, all: bool = False, json: b
         show(f"nothing is begun in {folder.path}/")
     codes = [0]
     for exercise in chosen:
-        file = Path(name) if name and Path(name).suffix == ".py" and Path(name).exists() else folder.answer(exercise)
-        verdict = _judged(folder, exercise, file)
+        verdict = _judged(folder, exercise, _file(folder, exercise, name))
         codes.append(verdict.code)
         show(verdict.json() if json else verdict.told(width()))
     return max(codes)
@@ -114,6 +115,25 @@ def hint(folder: Folder, name: str | None = None) -> int:
     level = folder.hint(exercise)
     text = hints(exercise, folder.found(exercise))[level]
     show(fill(f"hint {level + 1} of 3 for {exercise.told}: {text}", min(100, width()), break_on_hyphens=False))
+    return 0
+
+
+def trace(folder: Folder, name: str | None = None) -> int:
+    """Make a page that steps through the run in which an answer is wrong."""
+    exercise = _exercise(folder, name)
+    file = _file(folder, exercise, name)
+    page = file.with_suffix(".html")
+    with TemporaryDirectory() as kept:
+        written = Path(kept) / "trace"
+        verdict = _judged(folder, exercise, file, written)
+        show(verdict.told(width()))
+        if verdict.right:
+            return 0
+        if not written.exists():
+            raise LookupError("there is no run in this that could be stepped through: the verdict says it all")
+        run = Trace.read(written)
+        page.write_text(page_of(run, f"{exercise.told}: {verdict.kind}"), encoding="utf-8")
+    show(f"\n{page} steps through it: open it in a browser")
     return 0
 
 
@@ -154,8 +174,14 @@ def task(folder: Folder, exercise: Exercise) -> str:
     return f"{text}\n\nanswer: {folder.answer(exercise)}   read: {exercise.read}"
 
 
-def _judged(folder: Folder, exercise: Exercise, file: Path) -> Verdict:
-    verdict = judged_apart(exercise, file)
+def _file(folder: Folder, exercise: Exercise, name: str | None) -> Path:
+    """The answer: a file, where one is named, or else the one in the folder."""
+    named = Path(name or "")
+    return named if named.suffix == ".py" and named.exists() else folder.answer(exercise)
+
+
+def _judged(folder: Folder, exercise: Exercise, file: Path, trace: Path | None = None) -> Verdict:
+    verdict = judged_apart(exercise, file, trace=trace)
     if folder.begun and verdict.code != 2:
         # A folder that cannot be written to is no reason not to say what was found.
         with suppress(OSError):

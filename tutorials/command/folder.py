@@ -16,6 +16,7 @@ README: Final = """Your answers. Each file says at its top what is to be done.
     python -m pullstream learn watch    judges a file whenever you save it
     python -m pullstream learn check    judges the one you are at
     python -m pullstream learn hint     says a little more each time
+    python -m pullstream learn trace    makes a page that steps through what went wrong
 
 What an answer prints is not shown when it is judged: run the file itself to see it. How far you are is kept in
 .progress.json; `reset NAME` gives you a fresh template.

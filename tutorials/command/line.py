@@ -76,11 +76,12 @@ def _parser() -> argparse.ArgumentParser:
     watch.set_defaults(name=None)
     for name, what in (
         ("hint", "a hint, a clearer one each time"),
+        ("trace", "a page that steps through the run in which an answer is wrong"),
         ("reset", "the template again; yours is kept beside it"),
         ("solution", "an answer that is right, and what others got wrong"),
     ):
         command = add(name, parents=[folder], help=what)
-        command.add_argument("name", metavar="NAME", nargs="?" if name == "hint" else None)
+        command.add_argument("name", metavar="NAME", nargs="?" if name in {"hint", "trace"} else None)
         if name == "solution":
             command.add_argument("--anyway", action="store_true", help="before yours is right")
     return parser

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from textwrap import dedent
 from typing import Any, Final, cast
 
@@ -33,7 +34,8 @@ def keeps_the_rules(subject: Subject, site: Site, seeds: int = 1) -> None:
     # The judge is in a process of its own already, which is ended if this never is.
     report = conformance(subject, cells=CELLS, seeds=seeds if seeds > 1 else None, limit=None)
     for finding in report.first(1):
-        raise _wrong(finding)
+        # The cell's own run is the first: those that it is compared with come after it.
+        raise _wrong(finding, partial(conformance, subject, replay=finding.cell, limit=None))
 
 
 def told_simply(text: str) -> str:
@@ -137,20 +139,20 @@ def gives_the_same(
         raise Wrong(
             kind if len(different) == len(runs) else "batching",
             f"{what}asked for {asked}, it gave\n  {got_text}\nand should have given\n  {want_text}",
+            again=partial(_once_more, make, times, different[0]),
         )
-    for got, want in runs.values():
+    for limit, (got, want) in runs.items():
+        again = partial(_once_more, make, times, limit)
         for time in times:
             mine, theirs = got.completed.get(time), want.completed.get(time)
             if mine == theirs or theirs is None:
                 continue
             if mine is None or mine > theirs:
                 when = "never" if mine is None else f"after {mine:g} seconds"
-                raise Wrong(
-                    "holding", f"{what}{time!r} was complete {when}, and could have been after {theirs:g} seconds"
-                )
-            raise Wrong(
-                "early", f"{what}{time!r} was complete after {mine:g} seconds, and may not be before {theirs:g}"
-            )
+                happened = f"{what}{time!r} was complete {when}, and could have been after {theirs:g} seconds"
+                raise Wrong("holding", happened, again=again)
+            happened = f"{what}{time!r} was complete after {mine:g} seconds, and may not be before {theirs:g}"
+            raise Wrong("early", happened, again=again)
 
 
 def _or_wrong(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit: int) -> Seen:
@@ -158,6 +160,10 @@ def _or_wrong(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit:
         return seen(make(), times, limit)
     except BaseExceptionGroup as group:
         raise alone(group) from None
+
+
+def _once_more(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit: int) -> Seen:
+    return seen(make(), times, limit)
 
 
 def alone(exc: BaseException) -> BaseException:
@@ -175,9 +181,9 @@ def _shown(run: Seen) -> str:
     return text if run.ending == "done" else f"{text}, and then {run.ending}"
 
 
-def _wrong(finding: Finding) -> Wrong:
+def _wrong(finding: Finding, again: Callable[[], object]) -> Wrong:
     """A finding, taken apart into what happened, the scene and the drawing."""
     rows = finding.message.splitlines()
     said, drawing = rows[0], "\n".join(rows[1:])
     line = int(finding.place.rpartition(":")[2]) if finding.place else None
-    return Wrong(finding.rule, "\n".join(filter(None, [said, finding.scene])), dedent(drawing), line)
+    return Wrong(finding.rule, "\n".join(filter(None, [said, finding.scene])), dedent(drawing), line, again)

@@ -16,11 +16,18 @@ LIMIT: Final = 20.0
 ROOT: Final = Path(__file__).parents[2]
 
 
-def judged_apart(exercise: Exercise, file: Path, seeds: int = 1, limit: float = LIMIT) -> Verdict:
-    """The verdict on a file; one that does not come back is told so, and where it was."""
+def judged_apart(
+    exercise: Exercise, file: Path, seeds: int = 1, limit: float = LIMIT, trace: Path | None = None
+) -> Verdict:
+    """The verdict on a file; one that does not come back is told so, and where it was.
+
+    With `trace`, the run in which it is wrong is written there, if it is in a run that it is wrong.
+    """
     file = file.resolve()
     # -P: a folder of the learner's that is called tutorials is not this one.
     command = [sys.executable, "-P", "-m", "tutorials.judging", exercise.name, str(file), str(seeds), str(limit)]
+    if trace is not None:
+        command.append(str(trace))
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     process = subprocess.Popen(  # noqa: S603 - the learner's own file
         command,

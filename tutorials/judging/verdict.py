@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self
 
@@ -36,12 +37,21 @@ KINDS: Final[dict[str, str]] = {
 class Wrong(Exception):
     """An answer is wrong: the kind of the mistake, what happened in words, and drawn."""
 
-    def __init__(self, kind: str, happened: str, drawing: str = "", line: int | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        happened: str,
+        drawing: str = "",
+        line: int | None = None,
+        again: Callable[[], object] | None = None,
+    ) -> None:
         super().__init__(happened)
         self.kind = kind
         self.happened = happened
         self.drawing = drawing
         self.line = line
+        self.again = again
+        """Does once more what has gone wrong, to be seen: the first run in it is what is looked at."""
 
 
 @attrs.frozen

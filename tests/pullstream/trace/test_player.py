@@ -181,6 +181,18 @@ def test_a_trace_that_the_model_refuses_says_where(show):
 
 
 @needs_browser
+@pytest.mark.parametrize("left", [0, 1, 30])
+def test_a_trace_that_was_cut_short_is_shown_as_far_as_it_goes(show, left):
+    """Without a verdict; also one of which nothing is left but what it is of."""
+    lines = traced(days(), limit=1).splitlines()
+    page = show("\n".join([*lines[: left + 1], lines[left + 1][:-3]]))
+    assert page.run("document.querySelector('#verdict').textContent") == "no verdict: the trace is not whole"
+    page.press("End")
+    assert page.run("page.trace.total") == max(1, left)
+    page.press("ArrowRight")
+
+
+@needs_browser
 def test_a_time_is_explained(show):
     """By what is held and in flight above; another module, when it is touched."""
     page = show(traced(days(), limit=1))

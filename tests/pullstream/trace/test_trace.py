@@ -12,7 +12,8 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.checker import Checker
 from pullstream.engine.run import Scope
-from pullstream.trace import Trace, TraceError, draw_graph, judge, mermaid, planned
+from pullstream.trace import Trace, TraceError, draw_graph, judge, mermaid, planned, traced_runs
+from pullstream.trace.view import data_of
 from timely import TimeDomainError
 
 from .programs import PIPELINES, Decade, days, per_time, traced
@@ -239,6 +240,39 @@ def test_what_is_no_trace_is_refused(text):
     """In words, and with the line."""
     with pytest.raises(TraceError, match="trace"):
         read(text)
+
+
+@pytest.mark.parametrize("left", [0, 3, 9])
+def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
+    """Of a run that was killed: its last line ends anywhere, also in the middle of a letter; there is no verdict."""
+    lines = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode().splitlines(keepends=True)
+    file = tmp_path / "run.ndjson"
+    file.write_bytes(b"".join(lines[: left + 1]) + lines[left + 1].partition(b"\xa4")[0].rstrip(b"]\n"))
+    trace = Trace.read(file)
+    assert (len(trace.events), trace.verdict) == (left, None)
+    assert judge(trace).ok
+    assert data_of(trace)["verdict"]["verdict"] == "none"
+
+
+def test_a_line_that_is_cut_in_the_middle_of_a_trace_is_refused():
+    """Only the last one can have been cut by an end."""
+    lines = traced(days(), limit=1).splitlines()
+    with pytest.raises(TraceError, match="line 4 of the trace is not whole"):
+        Trace.of([*lines[:3], lines[3][:-1], *lines[4:]])
+
+
+def test_all_runs_of_a_block_are_traced():
+    """Those that say nothing of a trace; and those outside of it are not."""
+    own = io.StringIO()
+    pipeline = ps.pipe(ps.values("ab"), ps.collect())
+    with traced_runs() as traces:
+        ps.run(pipeline, limit=1)
+        ps.run(pipeline, trace=own)
+        ps.run(pipeline, limit=2)
+    ps.run(pipeline)
+
+    assert [read(trace.getvalue()).header["limit"] for trace in traces] == [1, 2]
+    assert own.getvalue()
 
 
 @pytest.mark.parametrize("text", ['{"trace":1}', "[1]", '"word"', "7", "[true, 1]", '["1", 0, "ask"]'])

@@ -1,6 +1,7 @@
 """What is asked of `reach`: the fewest steps to each page, for every time by itself, whenever its pages come."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import trio
 
@@ -91,7 +92,8 @@ def judge(answer, seeds):
         for time in sorted(want.keys() | got.keys()):
             if got.get(time) != want.get(time):
                 shown, right = (_shown(found.get(time, [])) for found in (got, want))
-                raise Wrong(kind, f"{asks} it gave at {time}\n  {shown}\nand should have given\n  {right}")
+                happened = f"{asks} it gave at {time}\n  {shown}\nand should have given\n  {right}"
+                raise Wrong(kind, happened, again=partial(answers, reach, pages, seconds, asks))
     gives_the_same(
         lambda: ps.pipe(asked(SIDE_BY_SIDE, 1), reach(Links()), ps.reduce_by_time(IN_ORDER)),
         lambda: ps.pipe(asked(SIDE_BY_SIDE, 1), solution.reach(Links()), ps.reduce_by_time(IN_ORDER)),
