@@ -1,4 +1,4 @@
-"""Every exported name stands in README or in the reference, and the reference names nothing else."""
+"""Every exported name stands in the table of modules or in the reference, and the reference names nothing else."""
 
 import importlib
 import re
@@ -6,25 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tutorials.site.reference import PACKAGES
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+MODULES = (ROOT / "tutorials/site/pages/modules.md").read_text()
 SECTIONS = re.split(r"^## ", (ROOT / "tutorials" / "reference.md").read_text(), flags=re.MULTILINE)
-PACKAGES = {
-    "pullstream": "import pullstream as ps",
-    "pullstream.checker": "from pullstream import checker",
-    "pullstream.conformance": "from pullstream.conformance import",
-    "pullstream.incremental": "from pullstream.incremental import",
-    "pullstream.authoring": "from pullstream.authoring import",
-    "timely": "import timely",
-    "timely.theory": "from timely import theory",
-    "timely.theory.model": "from timely.theory import model",
-    "adapters.files": "from adapters import files",
-    "adapters.spark": "from adapters import spark",
-    "adapters.arrow": "from adapters import arrow",
-    "adapters.display": "from adapters.display import",
-    "adapters.metrics": "from adapters.metrics import",
-}
-"""How a section of the reference begins that lists a package's names."""
 
 
 def rows(text):
@@ -34,9 +21,9 @@ def rows(text):
 
 
 def listed(package):
-    """The names in the section of a package, wherever they stand in it, and those of README's tables."""
+    """The names in the section of a package, wherever they stand in it, and those of the table of modules."""
     (section,) = [section for section in SECTIONS if f"`{PACKAGES[package]}" in section.partition("\n")[0]]
-    return rows(README) | set(re.findall(r"`(\w+)`", section))
+    return rows(MODULES) | set(re.findall(r"`(\w+)`", section))
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -44,19 +44,44 @@ def _learn() -> list[Page]:
 SECTIONS: Final[dict[str, Sequence[Page]]] = {
     "Start": [
         Page("What it is", "index.md", ROOT / "README.md"),
+        _written("Start here", "start.md"),
     ],
     "Learn": _learn(),
-    "The protocol": [
+    "Guides": [
+        _written("Files", "guides/files.md"),
+        _written("Spark", "guides/spark.md"),
+        Page("What goes wrong with Spark", "guides/spark_errors.md", ROOT / "tutorials/spark_errors.md"),
+        _written("Times, windows, late data", "guides/windows.md"),
+        _written("Failures", "guides/failures.md"),
+        _written("Resuming", "guides/resuming.md"),
+        _written("Writing your own", "guides/own_modules.md"),
+        _written("Testing", "guides/testing.md"),
+        _written("With other programs", "guides/other_programs.md"),
+        _written("Deployment", "guides/deployment.md"),
+        _written("Performance", "guides/performance.md"),
+    ],
+    "How it works": [
         Page("The twelve rules", "rules.md", ROOT / "tutorials/rules/README.md"),
+        _written("Progress", "progress.md"),
+        Page("Architecture", "architecture.md", ROOT / "tutorials/architecture.md"),
+        Page("Literature", "literature.md", ROOT / "tutorials/literature.md"),
+        _written("Glossary", "glossary.md"),
+    ],
+    "Coming from": [
+        _written("pull-stream", "coming_from/pull_stream.md"),
+        _written("timely dataflow", "coming_from/timely.md"),
+        _written("Bytewax", "coming_from/bytewax.md"),
+        _written("Pathway", "coming_from/pathway.md"),
+        _written("RxPY", "coming_from/rxpy.md"),
+        _written("aiostream", "coming_from/aiostream.md"),
+        _written("Structured Streaming", "coming_from/structured_streaming.md"),
     ],
     "Reference": [
+        _written("The modules", "modules.md"),
         Page("Every name", "reference/index.md", ROOT / "tutorials/reference.md"),
         *(Page(package, f"reference/{package}.md", package=package) for package in PACKAGES),
     ],
     "About": [
-        Page("Architecture", "architecture.md", ROOT / "tutorials/architecture.md"),
-        Page("Literature", "literature.md", ROOT / "tutorials/literature.md"),
-        Page("What goes wrong with Spark", "guides/spark_errors.md", ROOT / "tutorials/spark_errors.md"),
         Page("Changes", "changes.md", ROOT / "CHANGELOG.md"),
         Page("Working on it", "contributing.md", ROOT / "CONTRIBUTING.md"),
         Page("Security", "security.md", ROOT / "SECURITY.md"),

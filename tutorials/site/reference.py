@@ -19,6 +19,7 @@ PACKAGES: Final = {
     "adapters.spark": "from adapters import spark",
     "adapters.arrow": "from adapters import arrow",
     "adapters.display": "from adapters.display import",
+    "adapters.metrics": "from adapters.metrics import",
 }
 """The packages that export names, and how a section of the reference begins that lists them."""
 

@@ -1,4 +1,4 @@
-"""What README says of Spark Connect: of everything there is, and true where it says that something is refused."""
+"""What the guide says of Spark Connect: of everything there is, and true where it says that something is refused."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from adapters import spark
 
 pytestmark = pytest.mark.spark
 
-README = (Path(__file__).parents[4] / "README.md").read_text()
-TABLE = README.split("| through Spark Connect | |\n| --- | --- |\n")[1].split("\n\n")[0].splitlines()
+GUIDE = (Path(__file__).parents[4] / "tutorials/site/pages/guides/spark.md").read_text()
+TABLE = GUIDE.split("| through Spark Connect | |\n| --- | --- |\n")[1].split("\n\n")[0].splitlines()
 
 
 def test_the_table_is_of_everything():

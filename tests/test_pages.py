@@ -1,0 +1,122 @@
+"""The pages are true: their programs print what they say, and the tables of modules name what there is."""
+
+import re
+import signal
+from contextlib import redirect_stdout
+from io import StringIO
+from itertools import takewhile
+from pathlib import Path
+
+import attrs
+import pytest
+
+import pullstream as ps
+from adapters import files, spark
+from pullstream import incremental
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+MODULES = (ROOT / "tutorials/site/pages/modules.md").read_text()
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "tutorials").rglob("*.md")]
+
+
+@attrs.frozen
+class Program:
+    """A program of a page: the number of its place, and its text."""
+
+    page: Path
+    number: int
+    text: str
+
+    def __str__(self):
+        return f"{self.page.relative_to(ROOT)}-{self.number}"
+
+    @property
+    def keeps(self):
+        """Whether it leaves files behind: started again in the same place, it does what it says as well."""
+        return "Path(" in self.text
+
+
+PROGRAMS = [
+    Program(page, number, text)
+    for page in sorted(PAGES)
+    for number, text in enumerate(re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE), 1)
+]
+"""All blocks that are called `python`; what is called `py` is not ours to run, or a part of what is run elsewhere."""
+
+
+def needs_spark(program):
+    return pytest.param(program, id=str(program), marks=[pytest.mark.spark] * ("import spark" in program.text))
+
+
+@pytest.mark.parametrize("program", [needs_spark(program) for program in PROGRAMS])
+def test_program_prints_what_it_says(program, tmp_path, monkeypatch):
+    """A program's output is the comment that ends it, also the second time."""
+    for _ in range(1 + program.keeps):
+        prints_what_it_says(program, tmp_path, monkeypatch)
+
+
+def prints_what_it_says(program, tmp_path, monkeypatch):
+    said = list(takewhile(lambda line: line.startswith("# "), reversed(program.text.splitlines())))
+    monkeypatch.chdir(tmp_path)
+    output = StringIO()
+    handler = signal.getsignal(signal.SIGTERM)
+
+    try:
+        with redirect_stdout(output):
+            exec(compile(program.text, f"<{program}>", "exec"), {"__name__": "__main__"})
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+
+    assert said
+    assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(said)]
+
+
+def test_every_block_says_what_it_is():
+    """A block without a language is neither run nor seen to be left out."""
+    fences = [fence for page in PAGES for fence in re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)]
+    kinds = set(fences[::2])
+
+    assert set(fences[1::2]) == {""}
+    assert kinds <= {"python", "py", "sh", "js", "rust", "text", ""}
+    assert len(PROGRAMS) > 30
+
+
+def test_no_row_of_the_table_stands_twice():
+    """A module is told of in one place; those that share a name are called in different ways."""
+    calls = re.findall(r"^\| `(\w+\(.*?\))`", MODULES, re.MULTILINE)
+
+    assert sorted(calls) == sorted(set(calls))
+
+
+def test_table_of_modules_is_complete():
+    """Every ready module has a row in the table, and every row names a module."""
+    rows = set(re.findall(r"^\| `(\w+)[`(]", MODULES, re.MULTILINE))
+    ready = {
+        name
+        for name in ps.__all__
+        if name.islower()
+        and callable(getattr(ps, name))
+        and name not in {"pipe", "run", "source", "transformer", "sink"}
+    }
+
+    assert ready <= rows
+    assert rows - ready <= {*spark.__all__, *files.__all__, *incremental.__all__}
+
+
+def test_readme_has_every_module():
+    """Its table leads to the rows of the table of modules: the same names, in the same groups."""
+    there = {
+        title: set(re.findall(r"`(\w+)\(", " ".join(re.findall(r"^\| ([^|]*) \|", rows, re.MULTILINE))))
+        for title, _, rows in (
+            section.partition("\n") for section in re.split(r"^## ", MODULES, flags=re.MULTILINE)[1:]
+        )
+    }
+    here = dict(re.findall(r"^\| \[(.*?)\]\([\w/.]*modules\.md#[\w-]+\) \| (.*) \|$", README, re.MULTILINE))
+
+    assert {title: set(re.findall(r"`(\w+)`", names)) for title, names in here.items()} == there
+
+
+def test_readme_is_a_page_to_land_on():
+    """Two hundred lines at most, and what else there is a link away."""
+    assert len(README.splitlines()) <= 200
