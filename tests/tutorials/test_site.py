@@ -49,6 +49,12 @@ def test_every_chapter_is_a_page_with_code_and_output(pages):
     assert "['tea', 'and', 'rice', 'salt', 'tea']" in (pages / "learn/a_first_pipeline.md").read_text()
 
 
+def test_readme_leads_to_every_chapter():
+    """Who begins there finds each."""
+    readme = (ROOT / "README.md").read_text()
+    assert [chapter.name for chapter in CHAPTERS if f"(tutorials/{chapter.name}.py)" not in readme] == []
+
+
 def test_every_rule_shows_what_breaks_it(pages):
     """A picture, and the code of a module, or of who asks, that does it wrong."""
     _, *told = (pages / "rules.md").read_text().split("\n## ")
