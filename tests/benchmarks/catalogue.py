@@ -1,7 +1,7 @@
 """All workloads, in the order of the tables."""
 
 from tests.benchmarks.workload import Workload
-from tests.benchmarks.workloads import merging, passing, short, waiting, words
+from tests.benchmarks.workloads import joining, looping, merging, passing, short, starting, waiting, windows, words
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
@@ -13,6 +13,15 @@ WORKLOADS: dict[str, Workload] = {
         words.WORDS,
         merging.MERGE,
         short.STOP,
+        joining.JOIN,
+        joining.WITHIN,
+        looping.LOOP,
+        starting.IMPORT,
+        starting.FIRST,
+        windows.TUMBLING,
+        windows.SLIDING,
+        windows.SESSIONS,
+        windows.SORTED,
         short.SERVICE,
     )
 }

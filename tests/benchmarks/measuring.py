@@ -17,9 +17,8 @@ from typing import Any
 
 import attrs
 
-from tests.benchmarks.workload import LIMIT, Run, Workload
+from tests.benchmarks.workload import LIMIT, ROOT, Run, Shape, Workload
 
-ROOT = Path(__file__).parents[2]
 LONGEST = 900
 """Seconds after which a measurement is given up."""
 MOST_WARM = 9
@@ -54,8 +53,10 @@ def once(workload: Workload, run: Run) -> tuple[float, Any]:
     return answer if workload.own_time else (seconds, answer)
 
 
-def told(workload: Workload, answer: Any) -> tuple[str, str]:
+def told(workload: Workload, answer: Any, shape: Shape | None) -> tuple[str, str]:
     """An answer's digest, and how it begins."""
+    if shape is not None:
+        answer = shape(answer)
     if not workload.ordered:
         answer = sorted(answer)
     text = repr(answer)
@@ -64,17 +65,18 @@ def told(workload: Workload, answer: Any) -> tuple[str, str]:
 
 def measure(workload: Workload, way: str, size: int, seconds: float) -> Measured:
     """Measure a way, in this process."""
-    run = workload.ways[way].prepare(size)
+    prepared = workload.ways[way].prepare(size)
+    run, shape = prepared if isinstance(prepared, tuple) else (prepared, None)
     before = megabytes()
     first, answer = once(workload, run)
     added = megabytes() - before
-    digest, text = told(workload, answer)
+    digest, text = told(workload, answer, shape)
     del answer
     warm: list[float] = []
     until = time.monotonic() + seconds - first
     while time.monotonic() < until and len(warm) < MOST_WARM:
         spent, answer = once(workload, run)
-        if told(workload, answer)[0] != digest:
+        if told(workload, answer, shape)[0] != digest:
             raise Failure(f"the answer is another at run {len(warm) + 2}")
         warm.append(spent)
     return Measured(first, statistics.median(warm or [first]), added, digest, text)

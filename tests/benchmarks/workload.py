@@ -2,13 +2,19 @@
 
 from collections.abc import Callable
 from importlib import metadata, util
+from pathlib import Path
 from typing import Any
 
 import attrs
 
+ROOT = Path(__file__).parents[2]
+"""The checkout."""
+
 Run = Callable[[], Any]
 """What is measured: it gives the answer."""
-Prepare = Callable[[int], Run]
+Shape = Callable[[Any], Any]
+"""Puts a toolkit's answer as the limit's is put; it is not measured."""
+Prepare = Callable[[int], Run | tuple[Run, Shape]]
 """Makes ready for a size; nothing of it is measured."""
 
 LIMIT = "plain Python"

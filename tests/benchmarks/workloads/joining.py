@@ -1,0 +1,185 @@
+"""Two streams joined by key: epoch by epoch, and within a minute of event time: W7a and W7b."""
+
+import random
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from tests.benchmarks.driving import bytewax_list, in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.workload import BY_HAND, HERE, Run, Shape, Target, Workload
+
+EPOCH = 1_000
+KEYS = 1_000
+JOIN = Workload(
+    "W7a",
+    "join per epoch",
+    f"Two streams of rows, {EPOCH:,} of each in an epoch, with one of {KEYS:,} keys; out come the pairs of rows with "
+    "the same epoch and key.",
+    full=200_000,
+    quick=40_000,
+    smoke=2_000,
+    unit="row",
+    ordered=False,
+    target=Target(1.5),
+)
+MINUTE = 60
+WITHIN = Workload(
+    "W7b",
+    "join within a minute",
+    "Two streams of rows, a second apart, with one of twenty keys; how many pairs have the same key, and times at most "
+    "a minute apart.",
+    full=40_000,
+    quick=10_000,
+    smoke=500,
+    unit="row",
+    target=Target(1.5),
+)
+
+Row = tuple[int, str, int]
+"""An epoch, or a second, a key and a number."""
+first, key_of = itemgetter(0), itemgetter(1)
+
+
+def rows(size: int, side: int) -> list[Row]:
+    chance = random.Random(side)
+    return [(number // EPOCH, f"key{chance.randrange(KEYS)}", number) for number in range(size)]
+
+
+def numbers(pairs: Iterable[tuple[Row, Row]]) -> list[tuple[int, int]]:
+    return [(left[2], right[2]) for left, right in pairs]
+
+
+def joined(left: Iterable[Row], right: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
+    """The pairs of one epoch."""
+    table: dict[str, list[Row]] = defaultdict(list)
+    for row in left:
+        table[row[1]].append(row)
+    return ((mine, row) for row in right if row[1] in table for mine in table[row[1]])
+
+
+@JOIN.limit
+def plain(size: int) -> tuple[Run, Shape]:
+    left, right = rows(size, 0), rows(size, 1)
+
+    def run() -> list[tuple[Row, Row]]:
+        out: list[tuple[Row, Row]] = []
+        for (_, some), (_, others) in zip(groupby(left, first), groupby(right, first), strict=True):
+            out += joined(some, others)
+        return out
+
+    return run, numbers
+
+
+@JOIN.way(HERE)
+def here(size: int) -> tuple[Run, Shape]:
+    import pullstream as ps
+
+    left, right = (ps.values(rows(size, side), time=first) for side in (0, 1))
+    program = piped(ps.join(left, right, on=key_of), ps.collect())
+    return lambda: ps.run(program), numbers
+
+
+@JOIN.way(BY_HAND, note="async generators of epochs")
+def by_hand(size: int) -> tuple[Run, Shape]:
+    sides = rows(size, 0), rows(size, 1)
+
+    async def given(side: list[Row]) -> AsyncIterator[Row]:
+        for row in side:
+            yield row
+
+    async def epochs(side: AsyncIterator[Row]) -> AsyncIterator[list[Row]]:
+        some: list[Row] = []
+        async for row in side:
+            if some and row[0] != some[0][0]:
+                yield some
+                some = []
+            some.append(row)
+        yield some
+
+    async def main() -> list[tuple[Row, Row]]:
+        left, right = (epochs(given(side)) for side in sides)
+        out: list[tuple[Row, Row]] = []
+        async for some in left:
+            out += joined(some, await anext(right))
+        return out
+
+    return in_trio(main), numbers
+
+
+@JOIN.way("bytewax", share=0.2, note="keyed by epoch and key together; out come all pairs at the end")
+def bytewax(size: int) -> tuple[Run, Shape]:
+    sides = rows(size, 0), rows(size, 1)
+
+    def build(op: Any, given: Any) -> Any:
+        keyed = [
+            op.key_on(f"key{number}", given(side), lambda row: f"{row[0]} {row[1]}")
+            for number, side in enumerate(sides)
+        ]
+        return op.join("join", *keyed, insert_mode="product", emit_mode="final")
+
+    return bytewax_list(build), lambda out: numbers(pair for _, pair in out if None not in pair)
+
+
+@JOIN.way("pathway", share=0.2)
+def pathway(size: int) -> Run:
+    sides = rows(size, 0), rows(size, 1)
+
+    def build(pw: Any) -> Any:
+        left, right = (pathway_table(pw, side, epoch=int, key=str, n=int) for side in sides)
+        pairs = left.join(right, left.epoch == right.epoch, left.key == right.key)
+        return pairs.select(left=left.n, right=right.n)
+
+    return pathway_rows(build)
+
+
+# ---- within a minute
+
+
+def seconds(size: int) -> list[Row]:
+    chance = random.Random(0)
+    return [(number, f"key{chance.randrange(20)}", number) for number in range(size)]
+
+
+@WITHIN.limit
+def within_plain(size: int) -> Run:
+    data = seconds(size)
+
+    def run() -> int:
+        sides: tuple[dict[str, deque[int]], ...] = (defaultdict(deque), defaultdict(deque))
+        pairs = 0
+        for at, key, number in data:
+            other = sides[1 - number % 2][key]
+            while other and other[0] < at - MINUTE:
+                other.popleft()
+            pairs += len(other)
+            sides[number % 2][key].append(at)
+        return pairs
+
+    return run
+
+
+@WITHIN.way(HERE)
+def within_here(size: int) -> Run:
+    import pullstream as ps
+
+    data = seconds(size)
+    left, right = (ps.values(data[side::2], time=first) for side in (0, 1))
+    pairs = ps.join(left, right, on=key_of, within=MINUTE, capacity=1_000_000)
+    program = piped(pairs, ps.reduce(lambda total, _: total + 1, 0))
+    return lambda: ps.run(program)
+
+
+@WITHIN.way("pathway", share=0.5)
+def within_pathway(size: int) -> Run:
+    data = seconds(size)
+
+    def build(pw: Any) -> Any:
+        left, right = (pathway_table(pw, data[side::2], at=int, key=str, n=int) for side in (0, 1))
+        near = pw.temporal.interval(-MINUTE, MINUTE)
+        pairs = left.interval_join(right, left.at, right.at, near, left.key == right.key)
+        return pairs.select(left=left.n).reduce(count=pw.reducers.count())
+
+    run = pathway_rows(build)
+    return lambda: run()[0][0]

@@ -1,0 +1,85 @@
+"""A loop of many rounds: W8."""
+
+from typing import Any
+
+from tests.benchmarks.driving import in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.workload import BY_HAND, HERE, Run, Workload
+
+VALUES = 100
+LOOP = Workload(
+    "W8",
+    "a loop",
+    f"{VALUES} values go round until they are as large as the number of rounds: each round adds one.",
+    full=1_000,
+    quick=200,
+    smoke=5,
+    unit="round",
+)
+
+
+@LOOP.limit
+def plain(size: int) -> Run:
+    def run() -> list[int]:
+        values, out = [0] * VALUES, list[int]()
+        while values:
+            values = [n + 1 for n in values]
+            out += [n for n in values if n == size]
+            values = [n for n in values if n < size]
+        return out
+
+    return run
+
+
+@LOOP.way(HERE)
+def here(size: int) -> Run:
+    import pullstream as ps
+
+    def step(n: int) -> Any:
+        return ps.Again(n + 1) if n + 1 < size else n + 1
+
+    program = piped(ps.values([0] * VALUES), ps.loop(ps.map(step)), ps.collect())
+    return lambda: ps.run(program)
+
+
+@LOOP.way(BY_HAND, note="a channel that a task reads and writes")
+def by_hand(size: int) -> Run:
+    import trio
+
+    async def main() -> list[int]:
+        sending, receiving = trio.open_memory_channel[int](VALUES)
+        out: list[int] = []
+        for _ in range(VALUES):
+            await sending.send(0)
+        while len(out) < VALUES:
+            n = await receiving.receive() + 1
+            if n < size:
+                await sending.send(n)
+            else:
+                out.append(n)
+        return out
+
+    return in_trio(main)
+
+
+@LOOP.way("reactivex", share=0.1, note="`expand`")
+def reactivex(size: int) -> Run:
+    import reactivex as rx
+    from reactivex import operators as ops
+
+    def step(n: int) -> Any:
+        return rx.just(n + 1) if n < size else rx.empty()
+
+    stages = (ops.expand(step), ops.filter(lambda n: n == size), ops.to_list())
+    return lambda: rx.from_iterable([0] * VALUES).pipe(*stages).run()
+
+
+@LOOP.way("pathway", share=0.1, note="`iterate`, to a fixpoint")
+def pathway(size: int) -> Run:
+    def build(pw: Any) -> Any:
+        def step(table: Any) -> dict[str, Any]:
+            return {"table": table.select(n=pw.if_else(table.n < size, table.n + 1, table.n))}
+
+        return pw.iterate(step, table=pathway_table(pw, [(0,)] * VALUES, n=int)).table
+
+    run = pathway_rows(build)
+    return lambda: [n for (n,) in run()]
