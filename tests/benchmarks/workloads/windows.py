@@ -13,9 +13,9 @@ from tests.benchmarks.workload import HERE, Prepare, Run, Shape, Target, Workloa
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 GAP = 30 * SECOND
-ROWS = "Rows a second apart, with a timestamp each, in microseconds, and one of twenty keys; they come up to fifty seconds "
+ROWS = "Rows a second apart, with a timestamp each, in microseconds, and one of twenty keys; they come up to "
 SIZES = {"full": 40_000, "quick": 10_000, "smoke": 300, "unit": "row", "ordered": False}
-LATE = ROWS + "too late, and a minute is allowed for that. "
+LATE = ROWS + "fifty seconds too late, and a minute is allowed for that. "
 TUMBLING = Workload(
     "W12a", "tumbling windows", LATE + "Counted by key in windows of five minutes.", **SIZES, target=Target(1.5)
 )
