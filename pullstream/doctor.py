@@ -13,16 +13,18 @@ from typing import Any, Final
 
 import attrs
 
+from pullstream.frames import OURS
+
 EXTRAS: Final = ("files", "spark", "display", "metrics")
 """The extras that a user's programs may need."""
 
-PACKAGES: Final = ("pullstream", "timely", "adapters")
+PACKAGES: Final = sorted(OURS, reverse=True)
 """The packages of the toolkit, which a file or another project of such a name would hide."""
 
 SPARK: Final = """
-from adapters import spark
-from adapters.spark.java import java_home
-print("java", java_home())
+from importlib import import_module
+from pullstream import spark
+print("java", import_module(".java", spark.session.__module__.rpartition(".")[0]).java_home())
 with spark.session(app_name="pullstream doctor") as session:
     print("spark", session.version, "counts to", session.range(3).count())
 """

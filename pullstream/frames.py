@@ -7,8 +7,13 @@ from reprlib import Repr
 from types import FrameType, TracebackType
 from typing import Any, Final, cast
 
-OURS: Final = frozenset({"pullstream", "timely", "adapters"})
-"""The packages of the toolkit."""
+from pullstream.timely import Antichain
+
+INSTALLED: Final = Antichain.__module__.startswith("pullstream.")
+"""Whether all of the toolkit is in one package; in a checkout it is three that stand side by side."""
+
+OURS: Final = frozenset({"pullstream"} if INSTALLED else {"pullstream", "timely", "adapters"})
+"""The packages of the toolkit: what else is called `timely` is a user's."""
 
 _SHOWN: Final = Repr()
 """Short, also where what is shown is large; and it never raises."""

@@ -17,6 +17,8 @@ PACKAGES = ("timely", "pullstream", "adapters")
 LAYERS = (
     ("timely",),
     ("timely.theory",),
+    ("pullstream.checkout",),
+    ("pullstream.timely",),
     ("pullstream.protocol", "pullstream.errors", "pullstream.failures", "pullstream.frames", "pullstream.logger"),
     ("pullstream.history",),
     ("pullstream.blueprint",),
@@ -42,11 +44,15 @@ LAYERS = (
         "pullstream.__main__",
     ),
     ("adapters",),
+    ("pullstream.files", "pullstream.spark", "pullstream.arrow", "pullstream.display", "pullstream.metrics"),
 )
 """From the ground up: a file imports from its own layer, and from those above it in this list."""
 
-DOORS = ("pullstream", "pullstream.authoring", "timely")
+DOORS = ("pullstream", "pullstream.authoring", "pullstream.timely")
 """All that adapters may import, besides one another."""
+
+BEHIND = {"timely": "pullstream.timely", "adapters": "pullstream"}
+"""The folders that stand in `pullstream` where it is installed, and the package of which they are part there."""
 
 Graph = Mapping[str, frozenset[str]]
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 import pullstream as ps
 from adapters.display.words import of_frontier
 from pullstream import Blocking
-from timely import BEGINNING, Antichain, TimelyError
+from pullstream.timely import BEGINNING, Antichain, TimelyError
 
 SPAN = 5.0
 """Seconds that rates are of."""

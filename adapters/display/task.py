@@ -72,7 +72,7 @@ def display(
     function(Call("display", name="shown"), shown)
     seconds(Call("display", name="every"), every)
     try:
-        screens: Any = import_module("adapters.display.screens")
+        screens: Any = import_module(".screens", __package__)
     except ModuleNotFoundError as exc:
         if (exc.name or "").partition(".")[0] != "rich":
             raise

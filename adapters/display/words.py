@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Hashable, Iterable
 from typing import cast
 
-from timely import BEGINNING, Lexicographic, Product
+from pullstream.timely import BEGINNING, Lexicographic, Product
 
 MOST = 40
 """The most characters that a time may have."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 import pullstream as ps
-from timely import BEGINNING, Antichain
+from pullstream.timely import BEGINNING, Antichain
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter

@@ -12,7 +12,7 @@ import trio
 import pullstream as ps
 from adapters.metrics.instruments import Instruments
 from pullstream.authoring import Call, function, seconds
-from timely import Antichain
+from pullstream.timely import Antichain
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter

@@ -12,7 +12,7 @@ until the session is stopped (the setting `spark.pullstream.port`). Unless they 
 system chooses, and on the loopback where Spark's master is on this machine, or else at `spark.driver.bindAddress`
 (`spark.driver.host`), by which executors must be able to reach the driver. Spark itself listens there, too. Each
 listener has a random token of its own, which travels with Spark's tasks; a connection that does not begin with it is
-closed, and a warning logged (loggers `pullstream.spark` and `adapters.spark.reading.pushed`). What is sent is not
+closed, and a warning logged (logger `pullstream.spark`). What is sent is not
 encrypted.
 """
 

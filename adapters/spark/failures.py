@@ -14,11 +14,13 @@ from adapters.spark.errors import SparkJobError, SparkStreamError
 
 _LONGEST_CHAIN = 20
 
+_HERE = __name__.rpartition(".")[0].replace(".", "/")
+
 _NOT_THEIRS = (
     "/pyspark.zip/pyspark/",
     "/site-packages/pyspark/",
-    "/adapters/spark/executing/shipping.py",
-    "/adapters/spark/writing/remote.py",
+    f"/{_HERE}/executing/shipping.py",
+    f"/{_HERE}/writing/remote.py",
 )
 """Files whose frames say nothing about the user's program."""
 

@@ -12,7 +12,7 @@ from pullstream.blueprint.modules import Blueprint
 from pullstream.frames import is_ours
 
 _TABLES: Final = {
-    ("pyspark", "DataFrame"): "spark.from_dataframe(df) makes a source of it (from adapters import spark)",
+    ("pyspark", "DataFrame"): "spark.from_dataframe(df) makes a source of it (from pullstream import spark)",
     ("pandas", "DataFrame"): "values(df.itertuples(index=False)) makes a source of its rows",
     ("polars", "DataFrame"): "values(df.iter_rows(named=True)) makes a source of its rows",
     ("pyarrow", "Table"): "values(table.to_pylist()) makes a source of its rows",
@@ -45,7 +45,7 @@ def advice(module: str, value: object, *, source: bool = False) -> str:
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):
         return f"; give the parts one by one: {module}(*parts)"
     if source and isinstance(value, (str, PathLike)):
-        return "; a file is read by read_text(path), read_csv(path) and others (from adapters import files)"
+        return "; a file is read by read_text(path), read_csv(path) and others (from pullstream import files)"
     if callable(getattr(cast("object", value), "produce", None)):
         return "; above its class belongs @ps.source, @ps.transformer or @ps.sink"
     if source and isinstance(value, AsyncIterable):

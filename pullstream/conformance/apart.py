@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import attrs
 
 from pullstream.errors import PullstreamError
-from pullstream.frames import chain, users_frames
+from pullstream.frames import OURS, chain, users_frames
 
 Send = Callable[[object], None]
 
@@ -28,7 +28,7 @@ _ROOT: Final = Path(__file__).parents[2]
 _NOBODYS: Final = tuple(
     f"{folder}{os.sep}"
     for folder in (
-        *(_ROOT / package for package in ("pullstream", "timely", "adapters")),
+        *(_ROOT / package for package in OURS),
         *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     )
 )

@@ -19,12 +19,11 @@ from typing import Any, Final, Protocol, cast
 from uuid import UUID
 
 from pullstream.blueprint import Blueprint, shown_callable
+from pullstream.frames import OURS
 from pullstream.journal.code import canonical, global_names
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, bytearray, tuple, list, dict})
 """Kinds of values that pickle as they are, but for what is in them."""
-
-OURS: Final = frozenset({"pullstream", "timely", "adapters"})
 
 _FIXED: Final = (
     *(type(None), bool, int, float, complex, str, bytes, range, slice, type(...), Enum, Pattern, PurePath),

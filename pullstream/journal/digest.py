@@ -19,8 +19,9 @@ from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, OneShot, Site
 from pullstream.blueprint.factory import Made
+from pullstream.frames import OURS
 from pullstream.journal import callables
-from pullstream.journal.callables import OURS, PLAIN, root, type_name
+from pullstream.journal.callables import PLAIN, root, type_name
 
 SIZE: Final = 16
 

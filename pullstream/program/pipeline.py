@@ -45,8 +45,8 @@ class Pipeline(Blueprint, Generic[R_co]):
         let go. With `check=True` the checker watches every edge; with `check="strict"` requesters must be polite, too
         (R9).
 
-        `beside` is an async function of the `Running`, such as a progress display (`adapters.display`), that looks on:
-        it begins with the run and is cancelled at its end; it keeps no run going and hides no stall. What it raises
+        `beside` is an async function of the `Running`, such as a progress display (`pullstream.display`), that looks
+        on: it begins with the run and is cancelled at its end; it keeps no run going and hides no stall. What it raises
         aborts the run in order, and is the run's failure.
 
         With `trace`, the path of a file or an open text file, all that passes between modules is written down, and all

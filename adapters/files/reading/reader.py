@@ -21,7 +21,7 @@ from adapters.files.reading.times import PathTime, Timing
 from adapters.files.reading.watch import Watch
 from pullstream import Batch, CapabilityError, TimedBatch
 from pullstream.authoring import caught
-from timely import less_equal
+from pullstream.timely import less_equal
 
 SCHEMA: Final = ("schema",)
 """The key at which a journal has the columns that files have agreed on."""

@@ -14,11 +14,13 @@ from adapters.arrow import RecordBatch
 from adapters.spark.errors import SparkMissing
 from pullstream import CompositionError
 from pullstream.authoring import Module
+from pullstream.timely import Antichain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PACKAGES = ("pullstream", "timely", "adapters")
+_PACKAGES = dict.fromkeys(made.partition(".")[0] for made in (Module.__module__, Antichain.__module__, __name__))
+"""The packages of the toolkit: one where it is installed, three in a checkout."""
 
 
 def shipped(pickled: bytes) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
@@ -63,15 +65,16 @@ def keyed(pickled: bytes) -> Any:
 
 def _beginning() -> Callable[..., Any]:
     """A function that calls one of ours on an executor, or says what is missing there."""
+    here, packages = __package__, tuple(_PACKAGES)
 
     def begin(module: str, name: str, *given: object) -> Any:
         import sys  # noqa: PLC0415 - a function that travels by value has no module
         from importlib import import_module  # noqa: PLC0415
 
         try:
-            return getattr(import_module(f"adapters.spark.executing.{module}"), name)(*given)
+            return getattr(import_module(f"{here}.{module}"), name)(*given)
         except ModuleNotFoundError as exc:
-            ours = (exc.name or "").partition(".")[0] in {"pullstream", "timely", "adapters"}
+            ours = (exc.name or "").partition(".")[0] in packages
             raise ModuleNotFoundError(
                 f"{exc} on this executor ({sys.executable}). "
                 + (

@@ -18,7 +18,7 @@ from adapters.spark.schemas import arrow_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("pullstream.spark")
 
 _SHUFFLE: Final = "+-"
 """The mark in front of all that is behind a shuffle in an RDD's description of itself."""

@@ -27,7 +27,7 @@ from adapters.spark.reading.timed import TimedFrame
 from adapters.spark.threads import in_thread
 from pullstream import DONE, Batch, CapabilityError, Done, ProtocolError, TimedBatch
 from pullstream.authoring import Remainder, StreamEnd, TaskKernel
-from timely import BEGINNING, less_equal
+from pullstream.timely import BEGINNING, less_equal
 
 if TYPE_CHECKING:
     from pyspark import Accumulator
@@ -41,7 +41,7 @@ CONFIRM_SECONDS = 2
 COUNT_SECONDS = 0.05
 """Seconds until Spark is asked again how many partitions there are, while it does not know."""
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("pullstream.spark")
 
 
 def addresses(session: "SparkSession", told: str | None = None) -> tuple[str, str]:

@@ -23,8 +23,8 @@ from typing_extensions import override
 
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import Abandoned
+from pullstream.frames import OURS
 
-TOOLKIT: Final = frozenset({"pullstream", "timely", "adapters"})
 UNDERNEATH: Final = frozenset({"trio", "outcome", "attr", "attrs", "sniffio", "sortedcontainers"})
 
 
@@ -174,7 +174,7 @@ class Spared(Standing):
 def is_users(frame: FrameType) -> bool:
     """Whether what runs is neither the toolkit's, nor trio's, nor Python's own, which may be called by either."""
     package = _package(frame)
-    return package not in TOOLKIT and package not in UNDERNEATH and package not in sys.stdlib_module_names
+    return package not in OURS and package not in UNDERNEATH and package not in sys.stdlib_module_names
 
 
 def _package(frame: FrameType) -> str:
