@@ -56,6 +56,16 @@ def test_right_answers_are_right_at_three_seeds(exercise):
         assert verdict.right, (path.name, verdict.told())
 
 
+@pytest.mark.slow
+@each
+def test_wrong_answers_are_wrong_at_three_seeds(exercise):
+    """And of the same kinds; the template is wrong, too."""
+    assert judged(exercise, exercise.template, 3).code == 1
+    for path in (HERE / "wrong" / exercise.name).glob("*.py"):
+        verdict = (judged_apart if kinds(path) & OUTSIDE else judged)(exercise, path, 3)
+        assert verdict.kind in kinds(path), (path.name, verdict.told())
+
+
 @pytest.mark.parametrize(("exercise", "path"), answers("right", 1))
 def test_another_right_answer_is_not_accused(exercise, path):
     """There is more than one way to be right."""

@@ -48,6 +48,7 @@ HINTS = {
 }
 
 ROWS = ("tea and rice", "", "salt")
+TOGETHER = ("tea and", "rice", "", "salt")
 
 
 async def three_asks(reader):
@@ -109,9 +110,9 @@ def judge(answer, seeds):
     """Judge an answer."""
     words = answer["Words"]
     said = []
-    trio.run(_scene, words, _all(said), 0, ps.values(ROWS), clock=trio.testing.MockClock(autojump_threshold=0))
+    trio.run(_scene, words, _all(said), 0, ps.values(TOGETHER), clock=trio.testing.MockClock(autojump_threshold=0))
     if said != ["tea", "and", "rice", "salt"]:
-        raise Wrong("values", f"of the rows {ROWS} it gave\n{said}")
+        raise Wrong("values", f"of the rows {TOGETHER} it gave\n{said}")
     for scene in SCENES:
         fails = scene is asks_when_it_has_failed
         try:
@@ -170,7 +171,9 @@ async def _scene(words, scene, fails, source=None):
             await scene(reader)
         reader.settled()
 
-    async with ps.pipe(source or ps.from_async_iterable(rows()), below()).open(limit=1) as running:
+    # Who asks for more is given more; where the drawing of a scene is the thing, it is one.
+    limit = 1 if source is None else 1000
+    async with ps.pipe(source or ps.from_async_iterable(rows()), below()).open(limit=limit) as running:
         await running.result()
 
 

@@ -10,6 +10,7 @@ from tutorials.judging import Wrong
 from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 SALES = [(9, "tea"), (15, "rice"), (57, "salt"), (58, "tea")]
+AT_MIDNIGHT = [(24, "tea"), (47, "salt"), (72, "rice")]
 
 HINTS = {
     "": (
@@ -47,6 +48,8 @@ def judge(answer, seeds):
     till = answer["till"]
     trio.run(_enough, till(SALES), clock=trio.testing.MockClock(autojump_threshold=0))
     gives_the_same(lambda: till(SALES), lambda: solution.till(SALES), times=(0, 1, 2))
+    told = "of sales at 24, 47 and 72, "
+    gives_the_same(lambda: till(AT_MIDNIGHT), lambda: solution.till(AT_MIDNIGHT), times=(0, 1, 2), what=told)
     when = ps.map(lambda item: (trio.current_time(), item))
     gives_the_same(
         lambda: ps.pipe(till(SALES), when), lambda: ps.pipe(solution.till(SALES), when), what="with the hour, "

@@ -1,4 +1,4 @@
-# wrong: R6 R5
+# wrong: R5 ReleaseTimeout
 """Its sleep cannot be cancelled."""
 
 import trio
